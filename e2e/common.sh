@@ -12,6 +12,33 @@ usage() {
     exit 2
 }
 
+# Sorts the arguments of a test into arrays, and `--short` into the array `short`: CHOICES... -- ARGUMENT...
+# A choice is NAME="WORD...", an array that has all these words if no argument is one of them, or NAME?="WORD...", an
+# array that is empty then.
+sort_arguments() {
+    local choice choices=() word
+    short=()
+    while [ "$1" != -- ]; do
+        choices+=("$1")
+        local -n array=${1%%[?=]*}
+        array=()
+        shift
+    done
+    for word in "${@:2}"; do
+        [ "$word" != --short ] || { short=(--short); continue; }
+        for choice in "${choices[@]}"; do
+            local -n array=${choice%%[?=]*}
+            [[ " ${choice#*=} " != *" $word "* ]] || { array+=("$word"); continue 2; }
+        done
+        usage "$word"
+    done
+    for choice in "${choices[@]}"; do
+        local -n array=${choice%%[?=]*}
+        # shellcheck disable=SC2206
+        [[ ${#array[@]} -gt 0 || $choice == *\?=* ]] || array=(${choice#*=})
+    done
+}
+
 need() {
     command -v "$1" >/dev/null || fail "$1 not found; install the package $2"
 }

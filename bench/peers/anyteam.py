@@ -2,7 +2,7 @@
 
     python anyteam.py <root> <team> <name> <reader>
 
-It is told and says what is at the top of src/main.rs. The home it is started with has the team.
+Its protocol is at the top of src/main.rs. The home it is started with has the team.
 """
 
 import sys
@@ -56,7 +56,7 @@ def watch():
             say(f"heard {message.text.split(' ')[0]} {time.time_ns()}")
 
 
-def told(what, *words):
+def run(what, *words):
     start = time.perf_counter_ns()
     if what == "burst":
         for number in range(int(words[0]), int(words[0]) + int(words[1])):
@@ -94,4 +94,4 @@ def told(what, *words):
 
 say("ready")
 for line in sys.stdin:
-    told(*line.split())
+    run(*line.split())

@@ -1,8 +1,8 @@
 """Members of a team through three kinds of interfaces: a library, a command line, and an MCP server.
 
-A member does one thing at a time and says how many microseconds it took its caller. What a library
-does is timed inside the process that has it; a command from the start of its process to its end; a
-tool from the request to the answer.
+A member does one operation at a time and returns how many microseconds it took. A library call is timed inside the
+process that uses the library, a command from the start of its process to its end, a tool from the request to the
+answer.
 """
 
 import http.client
@@ -13,14 +13,19 @@ import subprocess
 import threading
 import time
 
-PATIENCE = 120
+from lib.processes import tree
+
+TIMEOUT = 120
+# The parameters of the MCP request `initialize`.
+CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 
 
 class Refused(Exception):
     """The peer returned an error, or has ended."""
 
 
-def words(name, number):
+def message_text(name, number):
+    """A text of 500 bytes that starts with its sender and number."""
     return f"{name}/{number} ".ljust(500, ".")
 
 
@@ -47,8 +52,7 @@ class Member:
             except (OSError, ValueError):
                 return
 
-        self.thread = threading.Thread(target=run, daemon=True)
-        self.thread.start()
+        self.start(run)
 
     def claims(self, count):
         """Starts claiming all tasks in order; the results are in `got` and `refused`."""
@@ -65,14 +69,17 @@ class Member:
                     self.got.append(task)
                     self.end = time.monotonic()
 
-        self.thread = threading.Thread(target=run, daemon=True)
+        self.start(run)
+
+    def start(self, work):
+        self.thread = threading.Thread(target=work, daemon=True)
         self.thread.start()
 
     def tasks(self, count):
         return [str(task) for task in range(1, count + 1)]
 
     def over(self):
-        self.thread.join(PATIENCE)
+        self.thread.join(TIMEOUT)
         return not self.thread.is_alive()
 
     def dead(self):
@@ -85,40 +92,40 @@ class Library(Member):
     def __init__(self, command, env):
         self.child = subprocess.Popen(command, env=env, text=True, bufsize=1, stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self.hear("ready")
+        self.read_reply("ready")
 
-    def hear(self, *expected):
+    def read_reply(self, *expected):
         line = self.child.stdout.readline()
         if not line.endswith("\n"):
             raise Refused("the process is gone")
-        said = line.split()
-        if said[0] not in expected:
+        reply = line.split()
+        if reply[0] not in expected:
             raise Refused(line.strip())
-        return said
+        return reply
 
-    def tell(self, line, *expected):
+    def request(self, line, *expected):
         try:
             self.child.stdin.write(line + "\n")
             self.child.stdin.flush()
         except OSError as error:
             raise Refused(str(error)) from error
-        return self.hear(*expected)
+        return self.read_reply(*expected)
 
     def send(self, number):
-        return int(self.tell(f"send {number}", "sent")[2])
+        return int(self.request(f"send {number}", "sent")[2])
 
     def read(self):
-        return int(self.tell("read", "read")[2])
+        return int(self.request("read", "read")[2])
 
     def mark(self):
-        return int(self.tell("mark", "marked")[2])
+        return int(self.request("mark", "marked")[2])
 
     def add(self, number):
-        return self.tell(f"add {number}", "added")[1]
+        return self.request(f"add {number}", "added")[1]
 
     def claim(self, task):
-        said = self.tell(f"claim {task}", "claimed", "taken")
-        return int(said[2]), said[0] == "claimed"
+        reply = self.request(f"claim {task}", "claimed", "taken")
+        return int(reply[2]), reply[0] == "claimed"
 
     def burst(self, first, count):
         self.acked, self.refused, self.end = [], [], None
@@ -143,12 +150,11 @@ class Library(Member):
                     # agent-teams reports this if another member was first.
                     self.refused.append(rest)
 
-        self.thread = threading.Thread(target=run, daemon=True)
-        self.thread.start()
+        self.start(run)
 
     def watch(self, heard):
         """Calls `heard` with the sender and number of each message, and the time."""
-        self.tell("watch", "ready")
+        self.request("watch", "ready")
 
         def run():
             for line in self.child.stdout:
@@ -168,20 +174,20 @@ class Library(Member):
 
 
 class Command(Member):
-    """One process for each operation. `line` makes its arguments."""
+    """One process for each operation. `line` makes its arguments from the operation and its object."""
 
-    def __init__(self, line, env, name, cwd):
-        self.line, self.env, self.name, self.cwd, self.child = line, env, name, cwd, None
+    def __init__(self, line, env, cwd):
+        self.line, self.env, self.cwd, self.child = line, env, cwd, None
         self.killed = False
 
     def run(self, what, about="", codes=(0,)):
         """Its output, and the microseconds from start to exit."""
         start = time.perf_counter()
-        self.child = subprocess.Popen(self.line(self.name, what, about), env=self.env, cwd=self.cwd, text=True,
+        self.child = subprocess.Popen(self.line(what, about), env=self.env, cwd=self.cwd, text=True,
                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if self.killed:
             self.child.kill()
-        out, problem = self.child.communicate(timeout=PATIENCE)
+        out, problem = self.child.communicate(timeout=TIMEOUT)
         took = int((time.perf_counter() - start) * 1e6)
         if self.child.returncode not in codes:
             raise Refused((problem or out).strip()[:200])
@@ -213,17 +219,14 @@ class Command(Member):
 
 
 class Server(Member):
-    """An MCP server on standard input and output. `calls` maps an operation to a tool and its arguments."""
+    """An MCP server on standard input and output. `calls` has a function for each operation, which makes the name and
+    the arguments of a tool call."""
 
-    def __init__(self, command, env, calls, name, cwd):
-        self.calls, self.name, self.last = calls, name, 0
+    def __init__(self, command, env, calls, cwd):
+        self.calls, self.last = calls, 0
         self.child = subprocess.Popen(command, env=env, cwd=cwd, stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
-        self.greet()
-
-    def greet(self):
-        self.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
-                                "clientInfo": {"name": "bench", "version": "1"}})
+        self.ask("initialize", CLIENT)
         self.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def write(self, message):
@@ -242,14 +245,19 @@ class Server(Member):
                 raise Refused("the server is gone")
             answer = json.loads(line)
             if answer.get("id") == self.last:
-                break
+                return self.result(answer)
+
+    @staticmethod
+    def result(answer):
         if "error" in answer:
             raise Refused(str(answer["error"])[:200])
         return answer["result"]
 
     def call(self, what, about=""):
         """The result of a tool call, and its microseconds."""
-        tool, arguments = self.calls(self.name, what, about)
+        return self.call_tool(*self.calls[what](about))
+
+    def call_tool(self, tool, arguments):
         start = time.perf_counter()
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
         took = int((time.perf_counter() - start) * 1e6)
@@ -275,21 +283,17 @@ class Server(Member):
         except Refused as error:
             if self.dead():
                 raise
-            return 0, self.lost(str(error))
-
-    @staticmethod
-    def lost(said):
-        """An error that reports another owner is a valid answer; any other is a failure."""
-        if any(sign in said for sign in ("already", "is taken", "belongs to", "somebody", "'s")):
-            return False
-        raise Refused(said)
+            # An error that reports another owner is a valid answer; any other is a failure.
+            if not any(sign in str(error) for sign in ("already", "is taken", "belongs to", "somebody", "'s")):
+                raise
+            return 0, False
 
     def tools(self):
         return self.ask("tools/list", {})
 
     def memory(self):
         """The proportional memory of the server and its children, in bytes."""
-        return sum(proportional(pid) for pid in family(self.child.pid))
+        return sum(proportional_memory(process.pid) for process in tree(self.child.pid))
 
     def dead(self):
         return self.child.poll() is not None
@@ -304,57 +308,39 @@ class Server(Member):
     close = kill
 
 
-class Web(Server):
+class HttpServer(Server):
     """One of several clients of an MCP server over HTTP."""
 
-    def __init__(self, child, port, calls, name):
-        self.child, self.port, self.calls, self.name, self.last = child, port, calls, name, 0
-        self.line = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    def __init__(self, child, port, calls):
+        self.child, self.calls, self.last = child, calls, 0
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
         self.used = time.monotonic()
 
     def ask(self, method, params):
         self.last += 1
         if time.monotonic() > self.used + 2:
             # The server closes a connection that is idle for five seconds.
-            self.line.close()
+            self.connection.close()
         body = json.dumps({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params})
         try:
-            self.line.request("POST", "/mcp/", body, {
+            self.connection.request("POST", "/mcp/", body, {
                 "Content-Type": "application/json", "Accept": "application/json, text/event-stream"})
-            response = self.line.getresponse()
-            said = response.read().decode()
+            response = self.connection.getresponse()
+            answer_text = response.read().decode()
         except (OSError, http.client.HTTPException) as error:
-            self.line.close()
+            self.connection.close()
             raise Refused(repr(error)) from error
         self.used = time.monotonic()
         if response.status != 200:
-            raise Refused(f"{response.status} {said[:200]}")
-        data = [line[6:] for line in said.splitlines() if line.startswith("data: ")]
-        answer = json.loads(data[-1] if data else said)
-        if "error" in answer:
-            raise Refused(str(answer["error"])[:200])
-        return answer["result"]
+            raise Refused(f"{response.status} {answer_text[:200]}")
+        data = [line[6:] for line in answer_text.splitlines() if line.startswith("data: ")]
+        return self.result(json.loads(data[-1] if data else answer_text))
 
     def close(self):
-        self.line.close()
+        self.connection.close()
 
 
-def family(pid):
-    """A process and its descendants."""
-    found, todo = [], [pid]
-    while todo:
-        pid = todo.pop()
-        found.append(pid)
-        try:
-            for thread in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{thread}/children") as file:
-                    todo += [int(child) for child in file.read().split()]
-        except OSError:
-            pass
-    return found
-
-
-def proportional(pid):
+def proportional_memory(pid):
     try:
         with open(f"/proc/{pid}/smaps_rollup") as file:
             return sum(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))

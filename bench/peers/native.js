@@ -81,7 +81,7 @@ async function claim(id) {
   });
 }
 
-async function told([what, first, count]) {
+async function run([what, first, count]) {
   const start = now();
   if (what === 'send') {
     await send(first);
@@ -112,5 +112,5 @@ async function told([what, first, count]) {
 
 (async () => {
   say('ready');
-  for await (const line of readline.createInterface({ input: process.stdin })) await told(line.split(' '));
+  for await (const line of readline.createInterface({ input: process.stdin })) await run(line.split(' '));
 })().catch((error) => { console.error(error); process.exit(1); });

@@ -126,20 +126,18 @@ class Bench:
                 node, other = Node().member(root, WRITERS[0]), peer.member(root, WRITERS[1])
                 for member in (node, other):
                     member.burst(0, count)
-                for member in (node, other):
-                    member.over()
+                finish((node, other), 0)
                 texts = peer.texts(root)
                 row = rows.setdefault(peer.name, [])
                 there = set(texts or ())
+                whole, kept = inspect(inbox, "w0/")
                 row.append({
                     "json": texts is not None,
                     "native acked": len(node.acked), "native there": sum(f"w0/{n}" in there for n in node.acked),
                     "peer acked": len(other.acked), "peer there": sum(f"w1/{n}" in there for n in other.acked),
                     "refused": len(node.refused) + len(other.refused),
-                    "whole": whole(inbox, "w0/"), "unknown kept": kept(inbox),
+                    "whole": whole, "unknown kept": kept,
                 })
-                node.close()
-                other.close()
                 self.close(peer, root)
         return rows
 
@@ -158,11 +156,8 @@ class Bench:
                     start = time.monotonic()
                     for member in members:
                         member.burst(0, each)
-                    over = all([member.over() for member in members])
-                    took = max([member.end or start for member in members]) - start
+                    over, took = finish(members, start)
                     acked = {f"{name}/{n}" for name, member in zip(WRITERS, members) for n in member.acked}
-                    for member in members:
-                        member.close()
                     texts = peer.texts(root)
                     rows.setdefault(peer.name, {}).setdefault(str(many), []).append({
                         "rate": len(acked) / took if took else 0, "acked": len(acked), "asked": many * each,
@@ -184,11 +179,8 @@ class Bench:
                 start = time.monotonic()
                 for member in members:
                     member.claims(tasks)
-                over = all([member.over() for member in members])
-                took = max([member.end or start for member in members]) - start
+                over, took = finish(members, start)
                 got = [task for member in members for task in member.got]
-                for member in members:
-                    member.close()
                 rows.setdefault(peer.name, []).append({
                     "rate": len(set(got)) / took if took else 0, "twice": len(got) - len(set(got)),
                     "lost": tasks - len(set(got)), "failed": sum(len(member.refused) for member in members),
@@ -230,10 +222,9 @@ class Bench:
                     row["stuck"] += 1
                 row["slowest next send"] = max(row.get("slowest next send", 0), time.monotonic() - start)
                 late.close()
-                if texts is None and peer.native:
+                if texts is None and peer.native and peer.texts(root) is None:
                     # The inbox is corrupt: start over with an empty one, and count its messages as lost.
-                    if peer.texts(root) is None:
-                        peer.inbox(root).write_text("[]")
+                    peer.inbox(root).write_text("[]")
         for peer, (root, acked) in folders.items():
             texts = peer.texts(root)
             if peer.name not in rows:
@@ -254,7 +245,7 @@ class Bench:
             if peer.kind == "library":
                 reader.watch(heard.__setitem__)
             else:
-                threading.Thread(target=waiting, args=(reader, heard), daemon=True).start()
+                threading.Thread(target=wait_for_messages, args=(reader, heard), daemon=True).start()
             opened[peer] = root, writer, reader, heard
         time.sleep(1)
         sent = {}
@@ -314,7 +305,7 @@ class Wrapper(AnyteamTools):
 
     def member(self, root, name):
         env = self.env(root) | {"CLAUDE_ANYTEAM_TEAM": "bench", "CLAUDE_ANYTEAM_NAME": name}
-        return Server([program("ANYTEAM") + "/bin/claude-anyteam-wrapper"], env, None, name, root)
+        return Server([program("ANYTEAM") + "/bin/claude-anyteam-wrapper"], env, None, root)
 
 
 class Cao(Ours):
@@ -323,11 +314,19 @@ class Cao(Ours):
     name, slow = "cli-agent-orchestrator 2.5.4", False
 
     def member(self, root, name):
-        return Server([program("CAO") + "/bin/cao-mcp-server"], self.env(root) | {"CAO_TERMINAL_ID": "0"}, None, name,
-                      root)
+        return Server([program("CAO") + "/bin/cao-mcp-server"], self.env(root) | {"CAO_TERMINAL_ID": "0"}, None, root)
 
 
-def waiting(reader, heard):
+def finish(members, start):
+    """Waits for members and closes them; returns whether all came to their end, and the seconds until the last of them
+    got something done."""
+    over = all([member.over() for member in members])
+    for member in members:
+        member.close()
+    return over, max(member.end or start for member in members) - start
+
+
+def wait_for_messages(reader, heard):
     """Waits for messages in a loop with the server's own tool."""
     while True:
         try:
@@ -341,23 +340,16 @@ def waiting(reader, heard):
             return
 
 
-def whole(inbox, prefix):
-    """Whether messages of the native protocol are unchanged."""
+def inspect(inbox, prefix):
+    """Whether the messages with this prefix, of the native protocol, are unchanged, and whether an unknown field is
+    still there."""
     try:
         entries = json.loads(inbox.read_text())
     except ValueError:
-        return False
-    return all({"from", "text", "timestamp", "read", "msg_id"} <= set(entry) for entry in entries
-               if str(entry.get("text") or entry.get("content")).startswith(prefix))
-
-
-def kept(inbox):
-    """Whether an unknown field is still there."""
-    try:
-        entries = json.loads(inbox.read_text())
-    except ValueError:
-        return False
-    return any(entry.get("theirs") == {"kept": [1, 2]} for entry in entries)
+        return False, False
+    whole = all({"from", "text", "timestamp", "read", "msg_id"} <= set(entry) for entry in entries
+                if str(entry.get("text") or entry.get("content")).startswith(prefix))
+    return whole, any(entry.get("theirs") == {"kept": [1, 2]} for entry in entries)
 
 
 def size(path):

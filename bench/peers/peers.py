@@ -9,9 +9,10 @@ import subprocess
 import time
 from pathlib import Path
 
-from clients import Command, Library, Refused, Server, Web, words
+from clients import CLIENT, Command, HttpServer, Library, Refused, Server, message_text
 
 TEAM, READER = "bench", "reader"
+INBOX = f"claude/teams/{TEAM}/inboxes/{READER}.json"
 # The largest team has seventeen members.
 WRITERS = [f"w{number}" for number in range(16)]
 KEEP = {name: os.environ[name] for name in ("PATH", "LANG")}
@@ -45,42 +46,42 @@ class Peer:
         """Stops the processes that `prepare` started."""
 
 
+def add_tasks(member, count):
+    for number in range(count):
+        member.add(number)
+    member.close()
+
+
 def native_team(root):
     """A team in the files of Claude Code 2.1.50; brigade creates it here."""
     (root / "claude").mkdir()
     (root / "home/.claude").symlink_to(root / "claude")
-    env = KEEP | {"HOME": str(root / "home"), "CLAUDE_CONFIG_DIR": str(root / "claude"),
-                  "XDG_STATE_HOME": str(root / "state")}
+    env = Peer().env(root)
     for line in (["team", "create", TEAM], *(["team", "join", name] for name in [READER, *WRITERS])):
         subprocess.run([program("BRIGADE"), *line], env=env, check=True, cwd=root, stdout=subprocess.DEVNULL)
-    inbox = root / "claude/teams" / TEAM / "inboxes" / f"{READER}.json"
+    inbox = root / INBOX
     inbox.parent.mkdir(exist_ok=True)
     if not inbox.exists():
         inbox.write_text("[]")
-    return inbox
 
 
 class Native(Peer):
     """Base of all peers that keep a team in Claude Code's files."""
 
     native = True
-    body = "text"
 
     def inbox(self, root):
-        return root / "claude/teams" / TEAM / "inboxes" / f"{READER}.json"
+        return root / INBOX
 
     def fill(self, root, history, tasks):
-        inbox = native_team(root)
+        native_team(root)
         if history:
-            inbox.write_text(json.dumps([self.entry(number) for number in range(history)], indent=2))
+            self.inbox(root).write_text(json.dumps([self.entry(number) for number in range(history)], indent=2))
         if tasks:
-            member = self.member(root, WRITERS[0])
-            for number in range(tasks):
-                member.add(number)
-            member.close()
+            add_tasks(self.member(root, WRITERS[0]), tasks)
 
     def entry(self, number):
-        return {"from": "old", "text": words("old", number), "timestamp": "2026-01-01T00:00:00.000Z",
+        return {"from": "old", "text": message_text("old", number), "timestamp": "2026-01-01T00:00:00.000Z",
                 "color": "blue", "read": True, "summary": "a message"}
 
     def texts(self, root):
@@ -118,10 +119,7 @@ class Ours(Native):
         (root / "home/.claude").unlink()
         (root / "home/.claude").symlink_to(root / "claude")
         if tasks:
-            member = worker(root, "brigade", WRITERS[0])
-            for number in range(tasks):
-                member.add(number)
-            member.close()
+            add_tasks(worker(root, "brigade", WRITERS[0]), tasks)
 
     def texts(self, root):
         done = subprocess.run([program("BRIGADE"), "--team", TEAM, "inbox", READER, "--json"],
@@ -153,13 +151,12 @@ class OursTools(Ours):
 
     def member(self, root, name):
         calls = {
-            "send": lambda n: ("send_message", {"to": READER, "message": words(name, n), "summary": "a message"}),
+            "send": lambda n: ("send_message", {"to": READER, "message": message_text(name, n), "summary": "a message"}),
             "read": lambda _: ("read_messages", {}),
             "claim": lambda n: ("task_claim", {"taskId": n}),
             "wait": lambda _: ("wait_for_messages", {"timeout_seconds": 60}),
         }
-        return Server([program("BRIGADE"), "--team", TEAM, "--as", name, "mcp"], self.env(root),
-                      lambda _, what, about: calls[what](about), name, root)
+        return Server([program("BRIGADE"), "--team", TEAM, "--as", name, "mcp"], self.env(root), calls, root)
 
     why = {"mark": "reading marks"}
 
@@ -168,18 +165,18 @@ class OursCommand(Ours):
     name, kind = "brigade", "command"
 
     def member(self, root, name):
-        def line(me, what, about):
-            rest = {"send": ["send", READER, words(me, about)], "read": ["inbox", "--unread", "--json"],
+        def line(what, about):
+            rest = {"send": ["send", READER, message_text(name, about)], "read": ["inbox", "--unread", "--json"],
                     "mark": ["inbox", "--unread", "--mark-read", "--json"],
                     "claim": ["task", "claim", str(about)]}[what]
-            return [program("BRIGADE"), "--team", TEAM, "--as", me, *rest]
+            return [program("BRIGADE"), "--team", TEAM, "--as", name, *rest]
 
-        return Command(line, self.env(root), name, root)
+        return Command(line, self.env(root), root)
 
 
 class Node(Native):
     name, kind = "native protocol in Node", "library"
-    why = {"wake": "Claude Code looks about once a second"}
+    why = {"wake": "Claude Code polls about once a second"}
 
     def fill(self, root, history, tasks):
         # Read messages are no longer in the file.
@@ -195,7 +192,7 @@ class AgentTeams(Native):
 
     def entry(self, number):
         return {"id": f"00000000-0000-4000-8000-{number:012}", "from": "old", "to": READER,
-                "content": words("old", number), "timestamp": "2026-01-01T00:00:00.000Z", "read": True}
+                "content": message_text("old", number), "timestamp": "2026-01-01T00:00:00.000Z", "read": True}
 
     def member(self, root, name):
         return worker(root, "agent-teams", name)
@@ -225,29 +222,26 @@ class AnyteamTools(Anyteam):
         (root / "bin/claude").chmod(0o755)
         Anyteam.fill(self, root, history, 0)
         if tasks:
-            member = Anyteam.member(self, root, WRITERS[0])
-            for number in range(tasks):
-                member.add(number)
-            member.close()
+            add_tasks(Anyteam.member(self, root, WRITERS[0]), tasks)
 
     def member(self, root, name):
         calls = {
             "send": lambda n: ("send_message", {"team_name": TEAM, "type": "message", "recipient": READER,
-                                                "content": words(name, n), "summary": "a message", "sender": name}),
+                                                "content": message_text(name, n), "summary": "a message", "sender": name}),
             "read": lambda _: ("read_inbox", {"team_name": TEAM, "agent_name": READER}),
             "claim": lambda n: ("task_update", {"team_name": TEAM, "task_id": n, "owner": name,
                                                 "status": "in_progress"}),
-            "look": lambda n: ("task_get", {"team_name": TEAM, "task_id": n}),
+            "get": lambda n: ("task_get", {"team_name": TEAM, "task_id": n}),
         }
-        return Looking([program("ANYTEAM") + "/bin/python", "-m", "claude_teams.server"], self.env(root),
-                       lambda _, what, about: calls[what](about), name, root)
+        return CheckingServer([program("ANYTEAM") + "/bin/python", "-m", "claude_teams.server"], self.env(root), calls,
+                              root)
 
 
-class Looking(Server):
+class CheckingServer(Server):
     """A member without a claim operation: it checks whether a task is free, and then sets the owner."""
 
     def claim(self, task):
-        seen, first = self.call("look", task)
+        seen, first = self.call("get", task)
         if seen.get("owner") or seen["status"] != "pending":
             return first, False
         return first + self.call("claim", task)[1], True
@@ -274,13 +268,13 @@ class TeamMcp(Peer):
 
     def member(self, root, name):
         calls = {
-            "send": lambda n: ("dm", {"to": READER, "text": words(name, n)}),
+            "send": lambda n: ("dm", {"to": READER, "text": message_text(name, n)}),
             "read": lambda _: ("inbox_peek", {"limit": 100}),
             "ack": lambda ids: ("inbox_ack", {"ids": ids}),
             "wait": lambda _: ("inbox_watch", {"timeout_ms": 60_000}),
         }
-        return Acking([program("TEAM_MCP"), "--agent-id", f"bench:{name}", "--mailbox", root / "mailbox.db"],
-                      self.env(root), lambda _, what, about: calls[what](about), name, root)
+        command = [program("TEAM_MCP"), "--agent-id", f"bench:{name}", "--mailbox", root / "mailbox.db"]
+        return AckServer(command, self.env(root), calls, root)
 
     def texts(self, root):
         with sqlite3.connect(root / "mailbox.db") as base:
@@ -289,7 +283,7 @@ class TeamMcp(Peer):
         return [text.split(" ")[0] for (text,) in rows]
 
 
-class Acking(Server):
+class AckServer(Server):
     """A member that marks messages by id in a separate call."""
 
     def read(self):
@@ -303,7 +297,7 @@ class Acking(Server):
         return self.call("ack", self.ids)[1]
 
 
-class MailWeb(Acking, Web):
+class MailHttpServer(AckServer, HttpServer):
     """A member of mcp-agent-mail, which marks one message at a time."""
 
     def mark(self):
@@ -331,10 +325,9 @@ class AgentMailServer(Peer):
         self.running[root] = child, port
         until = time.monotonic() + 300
         while True:
-            member = Web(child, port, None, "first")
+            member = HttpServer(child, port, None)
             try:
-                member.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
-                                          "clientInfo": {"name": "bench", "version": "1"}})
+                member.ask("initialize", CLIENT)
                 return member
             except Refused:
                 if child.poll() is not None or time.monotonic() > until:
@@ -343,10 +336,9 @@ class AgentMailServer(Peer):
 
     def fill(self, root, history, tasks):
         member = self.start(root)
-        member.calls = lambda _, tool, arguments: (tool, arguments)
-        member.call("ensure_project", {"human_key": "/bench"})
+        member.call_tool("ensure_project", {"human_key": "/bench"})
         for name in [READER, *WRITERS]:
-            member.call("register_agent", {"project_key": "/bench", "program": "bench", "model": "none", "name": name})
+            member.call_tool("register_agent", {"project_key": "/bench", "program": "bench", "model": "none", "name": name})
         writer, reader = self.member(root, WRITERS[0]), self.member(root, READER)
         for number in range(history):
             writer.send(number)
@@ -358,12 +350,12 @@ class AgentMailServer(Peer):
             self.start(root)
         calls = {
             "send": lambda n: ("send_message", {"project_key": "/bench", "sender_name": name, "to": [READER],
-                                                "subject": f"{name}/{n}", "body_md": words(name, n)}),
+                                                "subject": f"{name}/{n}", "body_md": message_text(name, n)}),
             "read": lambda _: ("fetch_inbox", {"project_key": "/bench", "agent_name": name, "limit": 20,
                                                "include_bodies": True}),
             "ack": lambda n: ("mark_message_read", {"project_key": "/bench", "agent_name": name, "message_id": n}),
         }
-        return MailWeb(*self.running[root], lambda _, what, about: calls[what](about), name)
+        return MailHttpServer(*self.running[root], calls)
 
     def texts(self, root):
         with sqlite3.connect(root / "storage.sqlite3") as base:
@@ -390,26 +382,26 @@ class Maildir(Peer):
         new = next((root / "mail").rglob("new/*.md"))
         seen = new.parent.parent / "cur"
         seen.mkdir(exist_ok=True)
-        letter = new.read_text()
+        message = new.read_text()
         new.unlink()
         for number in range(history):
-            (seen / f"01AAAAAAAA{number:016}.md").write_text(letter)
+            (seen / f"01AAAAAAAA{number:016}.md").write_text(message)
 
     def member(self, root, name):
-        def line(me, what, about):
-            rest = {"send": ["send", "--to", READER, "--from", me, "--subject", f"{me}/{about}",
-                             "--body", words(me, about)],
+        def line(what, about):
+            rest = {"send": ["send", "--to", READER, "--from", name, "--subject", f"{name}/{about}",
+                             "--body", message_text(name, about)],
                     "read": ["scan", "--to", READER, "--json"], "take": ["read", about]}[what]
             return [program("AGENT_MAIL"), *rest]
 
-        return Scanning(line, self.env(root), name, root)
+        return ScanCommand(line, self.env(root), root)
 
     def texts(self, root):
         out, _ = self.member(root, READER).run("read")
         return [entry["subject"] for entry in json.loads(out)]
 
 
-class Scanning(Command):
+class ScanCommand(Command):
     """A member that marks one message at a time, by reading it."""
 
     def mark(self):
@@ -429,22 +421,22 @@ class Omc(Peer):
     def fill(self, root, history, tasks):
         (self.state(root) / "mailbox").mkdir(parents=True)
         messages = [{"message_id": f"old-{number}", "from_worker": "w0", "to_worker": READER,
-                     "body": words("old", number), "created_at": "2026-01-01T00:00:00.000Z",
+                     "body": message_text("old", number), "created_at": "2026-01-01T00:00:00.000Z",
                      "delivered_at": "2026-01-01T00:00:00.000Z"} for number in range(history)]
         (self.state(root) / f"mailbox/{READER}.json").write_text(
             json.dumps({"worker": READER, "messages": messages}, indent=2))
 
     def member(self, root, name):
-        def line(me, what, about):
+        def line(what, about):
             operation, given = {
-                "send": ("send-message", {"from_worker": me, "to_worker": READER, "body": words(me, about)}),
+                "send": ("send-message", {"from_worker": name, "to_worker": READER, "body": message_text(name, about)}),
                 "read": ("mailbox-list", {"worker": READER}),
                 "take": ("mailbox-mark-delivered", {"worker": READER, "message_id": about}),
             }[what]
             return [program("OMC"), "team", "api", operation, "--input",
                     json.dumps({"team_name": TEAM} | given), "--json"]
 
-        return Listing(line, self.env(root), name, root)
+        return ListCommand(line, self.env(root), root)
 
     def texts(self, root):
         try:
@@ -454,7 +446,7 @@ class Omc(Peer):
         return [message["body"].split(" ")[0] for message in box["messages"]]
 
 
-class Listing(Command):
+class ListCommand(Command):
     """A member whose commands answer in JSON, and which marks one message at a time."""
 
     def mark(self):

@@ -123,13 +123,18 @@ def losses(its):
     return ", ".join(words)
 
 
+def reason(results, name, operation, default=""):
+    """Why there are no figures of a peer."""
+    why = results["cannot"][name].get(operation, default)
+    return f"cannot: {why}" if why else "not measured"
+
+
 def claims(results):
     rows = []
     for name, kind in results["kinds"].items():
         its = results["claims"].get(name)
         if its is None:
-            why = results["cannot"][name].get("claim", "")
-            rows.append([name, "", f"cannot: {why}" if why else "not measured", "", "", ""])
+            rows.append([name, "", reason(results, name, "claim"), "", "", ""])
             continue
         ours = results["claims"].get(OURS[kind])
         ratio = f" **{middle(its, 'rate') / middle(ours, 'rate'):.2f}×**" if ours and name != OURS[kind] else ""
@@ -154,8 +159,8 @@ def wake(results):
         if row is None:
             if name.endswith("`power`"):
                 continue
-            why = results["cannot"][name].get("wake", "no command waits" if kind == "command" else "")
-            rows.append([name, f"cannot: {why}" if why else "not measured", "", "", ""])
+            default = "no command waits" if kind == "command" else ""
+            rows.append([name, reason(results, name, "wake", default), "", "", ""])
             continue
         ours = results["wake"].get(OURS[kind], {})
         if "p50" not in row:

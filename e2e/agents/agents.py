@@ -64,7 +64,7 @@ def member(env, report, lead, vendor):
 
 def create_task(env, lead, subject):
     lead.add_task(subject)
-    return next(task["id"] for task in env.brigade("task", "list") if task["subject"] == subject)
+    return env.task_id(subject)
 
 
 def sent_to_lead(env, name):

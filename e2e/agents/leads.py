@@ -26,13 +26,12 @@ class ClaudeLead:
             check_inbox(self._env, report, name, text)
         self._lead.end_turn()
         received = self._lead.receives(text)
-        turn = next((part for part in self._lead.input().split("<teammate-message") if text in part), "")
+        turn = self._lead.message_with(text)
         is_turn = received and f'teammate_id="{name}"' in turn and 'summary="a report"' in turn
         report.check(f"{name}: its message is a turn of the lead's model", is_turn, turn)
-        listed = self._lead.call("TaskList", {}).text
-        line = next((line for line in listed.splitlines() if line.startswith(f"#{task_id} ")), "")
-        done = "[completed]" in line and f"({name})" in line
-        report.check(f"{name}: the lead's TaskList shows the completed task and its owner", done, listed)
+        line = self._lead.task_line(task_id)
+        done = line.startswith(f"#{task_id} [completed]") and f"({name})" in line
+        report.check(f"{name}: the lead's TaskList shows the completed task and its owner", done, line)
 
 
 class BrigadeLead:
@@ -56,4 +55,3 @@ class BrigadeLead:
 def check_inbox(env, report, name, text):
     arrived = [entry["text"] for entry in env.mail("team-lead") if entry["from"] == name]
     report.check(f"{name}: the lead's inbox has its message, once", arrived == [text], arrived)
-

@@ -53,7 +53,7 @@ def unaided(env, report, vendor):
 
 
 def through_exec(env, report, vendor):
-    """A newer model of Codex can reach the server through JavaScript, if it looks for the tools."""
+    """A newer model of Codex can call the server's tools from JavaScript, if it searches for them."""
     text = "through exec"
     source = f'text(await tools.mcp__team__send_message({{to: "team-lead", message: "{text}"}}))'
     ran = vendor.follow([{"tool": "functions/exec", "args": source}, say("That was all.")])
@@ -77,7 +77,6 @@ def offered_to(vendor, model):
     vendor.follow([say("That was all.")])
     vendor.run_command = command
     return len(team_tools(vendor.model.new_turns()[0]))
-
 
 
 def sent_by(env, name):

@@ -62,15 +62,15 @@ def mail_in(env, report, lead, alice):
 
 def work_in(env, report, lead):
     lead.call("TaskCreate", {"subject": "review", "description": "look it over"})
-    task = next(task for task in env.brigade("task", "list") if task["subject"] == "review")
-    lead.call("TaskUpdate", {"taskId": task["id"], "owner": "carol"})
+    task = env.task_id("review")
+    lead.call("TaskUpdate", {"taskId": task, "owner": "carol"})
     bodies = [json.loads(entry["text"]) for entry in unread(env) if entry["text"].startswith("{")]
     work = [(body["type"], body["taskId"], body["assignedBy"]) for body in bodies]
-    arrived = work == [("task_assignment", task["id"], "team-lead")]
+    arrived = work == [("task_assignment", task, "team-lead")]
     report.check("an assignment arrives as a message", arrived, bodies)
-    env.brigade("task", "done", task["id"], by="carol")
-    listed = lead.call("TaskList", {}).text
-    report.check("the lead sees the task completed", f"#{task['id']} [completed]" in listed, listed)
+    env.brigade("task", "done", task, by="carol")
+    line = lead.task_line(task)
+    report.check("the lead sees the task completed", line.startswith(f"#{task} [completed]"), line)
 
 
 def mail_out(env, report, lead, alice):
@@ -81,7 +81,7 @@ def mail_out(env, report, lead, alice):
     env.brigade("send", "team-lead", text, "--summary", "a report", by="carol")
     received = lead.receives(text)
     report.figure("from brigade send to the lead's model", f"{time.monotonic() - started:.2f} s")
-    turn = next((part for part in lead.input().split("<teammate-message") if text in part), "")
+    turn = lead.message_with(text)
     is_turn = received and 'teammate_id="carol"' in turn
     report.check("carol's reply is a turn of the lead's model", is_turn, turn)
     report.check("with its summary", 'summary="a report"' in turn, turn)

@@ -4,13 +4,11 @@ Unknown fields and backends, locks that another program holds or left behind, an
 in turn.
 """
 
-import json
 import os
 import threading
 import time
-from contextlib import contextmanager
 
-from lib.env import run_scenario
+from lib.env import edit, run_scenario
 from lib.util import eventually, read_json
 
 
@@ -24,29 +22,6 @@ def scenario(env, report, short):
     we_change_the_leads_task(env, report, lead)
     dependencies(env, report, lead)
     env.check_locks(report)
-
-
-@contextmanager
-def lock(path):
-    """The mkdir lock of a shared file, as another program takes it."""
-    directory = path.with_name(path.name + ".lock")
-    if not eventually(lambda: not directory.exists(), 15):
-        raise TimeoutError(f"{directory} is not released")
-    directory.mkdir()
-    try:
-        yield
-    finally:
-        directory.rmdir()
-
-
-def edit(path, change):
-    """Changes a shared file as another program would: atomically, and under the lock."""
-    with lock(path):
-        value = read_json(path)
-        change(value)
-        draft = path.with_name(path.name + ".tmp.e2e")
-        draft.write_text(json.dumps(value, indent=2))
-        draft.rename(path)
 
 
 def without(value, *keys):
@@ -226,28 +201,23 @@ def we_change_the_leads_task(env, report, lead):
     report.check("brigade task update changes a task made by the lead", changed, after)
     kept = without(before, "status", "owner") == without(after, "status", "owner")
     report.check("brigade task update keeps every other field", kept, after)
-    line = line_of(lead, path.stem)
+    line = lead.task_line(path.stem)
     shown = "[in_progress]" in line and "(carol)" in line
     report.check("the lead's TaskList shows status and owner", shown, line)
-
-
-def line_of(lead, task):
-    listed = lead.call("TaskList", {}).text
-    return next((line for line in listed.splitlines() if line.startswith(f"#{task} ")), listed)
 
 
 def dependencies(env, report, lead):
     blocker = add_task(env, "to be done first").stem
     blocked = add_task(env, "to be done then", "--blocked-by", blocker).stem
-    line = line_of(lead, blocked)
+    line = lead.task_line(blocked)
     is_blocked = f"blocked by #{blocker}" in line
     report.check("the lead's TaskList shows brigade's task as blocked", is_blocked, line)
     env.brigade("task", "claim", blocker, by="carol")
     env.brigade("task", "done", blocker, by="carol")
-    line = line_of(lead, blocked)
+    line = lead.task_line(blocked)
     ready = line.startswith(f"#{blocked} [pending]") and "blocked" not in line
     report.check("once brigade has completed the blocker, it is no longer blocked", ready, line)
-    line = line_of(lead, blocker)
+    line = lead.task_line(blocker)
     report.check("the lead's TaskList shows the blocker as completed", "[completed]" in line, line)
 
 

@@ -11,6 +11,9 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
+
+from lib import vendors
 
 WHAT, PROGRAM, BRIGADE, MODEL, TESTS, CRATE = sys.argv[1:]
 AGENT = WHAT.split("/")[0]
@@ -18,24 +21,13 @@ HOME = Path("/home/dev")
 PROJECT = HOME / "project"
 PATH = f"{HOME}/bin:{os.path.dirname(subprocess.check_output(['which', 'node'], text=True).strip())}:/usr/bin:/bin"
 ENV = {"HOME": str(HOME), "PATH": PATH, "LANG": "C.UTF-8"}
+FOLDERS = SimpleNamespace(home=HOME, project=PROJECT)
 
 
 LIMITS = {
     "codex": {"error": {"message": "Rate limit reached. Please try again in 20s.", "type": "requests", "code": "rate_limit_exceeded"}},
     "claude": {"type": "error", "error": {"type": "rate_limit_error", "message": "This request would exceed your rate limit."}},
-    "gemini": {
-        "error": {
-            "code": 429,
-            "message": "You exceeded your current quota, please check your plan and billing details.",
-            "status": "RESOURCE_EXHAUSTED",
-            "details": [
-                {
-                    "@type": "type.googleapis.com/google.rpc.QuotaFailure",
-                    "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel"}],
-                }
-            ],
-        }
-    },
+    "gemini": vendors.DAILY_QUOTA,
 }
 
 
@@ -79,16 +71,11 @@ class RecordingProxy(http.server.BaseHTTPRequestHandler):
 
 
 def codex(url):
-    (HOME / ".codex").mkdir()
-    provider = {"name": "scripted", "base_url": f"{url}/v1", "wire_api": "responses", "env_key": "KEY"}
-    lines = ['model = "scripted"', 'model_provider = "scripted"', "[model_providers.scripted]"]
-    lines += [f"{key} = {json.dumps(value)}" for key, value in provider.items()]
-    lines += ["request_max_retries = 1", "stream_max_retries = 1"]
+    more = ["request_max_retries = 1", "stream_max_retries = 1"]
     # An MCP server of the user's own, whose tools need permission.
-    lines += ["[mcp_servers.other]", f'command = "{HOME}/bin/brigade"', 'args = ["mcp", "--team", "demo", "--as", "bob"]']
-    lines += ['default_tools_approval_mode = "prompt"']
-    (HOME / ".codex" / "config.toml").write_text("\n".join(lines) + "\n")
-    return {"KEY": "x"}
+    more += ["[mcp_servers.other]", f'command = "{HOME}/bin/brigade"', 'args = ["mcp", "--team", "demo", "--as", "bob"]']
+    more += ['default_tools_approval_mode = "prompt"']
+    return vendors.codex(FOLDERS, url, *more, first=['model = "scripted"'])
 
 
 def gemini(url):
@@ -100,34 +87,17 @@ def gemini(url):
 
 def opencode(url):
     model = {"limit": {"context": 100000, "output": 10000}, "cost": {"input": 1, "output": 2}}
-    provider = {
-        "npm": "@ai-sdk/openai-compatible",
-        "options": {"baseURL": f"{url}/v1", "apiKey": "x"},
-        "models": {"scripted": model, "too": model},
-    }
-    settings = {"model": "scripted/scripted", "provider": {"scripted": provider}, "permission": {"bash": "ask", "edit": "ask", "team_*": "ask"}}
-    return {"OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
+    permission = {"bash": "ask", "edit": "ask", "team_*": "ask"}
+    return vendors.opencode(FOLDERS, url, models={"scripted": model, "too": model}, permission=permission)
 
 
 def claude(url):
-    return {
-        "ANTHROPIC_BASE_URL": url,
-        "ANTHROPIC_API_KEY": "x",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "CLAUDE_CODE_MAX_RETRIES": "1",
-        # The scripted model does not search for tools.
-        "ENABLE_TOOL_SEARCH": "false",
-    }
+    # The scripted model does not search for tools.
+    return vendors.claude(FOLDERS, url) | {"CLAUDE_CODE_MAX_RETRIES": "1", "ENABLE_TOOL_SEARCH": "false"}
 
 
 def copilot(url):
-    return {
-        "COPILOT_OFFLINE": "true",
-        "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
-        "COPILOT_PROVIDER_TYPE": "openai",
-        "COPILOT_PROVIDER_API_KEY": "x",
-        "COPILOT_MODEL": "scripted",
-    }
+    return vendors.copilot(FOLDERS, url)
 
 
 def qwen(url):

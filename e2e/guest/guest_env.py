@@ -4,7 +4,6 @@ Each vendor's agent has a scripted model of its own. The requests to that model 
 did.
 """
 
-import os
 import re
 import shlex
 import subprocess
@@ -14,8 +13,8 @@ from contextlib import ExitStack
 from lib import processes
 from lib.env import TestEnv
 from lib.scripted_model import ScriptedModel, script, shutdown_steps, tool_calls
-from lib.util import SLACK, eventually, read_json
-from lib.vendors import CODEX_PLAIN_TOOLS, CONFIGURE
+from lib.util import SLACK, capture, eventually, read_json
+from lib.vendors import CODEX_PLAIN_TOOLS, CONFIGURE, link_programs, selected_programs
 
 ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|[()][0-9A-B]|.)")
 
@@ -30,20 +29,16 @@ class GuestEnv(TestEnv):
         self._stack = ExitStack()
         self.models, self._bodies = {}, {}
         self.git_init()
-        programs = dict(pair.split("=", 1) for pair in os.environ["AGENTS"].split(":"))
-        folder = self.root / "bin"
-        folder.mkdir()
-        for name, program in {**programs, "claude": self.claude, "brigade": self.program}.items():
-            (folder / name).symlink_to(program)
-        self.environ["PATH"] = f"{folder}:{self.environ['PATH']}"
+        programs = selected_programs()
+        own = {"claude": self.claude, "brigade": self.program}
+        self.environ["PATH"] = link_programs(self, programs | own)
         # The login shells of new panes reset the path and read this file.
         (self.home / ".profile").write_text(f"PATH={self.environ['PATH']}\n")
         self.lead_environ |= CODEX_PLAIN_TOOLS | {"PATH": self.environ["PATH"], "CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}
         for vendor in programs:
             self.models[vendor] = self._stack.enter_context(ScriptedModel(self.root / "models" / vendor))
             self.lead_environ |= CONFIGURE[vendor](self, self.models[vendor].url)
-        init = [folder / "brigade", "init", "--yes"]
-        subprocess.run(init, env=self.environ, cwd=self.project, check=True, capture_output=True, text=True)
+        capture([self.root / "bin/brigade", "init", "--yes"], env=self.environ, cwd=self.project, check=True)
 
     def __exit__(self, *failure):
         self._stack.close()
@@ -104,16 +99,18 @@ class GuestEnv(TestEnv):
         keys = [event["key"] for event in sent if event["to"] == "team-lead" and text in event["message"]["text"]]
         return any(event["read"]["key"] in keys for event in events if "read" in event)
 
+    def check_lead_receives(self, report, claim, text, passed, details):
+        """Checks a claim about a message to the lead, unless old lost the message."""
+        if self.lost_by_lead(text):
+            report.figure(f"{claim}: the lead itself lost it", "old")
+        else:
+            report.check(claim, passed, details)
+
     def dropped_by_lead(self, name, text):
         """Whether old dropped a message to a member: it drops what it cannot write at once, and reports success."""
         seen = (record["event"]["seen"] for record in self.log() if "seen" in record["event"])
         arrived = any(event["to"] == name and text in event["message"]["text"] for event in seen)
         return self.version == "old" and not arrived
-
-    def lead_turn_with(self, text):
-        """The teammate's message in the lead's conversation that contains this text."""
-        parts = self.lead.input().split("<teammate-message")
-        return next((part for part in parts if text in part), "")
 
     def type_to_lead(self, text):
         """Types a line into the lead's terminal."""
@@ -248,8 +245,8 @@ class GuestEnv(TestEnv):
         """The output of `brigade log`."""
         return self.run("--claude-dir", str(self.claude_dir), "--team", self.team, "log").stdout
 
-    def keep_files(self, folder, report):
-        super().keep_files(folder, report)
+    def keep_files(self, name, report):
+        folder = super().keep_files(name, report)
         (folder / "lead").write_text(self.screen())
         (folder / "lead-input").write_text(self.lead.input())
         (folder / "log").write_text(self.try_brigade("log").stdout)

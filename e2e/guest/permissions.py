@@ -60,7 +60,7 @@ def plans(env, report):
     received = env.lead_receives("the first plan")
     report.check(f"{name}: the lead's model receives the plan", received, env.pane(name)[-600:])
     check_cannot_write(env, report, name, file)
-    request = request_id(env.lead_turn_with("the first plan"))
+    request = request_id(env.lead.message_with("the first plan"))
     if env.version == "old":
         approved = env.receives(vendor, name, "approves your plan")
         report.check(f"{name}: learns that its plan is approved", approved, env.pane(name)[-600:])
@@ -74,7 +74,7 @@ def plans(env, report):
         rejected = received and env.receives(vendor, name, "rejects your plan: More detail.")
         report.check(f"{name}: submits another plan after a rejection", rejected, env.pane(name)[-600:])
         check_cannot_write(env, report, name, file)
-        request = request_id(env.lead_turn_with("the second plan"))
+        request = request_id(env.lead.message_with("the second plan"))
         env.becomes_idle(name)
         forged_mail.altered_rejection(env, report, pia, file, request)
         env.answer_plan(name, request)

@@ -9,7 +9,7 @@ from lib.util import eventually
 def refuse_then_agree(env, report, mate):
     name, vendor = mate
     env.lead.call("TaskCreate", {"subject": f"left by {name}", "description": "half done"})
-    task = next(task["id"] for task in env.brigade("task", "list") if task["subject"] == f"left by {name}")
+    task = env.task_id(f"left by {name}")
     env.order(name, "Begin.", team_tool("task_claim", taskId=task), say("I have begun."))
     eventually(lambda: env.brigade("task", "show", task)["status"] == "in_progress", 20)
     env.becomes_idle(name)
@@ -18,10 +18,8 @@ def refuse_then_agree(env, report, mate):
     refuse = team_tool("answer_shutdown", request_id="{heard:request_id}", approve=False, reason=reason)
     env.ask_to_stop(name, instruction("Time to stop.", refuse, say("I stay.")))
     received = env.lead_receives(reason)
-    if env.lost_by_lead(reason):
-        report.figure(f"{name}: refused to stop; the lead itself lost the answer", "old")
-    else:
-        report.check(f"{name}: may refuse to stop, and the lead gets the reason", received, env.calls(vendor, name)[-1:])
+    claim = f"{name}: may refuse to stop, and the lead gets the reason"
+    env.check_lead_receives(report, claim, reason, received, env.calls(vendor, name)[-1:])
     report.check(f"{name}: is still running", name in env.members() and env.processes(name))
     env.becomes_idle(name)
 

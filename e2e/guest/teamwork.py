@@ -60,12 +60,10 @@ def first_turn(env, report, mate):
     complete = received and first[0][0]["heard"].count(prompt) == 1 and "<teammate-message" in first[0][0]["heard"]
     report.check(f"{name}: its first turn is the lead's prompt", complete, first and first[0][0]["heard"])
     received = env.lead_receives(text, 30)
-    turn = env.lead_turn_with(text)
+    turn = env.lead.message_with(text)
     is_turn = received and f'teammate_id="{name}"' in turn and 'summary="a report"' in turn
-    if env.lost_by_lead(text):
-        report.figure(f"{name}: the lead itself lost its message", "old")
-    else:
-        report.check(f"{name}: its message is a turn of the lead's model", is_turn, turn or env.pane(name)[-600:])
+    claim = f"{name}: its message is a turn of the lead's model"
+    env.check_lead_receives(report, claim, text, is_turn, turn or env.pane(name)[-600:])
     report.check(f"{name}: it reports afterwards that it is idle", env.becomes_idle(name), env.member(name))
     times = env.count_received(vendor, name, prompt)
     report.check(f"{name}: its model receives the prompt once", times == 1, times)
@@ -106,8 +104,7 @@ def tasks(env, report, mates):
     chain = []
     for mate in mates:
         lead.call("TaskCreate", {"subject": f"work for {mate.name}", "description": "do it"})
-        listed = env.brigade("task", "list")
-        chain.append(next(task["id"] for task in listed if task["subject"] == f"work for {mate.name}"))
+        chain.append(env.task_id(f"work for {mate.name}"))
     for before, after in zip(chain, chain[1:]):
         lead.call("TaskUpdate", {"taskId": after, "addBlockedBy": [before]})
     last, task = mates[-1], chain[-1]
@@ -122,10 +119,9 @@ def tasks(env, report, mates):
         shown = env.brigade("task", "show", task)
         owned = completed and shown.get("owner") == mate.name
         report.check(f"{mate.name}: claims its unblocked task and completes it", owned, shown)
-    listed = lead.call("TaskList", {}).text
-    lines = [next((line for line in listed.splitlines() if line.startswith(f"#{task} ")), "") for task in chain]
+    lines = [lead.task_line(task) for task in chain]
     seen = all("[completed]" in line and f"({mate.name})" in line for line, mate in zip(lines, mates))
-    report.check("the lead's TaskList shows the completed chain with its owners", seen, listed)
+    report.check("the lead's TaskList shows the completed chain with its owners", seen, lines)
     for mate in mates:
         env.becomes_idle(mate.name)
 

@@ -2,14 +2,12 @@
 code is 0 only if every task was done, and standard output has only lines of JSON."""
 
 import json
-import os
-import subprocess
 import time
 from pathlib import Path
 
 from lib.scripted_model import say, script
 from lib.team_env import MEMBERS, run_team_scenario
-from lib.util import SLACK
+from lib.util import SLACK, capture
 
 CHAIN = {"one": [], "two": ["one"], "three": ["two"]}
 
@@ -39,16 +37,8 @@ def one_run(env, report, environ, case, tasks, limit, **more):
     env.write_team_file({"cody": (cody, {"prompt": f"Do it. {script(*steps, say('done'))}"} | more)}, CHAIN)
     started = time.monotonic()
     # A new session has no controlling terminal.
-    done = subprocess.run(
-        [os.environ["BRIGADE"], "up", "--until-done", "--json", "--limit", str(limit)],
-        env=environ,
-        cwd=env.project,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        start_new_session=True,
-        timeout=300,
-    )
+    command = [env.program, "up", "--until-done", "--json", "--limit", str(limit)]
+    done = capture(command, env=environ, cwd=env.project, start_new_session=True, timeout=300)
     report.figure(f"{case}: took", f"{time.monotonic() - started:.1f} s")
     other = [line for line in done.stdout.splitlines() if not is_object(line)]
     report.check(f"{case}: standard output is lines of JSON", done.stdout and not other, other or done)

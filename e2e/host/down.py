@@ -10,7 +10,7 @@ from lib.processes import in_home
 from lib.scripted_model import say, script
 from lib.task_graph import Dispatcher, build_graph
 from lib.team_env import MEMBERS, Member, run_team_scenario, selected_members
-from lib.util import eventually
+from lib.util import capture, eventually
 
 
 def scenario(env, report, short):
@@ -65,8 +65,7 @@ class UserSession:
 
     def _tmux(self, *arguments):
         """The user's own tmux server, at the default socket."""
-        environ = self._env.environ
-        return subprocess.run(["tmux", *arguments], env=environ, cwd=self._env.project, capture_output=True, text=True)
+        return capture(["tmux", *arguments], env=self._env.environ, cwd=self._env.project)
 
     def screen(self):
         return self._tmux("capture-pane", "-p", "-t", ":2").stdout

@@ -2,13 +2,10 @@
 step with the NATS store, and a real Codex works on the NATS store itself. They do tasks that block each other while
 one host is cut off for a time."""
 
-import os
 import random
-import shutil
 import sys
 import tempfile
 import time
-import traceback
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -16,14 +13,14 @@ from typing import NamedTuple
 import delivery
 from dispatcher import HostsDispatcher
 from host_env import TEAM, HostEnv
-from nats_cluster import NatsCluster
 from partition import cut_off
 
-from lib.env import exit_on_sigterm, special_files
+from lib.env import copy_kept, exit_on_sigterm
+from lib.nats_cluster import NatsCluster
 from lib.network import Machines
 from lib.report import Report
 from lib.scripted_model import say, script
-from lib.task_graph import check_histories, task_chart, task_histories
+from lib.task_graph import check_histories, task_histories
 from lib.util import eventually, percentiles
 
 
@@ -56,7 +53,6 @@ def scenario(hosts, report, size):
     report.figure("the tasks took", f"{time.monotonic() - started:.1f} s, {dispatcher.reminders} reminders")
     histories = task_histories(a)
     check_histories(report, histories, dispatcher.members, size.tasks)
-    print(task_chart(histories, dispatcher.members), flush=True)
     report.check("every message has arrived", dispatcher.all_arrived(30), dispatcher.missing())
     delivery.check_tasks(dispatcher, histories, report)
     delivery.check_messages(dispatcher, report)
@@ -129,16 +125,6 @@ def shut_down(hosts, report):
     report.figure("from the first request to the end", f"{time.monotonic() - started:.1f} s")
 
 
-def keep_files(folder, hosts, report):
-    """Copies the files that help to explain a failure."""
-    kept = Path(os.environ["KEEP"])
-    shutil.rmtree(kept, ignore_errors=True)
-    shutil.copytree(folder, kept / "nats", ignore=lambda *_: ["store"])
-    for host in hosts:
-        shutil.copytree(host.root, kept / host.machine.name, symlinks=True, ignore=special_files)
-    report.figure("files of the failed run are in", kept)
-
-
 def main():
     size = SHORT if "--short" in sys.argv[1:] else LONG
     exit_on_sigterm()
@@ -151,15 +137,10 @@ def main():
             stack.enter_context(HostEnv(machine, VERSIONS[machine.name], cluster.store(machine)))
             for machine in machines
         ]
-        report.check("the NATS nodes have a leader", cluster.has_leader())
-        try:
+        report.check("the NATS nodes have a leader", cluster.is_ready())
+        folders = {"nats": folder} | {host.machine.name: host.root for host in hosts}
+        with report.scenario(lambda: copy_kept(report, folders, ignore=lambda path: path.name == "store")):
             scenario(hosts, report, size)
-        except Exception:
-            traceback.print_exc()
-            report.check("the scenario runs to its end", False)
-        finally:
-            if report.failures:
-                keep_files(folder, hosts, report)
     sys.exit(report.end())
 
 

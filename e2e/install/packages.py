@@ -15,6 +15,7 @@ from pathlib import Path
 from registry import Registry
 
 from lib.report import Report
+from lib.util import capture
 
 DIST = Path(os.environ["DIST"])
 BRIGADE = os.environ["BRIGADE"]
@@ -25,8 +26,7 @@ PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
 def run(*command, env=None, **more):
     """Runs a program; its result also has `output`, which is stdout and stderr together."""
     environ = {"PATH": PATH} | (env or {})
-    done = subprocess.run([str(argument) for argument in command], env=environ, text=True, stdin=subprocess.DEVNULL,
-                          capture_output=True, timeout=120, **more)
+    done = capture([str(argument) for argument in command], env=environ, timeout=120, **more)
     done.output = done.stdout + done.stderr
     return done
 
@@ -242,7 +242,7 @@ VERSION = run(BRIGADE, "-V").stdout.split()[1]
 SCENARIOS = [checksums, static, archive, deb, npm, plugin]
 report = Report(f"packages of brigade {VERSION}")
 for scenario in SCENARIOS:
-    if not sys.argv[1:] or scenario.__name__ in sys.argv[1:]:
+    if scenario.__name__ in sys.argv[1:]:
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o755)
             started = time.monotonic()

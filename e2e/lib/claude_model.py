@@ -100,42 +100,40 @@ class AgentModel:
 
     def calls(self, *uses):
         """Makes the agent call these tools, all in one reply; returns one ToolResult for each."""
-        turn = self.open_turn()
-        ids = [f"toolu_{uuid.uuid4().hex[:24]}" for _ in uses]
-        self._turn = None
-        turn.answer(
-            [
-                {"type": "tool_use", "id": use, "name": tool, "input": arguments}
-                for use, (tool, arguments) in zip(ids, uses)
-            ],
-            "tool_use",
-        )
+        ids = self._call_tools(uses)
         after = self.open_turn()
         return [after.result(use) for use in ids]
 
     def call(self, tool, arguments):
         return self.calls((tool, arguments))[0]
 
-    def end_turn(self):
-        """Ends the open turn. The next one waits for the scenario again."""
+    def call_without_result(self, tool, arguments):
+        """Makes the agent call a tool that may end the agent."""
+        self._call_tools([(tool, arguments)])
+
+    def _call_tools(self, uses):
+        blocks = [
+            {"type": "tool_use", "id": f"toolu_{uuid.uuid4().hex[:24]}", "name": tool, "input": arguments}
+            for tool, arguments in uses
+        ]
+        self._answer(blocks, "tool_use")
+        return [block["id"] for block in blocks]
+
+    def _answer(self, blocks, stop):
         turn = self.open_turn()
         self._turn = None
-        turn.answer([{"type": "text", "text": "Done."}], "end_turn")
+        turn.answer(blocks, stop)
+
+    def end_turn(self):
+        """Ends the open turn. The next one waits for the scenario again."""
+        self._answer([{"type": "text", "text": "Done."}], "end_turn")
 
     def only_listen(self):
         """Ends the open turn, and every later one as soon as it starts."""
-        turn = self.open_turn()
+        self.open_turn()
         with self._changed:
             self._auto_reply = True
-            self._turn = None
-            turn.answer([{"type": "text", "text": "Done."}], "end_turn")
-
-    def call_without_result(self, tool, arguments):
-        """Makes the agent call a tool that may end the agent."""
-        turn = self.open_turn()
-        self._turn = None
-        use = {"type": "tool_use", "id": f"toolu_{uuid.uuid4().hex[:24]}", "name": tool, "input": arguments}
-        turn.answer([use], "tool_use")
+            self.end_turn()
 
     def reply_automatically(self):
         """Ends every turn as soon as it starts, including those that are open."""
@@ -165,6 +163,15 @@ class AgentModel:
         """Everything the model has received in user messages, as one text."""
         with self._changed:
             return self._input
+
+    def message_with(self, text):
+        """The teammate's message to the model that contains this text, from its attributes on."""
+        return next((part for part in self.input().split("<teammate-message") if text in part), "")
+
+    def task_line(self, task):
+        """The line of its tool TaskList about a task; all of the list if there is none."""
+        listed = self.call("TaskList", {}).text
+        return next((line for line in listed.splitlines() if line.startswith(f"#{task} ")), listed)
 
     def receives(self, text, timeout=10):
         """Whether the model receives this text before the timeout."""

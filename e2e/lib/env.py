@@ -11,14 +11,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import traceback
 import uuid
 from pathlib import Path
 
 from lib.claude_model import ClaudeModel
 from lib.processes import kill_home, left_in_home
 from lib.report import Report
-from lib.util import eventually, json_lines, read_json
+from lib.util import capture, eventually, json_lines, read_json
 
 # Both versions of Claude Code offer this model the task tools; the default model of the new one gets none.
 MODEL = "claude-opus-4-6"
@@ -48,15 +47,8 @@ def run_scenario(scenario, env_type=None, teammate_mode="tmux"):
     exit_on_sigterm()
     report = Report(f"{Path(sys.argv[0]).stem}, {version}")
     with (env_type or TestEnv)(version, teammate_mode) as env:
-        try:
+        with report.scenario(lambda: env.keep_files(f"{Path(sys.argv[0]).stem}-{version}", report)):
             scenario(env, report, short)
-        except Exception:
-            traceback.print_exc()
-            report.check("the scenario runs to its end", False)
-            print("screen:\n" + env.screen(), flush=True)
-        finally:
-            if "KEEP" in os.environ and (report.failures or sys.exception()):
-                env.keep_files(Path(os.environ["KEEP"]) / f"{Path(sys.argv[0]).stem}-{version}", report)
     sys.exit(report.end())
 
 
@@ -72,9 +64,20 @@ def mark_trusted(home, project, **more):
     (home / ".claude.json").write_text(json.dumps(settings))
 
 
-def special_files(folder, names):
-    """For shutil.copytree: the names that are neither files nor folders, such as sockets."""
-    return [name for name in names if not ((path := Path(folder) / name).is_dir() or path.is_file())]
+def copy_kept(report, folders, name="", ignore=lambda path: False):
+    """Copies folders that help to explain a failure into the folder `name` of $KEEP, without special files such as
+    sockets, and without those for which `ignore` is true."""
+
+    def ignored(folder, names):
+        paths = [Path(folder) / name for name in names]
+        return [path.name for path in paths if not (path.is_dir() or path.is_file()) or ignore(path)]
+
+    kept = Path(os.environ["KEEP"]) / name
+    shutil.rmtree(kept, ignore_errors=True)
+    for target, source in folders.items():
+        shutil.copytree(source, kept / target, symlinks=True, ignore=ignored, dirs_exist_ok=True)
+    report.figure("files of the failed run are in", kept)
+    return kept
 
 
 class TestEnv:
@@ -125,16 +128,15 @@ class TestEnv:
     def git_init(self):
         subprocess.run(["git", "init", "--quiet", self.project], env=self.environ, check=True)
 
-    def keep_files(self, folder, report):
-        """Copies the files that help to explain a failure."""
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        for path in (*self.root.glob("pane*"), *self.root.glob("model*"), self.home):
-            if path.is_dir():
-                shutil.copytree(path, folder / path.name, symlinks=True, ignore=special_files)
-            else:
-                shutil.copy(path, folder)
-        report.figure("files of the failed run are in", folder)
+    def keep_files(self, name, report):
+        """Prints the screen, and copies the files that help to explain a failure; returns their folder."""
+        print("screen:\n" + self.screen(), flush=True)
+        found = (*self.root.glob("pane*"), *self.root.glob("model*"), self.home)
+        kept = copy_kept(report, {path.name: path for path in found if path.is_dir()}, name)
+        for path in found:
+            if path.is_file():
+                shutil.copy(path, kept)
+        return kept
 
     # Claude Code.
 
@@ -209,15 +211,8 @@ class TestEnv:
 
     def run(self, *arguments, environ=None, timeout=180):
         """Runs brigade with exactly these arguments, as a person would type them."""
-        return subprocess.run(
-            [self.program, *arguments],
-            env=environ or self.environ,
-            cwd=self.project,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
+        command = [self.program, *arguments]
+        return capture(command, env=environ or self.environ, cwd=self.project, timeout=timeout)
 
     def run_ok(self, *arguments, **more):
         """The same; raises an error if it fails."""
@@ -229,6 +224,9 @@ class TestEnv:
     def mail(self, name, *flags):
         """The messages of a member; empty if there are none."""
         return self.brigade("inbox", name, *flags, by=name, ok=(0, NOTHING_FOUND)) or []
+
+    def task_id(self, subject):
+        return next(task["id"] for task in self.brigade("task", "list") if task["subject"] == subject)
 
     def log(self):
         """The records of the team's journal."""
@@ -256,16 +254,8 @@ class TestEnv:
         return [member["name"] for member in read_json(self.config)["members"]]
 
     def put_mail(self, name, entry):
-        """Adds an entry to a member's inbox without brigade, under Claude Code's lock."""
-        inbox = self.inbox(name)
-        lock = inbox.with_name(f"{inbox.name}.lock")
-        if not eventually(lambda: try_lock(lock), 5):
-            raise RuntimeError(f"{lock} is held")
-        entries = read_json(inbox) if inbox.exists() else []
-        draft = inbox.with_name(f"{inbox.name}.draft")
-        draft.write_text(json.dumps([*entries, entry], indent=2, ensure_ascii=False))
-        draft.rename(inbox)
-        lock.rmdir()
+        """Adds an entry to a member's inbox without brigade."""
+        edit(self.inbox(name), lambda entries: entries.append(entry))
 
     def locks(self):
         """The lock directories that exist at this moment."""
@@ -294,12 +284,7 @@ class TestEnv:
         return self._tmux("capture-pane", "-p", "-t", "{top-left}").stdout.strip()
 
     def _tmux(self, *arguments):
-        return subprocess.run(
-            ["tmux", "-S", str(self.root / "tmux"), *arguments],
-            env=self.lead_environ,
-            capture_output=True,
-            text=True,
-        )
+        return capture(["tmux", "-S", str(self.root / "tmux"), *arguments], env=self.lead_environ)
 
     def stop_lead(self):
         """Stops Claude Code and everything it started."""
@@ -311,9 +296,22 @@ class TestEnv:
                 os.killpg(pid, signal.SIGKILL)
 
 
-def try_lock(lock):
-    try:
-        lock.mkdir()
-        return True
-    except FileExistsError:
-        return False
+def edit(path, change):
+    """Changes a shared file as another program would: atomically, and under Claude Code's lock. A file that does not
+    exist is an empty inbox."""
+    lock, draft = (path.with_name(path.name + end) for end in (".lock", ".tmp.e2e"))
+
+    def try_lock():
+        try:
+            lock.mkdir()
+            return True
+        except FileExistsError:
+            return False
+
+    if not eventually(try_lock, 15):
+        raise TimeoutError(f"{lock} is not released")
+    value = read_json(path) if path.exists() else []
+    change(value)
+    draft.write_text(json.dumps(value, indent=2, ensure_ascii=False))
+    draft.rename(path)
+    lock.rmdir()

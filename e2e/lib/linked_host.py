@@ -7,6 +7,7 @@ import subprocess
 
 from lib.env import TestEnv
 from lib.processes import in_home
+from lib.util import capture
 
 
 class LinkedHost(TestEnv):
@@ -31,14 +32,7 @@ class LinkedHost(TestEnv):
 
     def run(self, *arguments, store, by=None, timeout=120):
         """Runs brigade on the NATS store (`store`) or on this host's files."""
-        return subprocess.run(
-            self._command(arguments, store, by),
-            env=self.environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
+        return capture(self._command(arguments, store, by), env=self.environ, timeout=timeout)
 
     def run_ok(self, *arguments, store):
         """The same; raises an error if it fails, returns its output."""
@@ -55,9 +49,8 @@ class LinkedHost(TestEnv):
 
     def _start(self, *arguments, store, **files):
         """Starts brigade without waiting for it."""
-        return subprocess.Popen(
-            self._command(arguments, store), env=self.environ, stdin=subprocess.DEVNULL, **files
-        )
+        command = self._command(arguments, store)
+        return subprocess.Popen(command, env=self.environ, stdin=subprocess.DEVNULL, **files)
 
     def start_link(self):
         with (self.root / "link.log").open("ab") as log:

@@ -102,12 +102,13 @@ def tree(pid):
 
 
 def in_home(home):
-    """Every process whose HOME is this folder, which includes everything that was started from there."""
-    variable = f"HOME={home}".encode()
+    """Every process whose HOME is this folder or one in it, which includes everything that was started from there."""
+    variable = f"HOME={home}/".encode()
 
     def has_home(process):
         try:
-            return variable in Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+            variables = Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+            return any((one + b"/").startswith(variable) for one in variables)
         except OSError:
             return False
 

@@ -1,6 +1,9 @@
 """The output of a scenario: figures, which are only printed, and checks, which must pass."""
 
+import sys
 import time
+import traceback
+from contextlib import contextmanager
 
 
 class Report:
@@ -20,6 +23,18 @@ class Report:
             self.failures += 1
             details = "" if actual is None else f"; found {str(actual)[:1000]}"
             print(f"FAIL  {name}{details}", flush=True)
+
+    @contextmanager
+    def scenario(self, keep):
+        """Makes an error of the scenario a failed check, and calls `keep`, which copies files, if a check failed."""
+        try:
+            yield
+        except Exception:
+            traceback.print_exc()
+            self.check("the scenario runs to its end", False)
+        finally:
+            if self.failures or sys.exception():
+                keep()
 
     def end(self):
         """Prints the result; returns the exit code of the program."""

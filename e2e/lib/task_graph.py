@@ -1,6 +1,7 @@
 """A board of tasks that block each other, a lead that assigns them, and the history of each task in the journal."""
 
 import random
+import re
 import time
 from datetime import datetime
 
@@ -31,9 +32,8 @@ def build_graph(count=TASKS):
 class Dispatcher:
     """Tells idle members which task is ready, and remembers every message it sent."""
 
-    def __init__(self, env, names, work=WORK_SECONDS):
+    def __init__(self, env, names):
         self._env = env
-        self._work = work
         self._rng = random.Random(7)
         # By member: its latest task, and when it was assigned.
         self._assigned = dict.fromkeys(names)
@@ -69,16 +69,27 @@ class Dispatcher:
 
     def _assign(self, name, task):
         mark = f"«{name} {len(self.sent[name])}»"
-        seconds = round(self._rng.uniform(*self._work), 1)
+        seconds = round(self._rng.uniform(*WORK_SECONDS), 1)
         steps = MEMBERS[name].task_steps(name, task, seconds)
         self._env.brigade("send", name, f"{mark} Do task {task}. {script(*steps)}")
         # Only an acknowledged message is guaranteed to arrive.
         self.sent[name].append(mark)
         self._assigned[name] = (task, time.monotonic())
 
-    def finish(self, timeout):
-        """Assigns tasks until all are completed; returns whether they are."""
-        return eventually(self.poll, timeout)
+    def finish(self, report, timeout):
+        """Assigns tasks until all are completed; checks that each was done once, and returns the histories."""
+        started = time.monotonic()
+        done = eventually(self.poll, timeout)
+        report.check("all tasks are done", done, None if done else self.tasks())
+        report.figure("that took", f"{time.monotonic() - started:.1f} s, {self.reminders} reminders")
+        histories = task_histories(self._env)
+        check_histories(report, histories, self.sent)
+        return histories
+
+    def wrong_deliveries(self, name):
+        """The messages that a member's model did not receive exactly once, and how often it did."""
+        found = re.findall(f"«{name} [0-9]+»", self._env.model_input(name))
+        return {mark: found.count(mark) for mark in self.sent[name] if found.count(mark) != 1}
 
 
 class TaskHistory:
@@ -120,28 +131,3 @@ def check_histories(report, histories, names, count=TASKS):
         if history.started and not (histories[blocker].ended and histories[blocker].ended <= history.started)
     ]
     report.check("no task was started before its blockers were completed", not early, early)
-
-
-def task_chart(histories, names, width=96):
-    """A text chart with one line per member that shows when it did which task."""
-    done = [history for history in histories.values() if history.started and history.ended]
-    if not done:
-        return "no task was done"
-    start, end = min(history.started for history in done), max(history.ended for history in done)
-    scale = width / max(end - start, 0.001)
-    lines = []
-    for name in names:
-        line = [" "] * (width + 1)
-        for number, history in histories.items():
-            if history.owner != name or not history.started or not history.ended:
-                continue
-            first = int((history.started - start) * scale)
-            last = max(first + 1, int((history.ended - start) * scale))
-            label = str(number)
-            line[first : last + 1] = "▕" + "━" * (last - first - 1) + "▏"
-            middle = max(first + 1, (first + last + 1 - len(label)) // 2)
-            line[middle : middle + len(label)] = label
-        lines.append(f"      {name:>6} {''.join(line).rstrip()}")
-    seconds = end - start
-    ruler = "".join(f"{mark * seconds / 8:<{width // 8}.1f}" for mark in range(9))
-    return "\n".join([*lines, f"      {'s':>6} {ruler.rstrip()}"])

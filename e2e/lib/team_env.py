@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import time
 from contextlib import ExitStack
@@ -80,17 +79,10 @@ class TeamEnv(TestEnv):
         log = self.state.glob("host/*/supervisor.log")
         return "".join(path.read_text(errors="replace") for path in log)
 
-    def start(self, *arguments, environ=None):
+    def start(self, *arguments):
         """Starts brigade without waiting for it."""
-        return subprocess.Popen(
-            [self.program, *arguments],
-            env=environ or self.environ,
-            cwd=self.project,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen([self.program, *arguments], env=self.environ, cwd=self.project, **pipes)
 
     def write_team_file(self, members, tasks):
         """Writes brigade.toml from a `Member` and more keys for each member, and the blockers of each task."""
@@ -116,11 +108,6 @@ class TeamEnv(TestEnv):
             if f"«{name} " in body:
                 return body
         return ""
-
-    def wrong_deliveries(self, name, sent):
-        """The messages that a member's model did not receive exactly once, and how often it did."""
-        found = re.findall(f"«{name} [0-9]+»", self.model_input(name))
-        return {mark: found.count(mark) for mark in sent if found.count(mark) != 1}
 
     def ask_to_stop(self, members, limit=60, timeout=120):
         """Asks members to stop, all at once; returns how each ended."""

@@ -1,7 +1,8 @@
-"""Polling, and reading JSON that other programs write."""
+"""Polling, running programs, and reading JSON that other programs write."""
 
 import json
 import os
+import subprocess
 import time
 
 # Multiplies every timeout and time limit, for a machine that other work shares.
@@ -14,6 +15,11 @@ def eventually(condition, timeout):
     while not (value := condition()) and time.monotonic() < end:
         time.sleep(0.05)
     return value
+
+
+def capture(command, **more):
+    """Runs a program without input; returns its exit code and its output as text."""
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, **more)
 
 
 def read_json(path):

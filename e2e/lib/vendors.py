@@ -35,12 +35,7 @@ class Vendor:
             re.sub(r"\bdemo\b", env.team, block)
             for block in re.findall(r"^```sh\n(.*?)^```$", section, re.S | re.M)
         )
-        folder = env.root / "bin"
-        folder.mkdir(exist_ok=True)
-        for link, target in ((name, program), ("brigade", os.environ["BRIGADE"])):
-            if not (folder / link).exists():
-                (folder / link).symlink_to(target)
-        self._environ = env.environ | {"PATH": f"{folder}:{env.environ['PATH']}"}
+        self._environ = env.environ | {"PATH": link_programs(env, {name: program, "brigade": env.program})}
 
     def __enter__(self):
         self.model.__enter__()
@@ -58,17 +53,10 @@ class Vendor:
         return self.shell(self.run_command, PROMPT=f"Do your work. {script(*steps)}")
 
     def shell(self, command, **more):
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        options = {"env": self._environ | more, "cwd": self._env.project} | pipes
         # Its own process group, so that everything it starts can be killed with it.
-        process = subprocess.Popen(
-            ["sh", "-ec", command],
-            env=self._environ | more,
-            cwd=self._env.project,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        process = subprocess.Popen(["sh", "-ec", command], start_new_session=True, **options)
         try:
             output, _ = process.communicate(timeout=TIMEOUT)
             return CommandResult(process.returncode, output)
@@ -77,10 +65,23 @@ class Vendor:
             return CommandResult(None, process.communicate()[0])
 
 
+def selected_programs():
+    """The agents of this run, and the path of each. $AGENTS lists them as AGENT=PATH:AGENT=PATH."""
+    return dict(agent.split("=", 1) for agent in os.environ["AGENTS"].split(":"))
+
+
+def link_programs(env, programs):
+    """Links programs into a folder of the environment; returns a search path that begins with this folder."""
+    folder = env.root / "bin"
+    folder.mkdir(exist_ok=True)
+    for name, program in programs.items():
+        if not (folder / name).exists():
+            (folder / name).symlink_to(program)
+    return f"{folder}:{env.environ['PATH']}"
+
+
 def vendors(env):
-    """The agents of this run. $AGENTS lists them as AGENT=PATH:AGENT=PATH."""
-    pairs = (agent.split("=", 1) for agent in os.environ["AGENTS"].split(":"))
-    return [Vendor(name, program, env) for name, program in pairs]
+    return [Vendor(name, program, env) for name, program in selected_programs().items()]
 
 
 def served_tools(env, name):
@@ -103,16 +104,32 @@ def served_tools(env, name):
     return {tool["name"] for tool in listed}
 
 
+# Google's answer when the requests of a day are used up.
+DAILY_QUOTA = {
+    "error": {
+        "code": 429,
+        "message": "You exceeded your current quota, please check your plan and billing details.",
+        "status": "RESOURCE_EXHAUSTED",
+        "details": [
+            {
+                "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+                "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel"}],
+            }
+        ],
+    }
+}
+
 # Codex offers its plain tools to a model whose name it does not know.
 CODEX_PLAIN_TOOLS = {"BRIGADE_CODEX_ARGS": '-c model="scripted"'}
 
 
-def codex(env, url):
+def codex(env, url, *more, first=()):
+    """`first` and `more` are the first and last lines of its settings."""
     folder = env.home / ".codex"
     folder.mkdir()
     provider = {"name": "scripted", "base_url": f"{url}/v1", "wire_api": "responses", "env_key": "KEY"}
-    lines = ['model_provider = "scripted"', "[model_providers.scripted]"]
-    lines += [f"{key} = {json.dumps(value)}" for key, value in provider.items()]
+    lines = [*first, 'model_provider = "scripted"', "[model_providers.scripted]"]
+    lines += [*(f"{key} = {json.dumps(value)}" for key, value in provider.items()), *more]
     (folder / "config.toml").write_text("\n".join(lines) + "\n")
     return {"KEY": API_KEY}
 
@@ -135,13 +152,14 @@ def claude(env, url):
     }
 
 
-def opencode(env, url):
+def opencode(env, url, models=None, **more):
+    """`models` are the provider's models, `more` are more settings."""
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": f"{url}/v1", "apiKey": API_KEY},
-        "models": {"scripted": {}},
+        "models": models or {"scripted": {}},
     }
-    settings = {"model": "scripted/scripted", "provider": {"scripted": provider}}
+    settings = {"model": "scripted/scripted", "provider": {"scripted": provider}} | more
     return {"OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
 
 

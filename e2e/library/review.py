@@ -3,26 +3,19 @@ better draft. The models follow the scripts that the messages carry."""
 
 import json
 import os
-import subprocess
 import time
 from contextlib import ExitStack
 
 from lib.env import run_scenario
 from lib.scripted_model import ScriptedModel, say, team_tool
-from lib.vendors import CONFIGURE
-
-TIMEOUT = 180
+from lib.util import capture
+from lib.vendors import CONFIGURE, link_programs, selected_programs
 
 
 def scenario(env, report, short):
     env.git_init()
-    agents = [agent.split("=", 1) for agent in os.environ["AGENTS"].split(":")]
-    (writer, _), (reviewer, _) = agents
-    folder = env.root / "bin"
-    folder.mkdir()
-    for link, target in dict([*agents, ("brigade", os.environ["BRIGADE"])]).items():
-        (folder / link).symlink_to(target)
-    environ = env.environ | {"PATH": f"{folder}:{env.environ['PATH']}"}
+    writer, reviewer = os.environ["WRITER"], os.environ["REVIEWER"]
+    environ = env.environ | {"PATH": link_programs(env, selected_programs() | {"brigade": env.program})}
     task = message_script("a draft", message_script("a remark", message_script("a better draft")))
     with ExitStack() as stack:
         stack.callback(env.kill_all)
@@ -31,15 +24,8 @@ def scenario(env, report, short):
             models[name] = stack.enter_context(ScriptedModel(env.root / "model" / name))
             environ |= CONFIGURE[name](env, models[name].url)
         began = time.monotonic()
-        ran = subprocess.run(
-            [os.environ["REVIEW"], writer, reviewer, f"Say what this is. {task}"],
-            env=environ,
-            cwd=env.project,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-        )
+        command = [os.environ["REVIEW"], writer, reviewer, f"Say what this is. {task}"]
+        ran = capture(command, env=environ, cwd=env.project, timeout=180)
         report.figure("the whole review", f"{time.monotonic() - began:.1f} s")
         report.check("the example exits with 0", ran.returncode == 0, ran)
         printed = [line.split(" [script]")[0] for line in ran.stdout.splitlines()]

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from lib.report import Report
+from lib.util import capture
 
 TEAM = "inspected"
 # Inspector processes at a time.
@@ -51,8 +52,7 @@ class InspectorEnv:
         command = [os.environ["INSPECTOR"], "--cli", "--config", str(self.config), "--server", member,
                    "--format", "json", "--method", method, *args]
         environ = self.environ | {"MCP_INSPECTOR_SECRET_STORE": "memory"}
-        done = subprocess.run(command, env=environ, cwd=self.root / "work", text=True, timeout=60,
-                              stdin=subprocess.DEVNULL, capture_output=True)
+        done = capture(command, env=environ, cwd=self.root / "work", timeout=60)
         try:
             output = json.loads(done.stdout)
         except ValueError:
@@ -62,8 +62,7 @@ class InspectorEnv:
     def shutdown_request(self, name):
         """Waits for a shutdown request to a member; returns its id."""
         for _ in range(100):
-            done = subprocess.run([os.environ["BRIGADE"], "--team", TEAM, "inbox", name, "--json"],
-                                  env=self.environ, text=True, capture_output=True)
+            done = capture([os.environ["BRIGADE"], "--team", TEAM, "inbox", name, "--json"], env=self.environ)
             for entry in json.loads(done.stdout or "[]"):
                 if "shutdown_request" in entry["text"]:
                     return json.loads(entry["text"])["requestId"]

@@ -12,7 +12,7 @@ from lib.env import MODEL, TestEnv, run_scenario
 from lib.inbox_entry import inbox_entry, shutdown_request, sign_with_wrong_key
 from lib.processes import in_home
 from lib.scripted_model import shutdown_response
-from lib.util import eventually, read_json
+from lib.util import capture, eventually, read_json
 
 NAME = "alice"
 TEAM_FILE = f"""
@@ -46,8 +46,7 @@ class NativeEnv(TestEnv):
 
     def screen(self):
         sockets = (self.root / "tmp").glob("tmux-*/brigade-*")
-        captures = (["tmux", "-S", str(path), "capture-pane", "-p"] for path in sockets)
-        return "\n".join(subprocess.run(capture, capture_output=True, text=True).stdout for capture in captures)
+        return "\n".join(capture(["tmux", "-S", path, "capture-pane", "-p"]).stdout for path in sockets)
 
     def runner(self):
         """The brigade process that runs the member."""

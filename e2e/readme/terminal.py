@@ -1,48 +1,9 @@
-"""A shell for the commands of a page, and a terminal for interactive programs."""
+"""A terminal for interactive programs."""
 
 import os
-import signal
-import subprocess
 import time
-import uuid
 
-from lib.util import eventually
-
-
-class BlockShell:
-    """The shell of one block. Its variables and background processes end with it."""
-
-    def __init__(self, environ, folder):
-        self._process = subprocess.Popen(
-            ["bash", "--norc", "--noprofile"],
-            env=environ,
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        os.killpg(self._process.pid, signal.SIGTERM)
-        self._process.wait()
-
-    def type(self, line):
-        """Runs a line; returns its output and its exit code."""
-        mark = str(uuid.uuid4())
-        self._process.stdin.write(f"{{\n{line}\n}} </dev/null\necho {mark} $?\n")
-        self._process.stdin.flush()
-        output = []
-        for printed in self._process.stdout:
-            before, found, code = printed.partition(mark)
-            output.append(before)
-            if found:
-                return "".join(output), int(code)
-        raise RuntimeError(f"the shell ended at: {line}")
+from lib.util import capture, eventually
 
 
 class Terminal:
@@ -61,7 +22,7 @@ class Terminal:
 
     def _tmux(self, *arguments):
         command = ["tmux", "-S", str(self._socket), *arguments]
-        return subprocess.run(command, env=self._environ, capture_output=True, text=True).stdout
+        return capture(command, env=self._environ).stdout
 
     def type(self, text):
         self._tmux("send-keys", "-t", "{top-left}", "-l", text)

@@ -72,8 +72,8 @@ def check_faults(report, soak):
     report.figure("members that were not ready within its two minutes", faults.resume_timeouts)
     cut = sum(ended - started for started, ended in linked.cuts)
     report.figure("the second host was cut off", f"{len(linked.cuts)} times, {cut:.0f} s in total")
-    report.figure("commands that were killed", soak.env.killed_commands + linked.killed_commands)
-    failures = soak.env.failures + linked.failures
+    report.figure("commands that were killed", soak.env.commands.killed + linked.commands.killed)
+    failures = soak.env.commands.failures + linked.commands.failures
     report.check("every command that is not killed succeeds", not failures, dict(failures.most_common(8)))
     shares = [sample["cpu"] for sample in soak.meter.samples[1:]]
     report.figure("share of all cores", f"{100 * sum(shares) / max(len(shares), 1):.0f} %")

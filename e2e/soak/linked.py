@@ -2,30 +2,21 @@
 host. The second host is cut off now and then."""
 
 import itertools
-import json
-import os
 import random
 import signal
-import subprocess
 import time
-from collections import Counter
 from contextlib import ExitStack
 
 from mail_log import LEAD, LeadInbox, MailLog, PromptFileReader
-from soak_team import plain_agent
+from soak_team import Commands, plain_agent
 
 from lib.linked_host import LinkedHost
-from lib.processes import in_home
+from lib.nats_cluster import NatsCluster
 from lib.team_env import toml_table
 from lib.util import eventually, json_lines
 
 TEAM = "linked"
 LINKED = {"host-a": ("ann", "abe"), "host-b": ("bea", "ben")}
-CONFIG = """
-listen: {address}:4222
-max_payload: 8MB
-jetstream {{ store_dir: "{store}" }}
-"""
 # Seconds between two messages, and between two polls of the board and the lead's inbox.
 SEND_PAUSE, POLL_INTERVAL = (0.4, 1.2), 3
 # Open tasks, and completed tasks that stay on the board.
@@ -35,7 +26,7 @@ MIN_OPEN, MAX_COMPLETED = 4, 30
 class SoakHost(LinkedHost):
     def __init__(self, machine, store, mail_log):
         super().__init__("new", machine, store, TEAM)
-        self._lead_inboxiron = self.lead_environ | {"TMUX_TMPDIR": str(self.root / "tmp")}
+        self.environ = self.lead_environ | {"TMUX_TMPDIR": str(self.root / "tmp")}
         self.git_init()
         agent = plain_agent(self.root / "bin")
         lines = [f'team = "{TEAM}"']
@@ -56,8 +47,7 @@ class LinkedTeam:
         self._numbers = itertools.count(1)
         self.mail_log = MailLog()
         self._lead_inbox = LeadInbox(self.mail_log)
-        self.failures = Counter()
-        self.killed_commands = 0
+        self.commands = Commands()
         self._poll_at = 0.0
         self._taken_at = {}
         self.owners = {}
@@ -70,14 +60,8 @@ class LinkedTeam:
         self.kills = []
 
     def __enter__(self):
-        first = self._machines[0]
-        config = self._folder / "nats.conf"
-        config.write_text(CONFIG.format(address=first.address, store=self._folder / "store"))
-        with (self._folder / "log").open("wb") as log:
-            command = [*first.enter(), os.environ["NATS_SERVER"], "--config", config]
-            self._nats = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | {"HOME": str(self._folder)})
-        self._stack.callback(self._end_nats)
-        store = f"nats://{first.address}:4222"
+        self._nats = self._stack.enter_context(NatsCluster(self._machines[:1], self._folder))
+        store = self._nats.store(self._machines[0])
         self.hosts = [self._stack.enter_context(SoakHost(machine, store, self.mail_log)) for machine in self._machines]
         self._host_of = {name: host for host in self.hosts for name in LINKED[host.machine.name]}
         return self
@@ -85,13 +69,8 @@ class LinkedTeam:
     def __exit__(self, *failure):
         self._stack.__exit__(*failure)
 
-    def _end_nats(self):
-        for process in in_home(self._folder):
-            os.kill(process.pid, signal.SIGTERM)
-        self._nats.wait()
-
     def up(self):
-        if not eventually(lambda: "Server is ready" in (self._folder / "log").read_text(), 15):
+        if not self._nats.is_ready():
             raise RuntimeError("the NATS server does not start")
         self.hosts[0].run_ok("team", "create", TEAM, store=True)
         for host in self.hosts:
@@ -112,19 +91,8 @@ class LinkedTeam:
 
     def command(self, host, *arguments, store, by=None):
         """Runs brigade on a host; returns its JSON output, or None if it failed or was killed."""
-        try:
-            done = host.run("--json", *arguments, store=store, by=by, timeout=90)
-        except subprocess.TimeoutExpired:
-            self.failures[f"{host.machine.name}: {arguments[0]}: not done after 90 s"] += 1
-            return None
-        if done.returncode in (-9, 137):
-            self.killed_commands += 1
-            return None
-        if done.returncode not in (0, 4):
-            error = f"{' '.join(arguments[:2])}: {done.returncode}: {done.stderr.strip()[:160]}"
-            self.failures[f"{host.machine.name}: {error}"] += 1
-            return None
-        return json.loads(done.stdout) if done.stdout.strip() else []
+        title = f"{host.machine.name}: {' '.join(arguments[:2])}"
+        return self.commands.run(title, lambda: host.run("--json", *arguments, store=store, by=by, timeout=90))
 
     def step(self):
         """Sends one message, mostly to the other host, and sometimes polls the board and the lead's inbox. Returns the
@@ -145,8 +113,7 @@ class LinkedTeam:
 
     def poll(self):
         lead = self.hosts[0]
-        for flags in (["--unread"], ["--unread", "--mark-read"]):
-            self._lead_inbox.read(self.command(lead, "inbox", LEAD, *flags, store=True, by=LEAD) or [])
+        self._lead_inbox.poll(lambda *flags: self.command(lead, "inbox", LEAD, *flags, store=True, by=LEAD))
         self._board(lead)
         for host in self.hosts:
             for task in self.command(host, "task", "list", store=False) or []:
@@ -178,9 +145,8 @@ class LinkedTeam:
             return
         if task["status"] == "pending":
             self.command(host, "task", "claim", number, store=False, by=owner)
-        elif task["status"] == "in_progress":
-            if time.monotonic() > self._taken_at.setdefault(number, time.monotonic()) + 2:
-                self.command(host, "task", "done", number, store=False, by=owner)
+        elif task["status"] == "in_progress" and time.monotonic() > self._taken_at.setdefault(number, time.monotonic()) + 2:
+            self.command(host, "task", "done", number, store=False, by=owner)
 
     # Faults.
 

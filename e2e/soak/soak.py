@@ -5,7 +5,6 @@ process grows."""
 import itertools
 import os
 import random
-import shutil
 import signal
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from meter import MB, Meter
 from soak_team import LONG_LIVED, PLAIN, REAL, SoakTeamEnv
 from workload import BoardWork, MailWork
 
-from lib.env import exit_on_sigterm, special_files
+from lib.env import copy_kept, exit_on_sigterm
 from lib.leftovers import check_leftovers, files_of
 from lib.network import Machines
 from lib.report import Report
@@ -37,7 +36,7 @@ KILL_PAUSE = {True: (7, 14), False: (12, 24)}
 # Seconds with the cable in and out.
 PLUGGED, UNPLUGGED = (15, 45), (8, 30)
 TIMEOUT = 240
-# The longest file to keep after a failure.
+# The longest file to keep after a failure; an agent's own records take too long to copy.
 MAX_KEPT_FILE = 8 * MB
 
 
@@ -204,23 +203,6 @@ def scenario(env, linked, report, minutes, out):
     report.check("no thread of this test has failed", not soak.crashes, soak.crashes)
 
 
-def keep_files(env, linked, folder, report):
-    """Copies the files that help to explain a failure."""
-    kept = Path(os.environ["KEEP"])
-    shutil.rmtree(kept, ignore_errors=True)
-    kept.mkdir(parents=True)
-    folders = {"files": env.root, "nats": folder} | {host.machine.name: host.root for host in linked.hosts}
-    for name, source in folders.items():
-        shutil.copytree(source, kept / name, symlinks=True, ignore=not_kept, dirs_exist_ok=True)
-    report.figure("files of the failed run are in", kept)
-
-
-def not_kept(folder, names):
-    """For shutil.copytree: special files, and files that take too long to copy, such as an agent's own records."""
-    special = special_files(folder, names)
-    return [*special, *(name for name in names if name not in special and is_big(Path(folder) / name))]
-
-
 def is_big(path):
     return path.is_file() and path.stat().st_size > MAX_KEPT_FILE
 
@@ -238,14 +220,9 @@ def main():
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="soak-e2e-")))
         linked = stack.enter_context(LinkedTeam(machines, folder))
         env = stack.enter_context(SoakTeamEnv())
-        try:
+        folders = {"files": env.root, "nats": folder} | {host.machine.name: host.root for host in linked.hosts}
+        with report.scenario(lambda: copy_kept(report, folders, ignore=is_big)):
             scenario(env, linked, report, minutes, out)
-        except Exception:
-            traceback.print_exc()
-            report.check("the scenario runs to its end", False)
-        finally:
-            if report.failures:
-                keep_files(env, linked, folder, report)
     sys.exit(report.end())
 
 

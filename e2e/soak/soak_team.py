@@ -9,24 +9,42 @@ from collections import Counter
 
 from mail_log import LEAD, LeadInbox, MailLog, ModelReader, PromptFileReader
 
-from lib.env import MODEL
+from lib.env import NOTHING_FOUND
 from lib.scripted_model import ScriptedModel, claim_step, complete_step, say, script, tool
 from lib.team_env import MEMBERS, Member, TeamEnv
 from lib.vendors import CONFIGURE
 
-REAL = {
-    "cody": MEMBERS["cody"],
-    "gemma": MEMBERS["gemma"],
-    "clara": Member("claude", model=MODEL),
-    "nat": Member("claude", "native", MODEL),
-    "opal": Member("opencode"),
-}
+REAL = {name: MEMBERS[name] for name in ("cody", "gemma", "clara", "nat")} | {"opal": Member("opencode")}
 PLAIN = ("fay", "finn", "flo", "fred", "fern")
 # Not killed in the calm phase, so that their processes get old.
 LONG_LIVED = ("cody", "gemma", "fay", "finn")
 # Members that get only this fraction of the work. Gemini CLI appends its whole history to the session file whenever it
 # resumes, and reads all of it the next time. With as much work as the others, a resume takes minutes after two hours.
 SLOW = {"gemma": 3}
+
+
+class Commands:
+    """Counts the commands that failed, by error message, and those that were killed."""
+
+    def __init__(self):
+        self.failures = Counter()
+        self.killed = 0
+
+    def run(self, title, command):
+        """The JSON output of a command; None if it failed or was killed."""
+        try:
+            done = command()
+        except subprocess.TimeoutExpired as error:
+            self.failures[f"{title}: not done after {error.timeout} s"] += 1
+            return None
+        # 137 is the exit code of nsenter when its program is killed.
+        if done.returncode in (-9, 137):
+            self.killed += 1
+            return None
+        if done.returncode not in (0, NOTHING_FOUND):
+            self.failures[f"{title}: {done.returncode}: {done.stderr.strip()[:160]}"] += 1
+            return None
+        return json.loads(done.stdout) if done.stdout.strip() else []
 
 
 class SoakTeamEnv(TeamEnv):
@@ -40,9 +58,7 @@ class SoakTeamEnv(TeamEnv):
         # Cleared while all processes are killed, so that no new command starts.
         self.may_run = threading.Event()
         self.may_run.set()
-        # Failed commands by error message, without those that were killed.
-        self.failures = Counter()
-        self.killed_commands = 0
+        self.commands = Commands()
         folders = {name: self.root / ("model" if name == "cody" else f"model-{name}") for name in REAL}
         self.models = {"cody": self.model}
         for name in REAL:
@@ -82,19 +98,7 @@ class SoakTeamEnv(TeamEnv):
     def command(self, *arguments, by=None):
         """Runs brigade; returns its JSON output, or None if it failed or was killed."""
         self.may_run.wait()
-        try:
-            done = self.try_brigade(*arguments, by=by)
-        except subprocess.TimeoutExpired:
-            self.failures[f"{arguments[0]}: not done after 60 s"] += 1
-            return None
-        if done.returncode == -9:
-            self.killed_commands += 1
-            return None
-        # 4: there is nothing to show.
-        if done.returncode not in (0, 4):
-            self.failures[f"{' '.join(arguments[:2])}: {done.returncode}: {done.stderr.strip()[:160]}"] += 1
-            return None
-        return json.loads(done.stdout) if done.stdout.strip() else []
+        return self.commands.run(" ".join(arguments[:2]), lambda: self.try_brigade(*arguments, by=by))
 
     def send(self, by, to, text="", mark=None):
         """Sends a message; returns whether it was acknowledged."""
@@ -105,9 +109,7 @@ class SoakTeamEnv(TeamEnv):
         return acknowledged
 
     def read_lead_inbox(self):
-        """Reads the lead's mail, and marks it as read in a second command: a kill between them loses nothing."""
-        for flags in (["--unread"], ["--unread", "--mark-read"]):
-            self._lead_inbox.read(self.command("inbox", LEAD, *flags, by=LEAD) or [])
+        self._lead_inbox.poll(lambda *flags: self.command("inbox", LEAD, *flags, by=LEAD))
 
     # Scripts for the models.
 

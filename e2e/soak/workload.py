@@ -106,7 +106,7 @@ class BoardWork:
     def _instruct(self, name, task, steps, mark=None):
         last_text = f"That was {next(self._numbers)}."
         self._env.instruct(name, f"Do task {task}.", [*steps, say(last_text)], mark)
-        # The message may have arrived even without an acknowledgement; if it has not, there is the reminder.
+        # The message may have arrived even without an acknowledgement; if it has not, the member gets a reminder later.
         self._assignments[name] = SoakAssignment(task, last_text, time.monotonic())
 
     def _work_by_command(self, name, tasks, pending, now):

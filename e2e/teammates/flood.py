@@ -18,9 +18,7 @@ TIMEOUT = 120
 def scenario(env, report, short):
     each = 50 if short else 250
     with team(env, env.version) as (model, environ):
-        for name in SENDERS[1:]:
-            env.brigade("team", "join", name)
-        member = Teammate(env, "rev", env.version, environ)
+        member = Teammate(env, "rev", env.version, environ, senders=SENDERS[1:])
         member.start()
         # A slow turn of tool calls. All calls differ: Gemini CLI ends a turn that repeats a call.
         calls = [

@@ -12,6 +12,7 @@ from teammate import LEAD, Teammate, team
 
 from lib.env import run_scenario
 from lib.scripted_model import claim_step, complete_step, say, script
+from lib.task_graph import STATUSES, task_histories
 from lib.util import eventually
 
 SENDERS = (LEAD, "ann", "ben")
@@ -22,8 +23,8 @@ class Pace(NamedTuple):
     """How often, when and how patiently to kill an agent."""
 
     # Rounds for each victim, in the long and in the short form.
-    long: dict
-    short: dict
+    long: int
+    short: int
     # The latest moment of a kill, in seconds after the first message.
     latest: float
     # Seconds until a round must be over.
@@ -33,16 +34,15 @@ class Pace(NamedTuple):
 def scenario(env, report, short):
     pace = PACES[env.version]
     with team(env, env.version) as (model, environ):
-        for name in SENDERS[1:]:
-            env.brigade("team", "join", name)
-        member = Teammate(env, "rev", env.version, environ)
+        member = Teammate(env, "rev", env.version, environ, senders=SENDERS[1:])
         member.start()
         env.brigade("send", "rev", f"hello {script(say('fine'))}")
         if not eventually(lambda: member.session() and model.turns(), pace.timeout):
             raise TimeoutError("the agent does not start")
         session = member.session()
         sent = {name: [] for name in SENDERS}
-        for victim, rounds in (pace.short if short else pace.long).items():
+        rounds = pace.short if short else pace.long
+        for victim in (agent, brigade, both, guard):
             started = time.monotonic()
             outcomes = [one_round(env, model, member, victim, sent, session, pace) for _ in range(rounds)]
             took = time.monotonic() - started
@@ -83,18 +83,8 @@ def guard(member, tree):
 # brigade pauses at most four seconds before a restart. Gemini CLI cannot resume a session in the minute in which it
 # began, and takes seconds to start.
 PACES = {
-    "codex": Pace(
-        long=dict.fromkeys((agent, brigade, both, guard), 50),
-        short=dict.fromkeys((agent, brigade, both, guard), 10),
-        latest=1.5,
-        timeout=60,
-    ),
-    "gemini": Pace(
-        long=dict.fromkeys((agent, brigade, both, guard), 10),
-        short=dict.fromkeys((agent, brigade, both, guard), 1),
-        latest=3,
-        timeout=120,
-    ),
+    "codex": Pace(long=50, short=10, latest=1.5, timeout=60),
+    "gemini": Pace(long=10, short=1, latest=3, timeout=120),
 }
 
 
@@ -152,12 +142,9 @@ def check_totals(env, report, model, sent):
     for name, marks in sent.items():
         found = re.findall(f"«{name} [0-9]*»", body)
         report.check(f"all {len(marks)} messages of {name} are in one request, in order", found == marks, found)
-    statuses = {}
-    for record in env.log():
-        if event := record["event"].get("task"):
-            statuses.setdefault(event["id"], []).append(event["task"]["status"])
-    wrong = {number: found for number, found in statuses.items() if found != ["pending", "in_progress", "completed"]}
-    report.check(f"each of {len(statuses)} tasks was claimed once and completed once", not wrong, wrong)
+    histories = task_histories(env)
+    wrong = {number: history.statuses for number, history in histories.items() if history.statuses != STATUSES}
+    report.check(f"each of {len(histories)} tasks was claimed once and completed once", not wrong, wrong)
     report.figure("requests to the model", len(model.turns()))
 
 

@@ -9,21 +9,8 @@ from teammate import idle_notifications, team
 from lib.env import run_scenario
 from lib.scripted_model import say, script
 from lib.util import eventually
+from lib.vendors import DAILY_QUOTA
 
-# Google's answer when the requests of a day are used up.
-DAILY_QUOTA = {
-    "error": {
-        "code": 429,
-        "message": "You exceeded your current quota, please check your plan and billing details.",
-        "status": "RESOURCE_EXHAUSTED",
-        "details": [
-            {
-                "@type": "type.googleapis.com/google.rpc.QuotaFailure",
-                "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel"}],
-            }
-        ],
-    }
-}
 # Each vendor's answers, and the text of its agent. Codex and Gemini CLI fail the turn, Claude Code retries and reports
 # it. Gemini CLI reports other limits only after minutes.
 LIMITS = {

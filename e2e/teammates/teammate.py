@@ -14,9 +14,10 @@ TEAM = "test-team"
 
 
 class Teammate:
-    """A member that brigade runs; it can be started and killed any number of times."""
+    """A member that brigade runs; it can be started and killed any number of times. `senders` are other members, which
+    only send messages."""
 
-    def __init__(self, env, name, agent, environ, program=None):
+    def __init__(self, env, name, agent, environ, program=None, senders=()):
         self.name = name
         self._env = env
         self._agent = agent
@@ -25,6 +26,8 @@ class Teammate:
         self._pane = env.root / f"pane-{name}"
         self._running = None
         env.brigade("team", "join", name, "--agent-type", agent)
+        for sender in senders:
+            env.brigade("team", "join", sender)
 
     def start(self):
         team = self._env.team

@@ -37,7 +37,6 @@ class Grid:
         self.columns, self.rows = columns, rows
         # The private modes that are on, such as 1049 for the alternate screen.
         self.modes = set()
-        self.bells = 0
         self._rest = ""
         self._style = Style()
         self._wipe()
@@ -105,8 +104,6 @@ class Grid:
             self._y += 1
         elif letter == "\b":
             self._x = max(self._x - 1, 0)
-        elif letter == "\x07":
-            self.bells += 1
 
     def _erase(self, y, x):
         if y < self.rows:
@@ -116,7 +113,6 @@ class Grid:
         self._erase(self._y, self._x)
         for y in range(self._y + 1, self.rows):
             self._erase(y, 0)
-
 
     def cells(self):
         return self._cells

@@ -1,5 +1,5 @@
-"""Makes the screenshots of `brigade ui` for the documentation, from the real program in a real tmux: a PNG of each view,
-and an animated SVG of a replay."""
+"""Makes the screenshots of `brigade ui` for the documentation, from the real program in a real tmux: an SVG of each view,
+and an animated one of a replay."""
 
 import os
 import sys
@@ -7,7 +7,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import png
 import svg
 from grid import Grid
 from terminals import Tmux
@@ -38,12 +37,11 @@ def main():
         environ = {"PATH": os.environ["PATH"], "HOME": folder, "TERM": "xterm-256color", "LANG": "C.UTF-8", "TZ": "UTC"}
         environ |= {"PS1": "$ ", "HISTFILE": os.devnull}
         for name, (view, keys) in STILLS.items():
-            cells = still(brigade, view, keys, Path(folder), environ)
-            path = out / f"ui-{name}.png"
-            png.save(cells, path)
-            print(f"{path}: {path.stat().st_size / 1e3:.0f} kB")
-        frames, seconds = film(brigade, Path(folder), environ)
-    path = out / "ui.svg"
+            save(out / f"ui-{name}.svg", [still(brigade, view, keys, Path(folder), environ)], [1])
+        save(out / "ui.svg", *film(brigade, Path(folder), environ))
+
+
+def save(path, frames, seconds):
     path.write_text(svg.film(frames, seconds))
     print(f"{path}: {path.stat().st_size / 1e3:.0f} kB, {len(frames)} frames")
     if path.stat().st_size > MAX_SVG_BYTES:

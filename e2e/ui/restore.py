@@ -27,7 +27,7 @@ def scenario(env, report, short):
         opened(env, report, tmux, name)
         tmux.press(key)
         shell.check(report, f"after {name}", 0)
-    report.check("it did use the alternate screen, the cursor and the mouse", shell.was_used())
+    report.check("brigade ui used the alternate screen, the cursor and the mouse", shell.was_used())
     for name in SIGNALS:
         process = opened(env, report, tmux, name)
         os.kill(process.pid, signal.Signals[name])

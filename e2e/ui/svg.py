@@ -1,10 +1,9 @@
-"""Draws terminal screens as one animated SVG: plain shapes and text, without scripts."""
+"""Draws one or more terminal screens as an SVG, animated if there are several: plain shapes and text, no scripts."""
 
 from html import escape
 from itertools import groupby
 
-import shapes
-from shapes import Line
+from shapes import Line, shapes
 
 # The size of one cell.
 WIDTH, HEIGHT = 8.4, 17.0
@@ -52,7 +51,8 @@ def film(frames, seconds):
             uses.append(f'<use href="#{names[drawn]}" y="{y * HEIGHT:g}"/>')
         groups.append(f'<g transform="translate({number * width:g})">{"".join(uses)}</g>')
     style = f"text{{font:{FONT}px 'DejaVu Sans Mono','Menlo','Consolas',monospace;white-space:pre}}"
-    style += ".b{font-weight:bold}.i{font-style:italic}"
+    # Crisp edges leave no seams between the backgrounds of adjacent rows.
+    style += ".b{font-weight:bold}.i{font-style:italic}g rect{shape-rendering:crispEdges}"
     if len(frames) > 1:
         style += motion(seconds, width)
     return (

@@ -1,19 +1,19 @@
 """Two terminals to run a program in: a pseudo-terminal, which measures when each byte arrives, and a real tmux."""
 
+import codecs
 import fcntl
 import os
 import pty
 import select
 import signal
 import struct
-import subprocess
 import termios
 import time
-from pathlib import Path
 
 from grid import Grid
 
-from lib.util import SLACK, eventually
+from lib.processes import stat_fields
+from lib.util import SLACK, capture, eventually
 
 COLUMNS, ROWS = 120, 40
 # A frame is complete after this many seconds without a byte.
@@ -26,8 +26,8 @@ class Pty:
     def __init__(self, argv, environ, cwd, columns=COLUMNS, rows=ROWS):
         self.grid = Grid(columns, rows)
         self.code = None
-        self.raw = b""
-        self._decoder = Utf8()
+        # Output may end in the middle of a character.
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.started = time.monotonic()
         self.pid, self._master = pty.fork()
         if self.pid == 0:
@@ -51,8 +51,7 @@ class Pty:
             data = b""
         if not data:
             raise EOFError("the program has closed its terminal")
-        self.raw += data
-        self.grid.feed(self._decoder.text(data))
+        self.grid.feed(self._decoder.decode(data))
         return arrived
 
     def read_until(self, condition, timeout):
@@ -120,25 +119,6 @@ class Pty:
         self.end()
 
 
-class Utf8:
-    """Decodes bytes in pieces that may end in the middle of a character."""
-
-    def __init__(self):
-        self._rest = b""
-
-    def text(self, data):
-        data = self._rest + data
-        for cut in range(min(4, len(data)) + 1):
-            try:
-                text = data[: len(data) - cut].decode()
-            except UnicodeDecodeError:
-                continue
-            self._rest = data[len(data) - cut :]
-            return text
-        self._rest = b""
-        return data.decode(errors="replace")
-
-
 class Tmux:
     """An interactive shell in a private tmux server."""
 
@@ -151,9 +131,7 @@ class Tmux:
         self._do("pipe-pane", "-o", f"exec cat >>{self._raw}")
 
     def _do(self, *arguments):
-        done = subprocess.run(
-            ["tmux", "-S", self._socket, *arguments], env=self._environ, cwd=self._cwd, capture_output=True, text=True
-        )
+        done = capture(["tmux", "-S", self._socket, *arguments], env=self._environ, cwd=self._cwd)
         if done.returncode != 0:
             raise RuntimeError(f"tmux {arguments[0]}: {done.stderr.strip()}")
         return done.stdout
@@ -203,10 +181,10 @@ class Tmux:
 
     def foreground_group(self):
         """The foreground process group of the terminal."""
-        return int(Path(f"/proc/{self.shell()}/stat").read_text().rpartition(")")[2].split()[5])
+        return int(stat_fields(self.shell())[5])
 
     def close(self):
-        subprocess.run(["tmux", "-S", self._socket, "kill-server"], env=self._environ, capture_output=True)
+        capture(["tmux", "-S", self._socket, "kill-server"], env=self._environ)
 
     def __enter__(self):
         return self

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use async_nats::header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MESSAGE_ID, NATS_SEQUENCE};
-use async_nats::jetstream::Context;
+use async_nats::jetstream::{Context, ContextBuilder};
 use async_nats::{Client, HeaderMap, Message};
 use brigade_core::store::Outgoing;
 use brigade_nats::layout::{MessageClass, Place, Stream, wake};
@@ -13,8 +13,10 @@ use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::task::{NewTask, Status, Task, TaskChange};
 use futures_util::StreamExt;
 use futures_util::stream::select_all;
+use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
+use uuid::Uuid;
 
 use crate::contender::{
     Contender, LANES, READER, SHARDS, SINK, WRITER, member, message, team, text,
@@ -35,11 +37,12 @@ pub(crate) struct BareContender {
 #[derive(Debug)]
 struct Lane {
     place: Place,
+    /// The subjects of messages to the sink and to the reader.
     sink: String,
-    letter: String,
+    reader: String,
     mailbox: String,
     marks: String,
-    wait_for: Mutex<ReaderState>,
+    state: Mutex<ReaderState>,
 }
 
 #[derive(Debug)]
@@ -52,7 +55,7 @@ struct ReaderState {
 impl BareContender {
     /// Uses existing streams.
     pub(crate) async fn connect(urls: &[String]) -> Self {
-        // The first server of the list, like the store: it matters whether this server is the leader.
+        // Connects to the first server of the list, like the store, because requests to the leader are faster.
         let connect = async || {
             let options = async_nats::ConnectOptions::new().retain_servers_order();
             options.connect(urls).await.unwrap()
@@ -62,15 +65,15 @@ impl BareContender {
         let mut lanes = Vec::new();
         for number in 0..LANES {
             let place = Place::of(&team("bare", number), SHARDS);
-            let of = member(READER);
-            let letter = |to: &MemberName| place.letter(to, WRITER, MessageClass::Words);
-            let wakes = watch(&reader, &place, &of).await;
+            let name = member(READER);
+            let subject = |to: &MemberName| place.letter(to, WRITER, MessageClass::Words);
+            let wakes = watch(&reader, &place, &name).await;
             lanes.push(Lane {
-                sink: letter(&member(SINK)),
-                letter: letter(&of),
-                mailbox: place.mailbox(&of),
-                marks: place.marks(&of),
-                wait_for: Mutex::new(ReaderState { wakes, marked: 0 }),
+                sink: subject(&member(SINK)),
+                reader: subject(&name),
+                mailbox: place.mailbox(&name),
+                marks: place.marks(&name),
+                state: Mutex::new(ReaderState { wakes, marked: 0 }),
                 place,
             });
         }
@@ -98,11 +101,11 @@ impl Contender for BareContender {
 
     async fn receive(&self, lane: usize, number: usize) -> Duration {
         let lane = &self.lanes[lane];
-        let mut wait_for = lane.wait_for.lock().await;
+        let mut state = lane.state.lock().await;
         let start = Instant::now();
         // The reader may wake before the sender has its acknowledgement.
         let read = async {
-            let announced = sequence(&wait_for.wakes.recv().await.unwrap());
+            let announced = sequence(&state.wakes.recv().await.unwrap());
             let wake = start.elapsed();
             let (stream, mailbox) = (lane.place.stream(Stream::Mail), lane.mailbox.as_str());
             // The replica that answers may lag behind the one that woke us.
@@ -115,14 +118,14 @@ impl Contender for BareContender {
                 }
             };
             let mut headers = HeaderMap::new();
-            headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, wait_for.marked.to_string());
+            headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, state.marked.to_string());
             let mark = format!("{{\"read\":{sequence},\"shown\":{sequence}}}");
             let subject = lane.marks.clone();
             let ack = self.marker.publish_with_headers(subject, headers, mark.into());
-            wait_for.marked = ack.await.unwrap().await.unwrap().sequence;
+            state.marked = ack.await.unwrap().await.unwrap().sequence;
             wake
         };
-        let ((), wake) = tokio::join!(self.publish(&lane.letter, number), read);
+        let ((), wake) = tokio::join!(self.publish(&lane.reader, number), read);
         wake
     }
 
@@ -170,24 +173,55 @@ impl Contender for BareContender {
 }
 
 /// Subscribes to a whole team, like a watch of the store, and forwards the messages of one mailbox.
-async fn watch(reader: &Client, place: &Place, of: &MemberName) -> UnboundedReceiver<Message> {
+async fn watch(reader: &Client, place: &Place, name: &MemberName) -> UnboundedReceiver<Message> {
     let filters = [place.mail(), place.all_marks(), place.records(), place.board(), place.roster()];
-    let mut wait_for = Vec::new();
+    let mut subscriptions = Vec::new();
     for filter in filters {
-        wait_for.push(reader.subscribe(wake(&filter)).await.unwrap());
+        subscriptions.push(reader.subscribe(wake(&filter)).await.unwrap());
     }
-    let mailbox = wake(&place.mailbox(of));
+    let mailbox = wake(&place.mailbox(name));
     let mailbox = mailbox.trim_end_matches('>').to_owned();
     let (sender, receiver) = mpsc::unbounded_channel();
     tokio::spawn(async move {
-        let mut wait_for = select_all(wait_for);
-        while let Some(message) = wait_for.next().await {
+        let mut messages = select_all(subscriptions);
+        while let Some(message) = messages.next().await {
             if message.subject.starts_with(&mailbox) && sender.send(message).is_err() {
                 return;
             }
         }
     });
     receiver
+}
+
+/// Concurrent publishes of a `publisher`.
+pub(crate) const IN_FLIGHT: usize = 512;
+
+/// A connection for many concurrent publishes.
+pub(crate) async fn publisher(urls: &[String]) -> Context {
+    ContextBuilder::new()
+        .max_ack_inflight(IN_FLIGHT)
+        .backpressure_on_inflight(true)
+        .timeout(Duration::from_secs(60))
+        .build(async_nats::connect(urls).await.unwrap())
+}
+
+/// Creates a consumer of some subjects, which the server deletes when it is inactive; returns the server's answer.
+pub(crate) async fn create_consumer(
+    client: &Client,
+    stream: &str,
+    subjects: &str,
+    more: Value,
+) -> Value {
+    let name = Uuid::new_v4().simple().to_string();
+    let mut config = json!({
+        "name": name, "ack_policy": "none", "filter_subject": subjects, "mem_storage": true,
+        "num_replicas": 1,
+    });
+    config.as_object_mut().unwrap().append(&mut serde_json::from_value(more).unwrap());
+    let body = json!({ "stream_name": stream, "config": config, "action": "create" });
+    let ask = format!("$JS.API.CONSUMER.CREATE.{stream}.{name}.{subjects}");
+    let answer = client.request(ask, body.to_string().into()).await.unwrap();
+    serde_json::from_slice(&answer.payload).unwrap()
 }
 
 /// The message as it is stored.

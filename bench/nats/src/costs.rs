@@ -2,22 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use async_nats::Client;
-use async_nats::jetstream::ContextBuilder;
 use brigade_nats::layout::{MessageClass, Place, Stream};
 use brigade_testkit::nats_server::Engine;
 use futures_util::{StreamExt, stream};
 use serde_json::json;
 
-use crate::bare_contender::entry;
+use crate::bare_contender::{IN_FLIGHT, create_consumer, entry, publisher};
 use crate::contender::{member, message, team};
 use crate::figures::Report;
 use crate::server::{memory, processor, restart, usage};
 use crate::store_contender;
 use crate::{Length, block_on};
-
-/// Concurrent publishes.
-const IN_FLIGHT: usize = 512;
 
 pub(crate) fn run(report: &mut Report, length: Length) {
     subjects(length);
@@ -73,7 +68,7 @@ fn connections(length: Length) {
             let client = async_nats::connect(&engine.urls).await.unwrap();
             let mut listens = Vec::new();
             for number in 0..6 {
-                let place = Place::of(&team("crowd", host * 6 + number), 1);
+                let place = Place::of(&team("many", host * 6 + number), 1);
                 let mailbox = brigade_nats::layout::wake(&place.mailbox(&member("reader")));
                 listens.push(client.subscribe(mailbox).await.unwrap());
             }
@@ -97,7 +92,9 @@ fn consumers(report: &mut Report) {
         let before = memory(engine.pid(0));
         let mut made = 0;
         let refusal = loop {
-            let answer = consumer(&client, &format!("c{made}")).await;
+            let more = json!({ "deliver_policy": "all", "inactive_threshold": 60_000_000_000_u64 });
+            let stream = Stream::Mail.name(0);
+            let answer = create_consumer(&client, &stream, "mb.0.many.reader.>", more).await;
             match answer.get("error") {
                 Some(error) => break error["description"].as_str().unwrap_or_default().to_owned(),
                 None => made += 1,
@@ -109,19 +106,6 @@ fn consumers(report: &mut Report) {
         report
             .check(made >= 1_000, format!("concurrent consumers of one shard: {made} (bar 1000)"));
     });
-}
-
-async fn consumer(client: &Client, name: &str) -> serde_json::Value {
-    let stream = Stream::Mail.name(0);
-    let filter = "mb.0.crowd.reader.>";
-    let config = json!({
-        "name": name, "ack_policy": "none", "filter_subject": filter, "mem_storage": true,
-        "num_replicas": 1, "deliver_policy": "all", "inactive_threshold": 60_000_000_000_u64,
-    });
-    let body = json!({ "stream_name": stream, "config": config, "action": "create" });
-    let subject = format!("$JS.API.CONSUMER.CREATE.{stream}.{name}.{filter}");
-    let answer = client.request(subject, body.to_string().into()).await.unwrap();
-    serde_json::from_slice(&answer.payload).unwrap()
 }
 
 /// The cost of three idle servers.
@@ -163,16 +147,11 @@ fn throughput(shards: u16, length: Length) {
 
 /// Sends one message to each of many mailboxes.
 async fn publish(urls: &[String], shards: u16, mailboxes: std::ops::Range<u32>) {
-    let client = async_nats::connect(urls).await.unwrap();
-    let context = ContextBuilder::new()
-        .max_ack_inflight(IN_FLIGHT)
-        .backpressure_on_inflight(true)
-        .timeout(Duration::from_secs(60))
-        .build(client);
+    let context = publisher(urls).await;
     let body = entry(&message("writer", 0));
     stream::iter(mailboxes)
         .map(async |number| {
-            let place = Place::of(&team("crowd", number as usize), shards);
+            let place = Place::of(&team("many", number as usize), shards);
             let subject = place.letter(&member("reader"), "writer", MessageClass::Words);
             let ack = context.publish(subject, body.clone().into());
             ack.await.unwrap().await.unwrap();

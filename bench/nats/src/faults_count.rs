@@ -37,13 +37,11 @@ pub(crate) async fn count(report: &mut Report, load: &FaultLoad, urls: &[String]
         kept + seen_by_reader == 0,
         format!("acknowledged and lost: {kept} in the store, {seen_by_reader} for the reader, of {total}"),
     );
-    report.check(marked == 0, format!("shown without a stored mark: {marked} of {total}"));
-    report.check(twice(&sent) == 0, format!("stored twice: {} of {total}", twice(&sent)));
-    let again = twice(&seen.shown);
-    report.check(again == 0, format!("shown twice: {again} of {total}"));
-    report
-        .check(twice(&shown) == 0, format!("marked as shown twice: {} of {total}", twice(&shown)));
-    report.check(seen.out_of_order == 0, format!("shown out of order: {}", seen.out_of_order));
+    report.check_none_of("shown without a stored mark", marked, total);
+    report.check_none_of("stored twice", twice(&sent), total);
+    report.check_none_of("shown twice", twice(&seen.shown), total);
+    report.check_none_of("marked as shown twice", twice(&shown), total);
+    report.check_zero("shown out of order", seen.out_of_order);
 
     let owners: HashMap<_, _> = tasks
         .iter()
@@ -56,10 +54,10 @@ pub(crate) async fn count(report: &mut Report, load: &FaultLoad, urls: &[String]
     let taken =
         seen.claimed.iter().filter(|(id, claimers)| owners.get(id) != claimers.first()).count();
     let total = seen.claimed.len();
-    report.check(double == 0, format!("claimed twice: {double} of {total} claims acknowledged"));
-    report.check(taken == 0, format!("claims acknowledged and lost: {taken} of {total}"));
+    report.check_none_of("claimed twice, of the acknowledged claims", double, total);
+    report.check_none_of("claims acknowledged and lost", taken, total);
     let unowned = tasks.iter().filter(|(id, _)| !owners.contains_key(id)).count();
-    report.check(unowned == 0, format!("tasks without an owner: {unowned} of {}", tasks.len()));
+    report.check_none_of("tasks without an owner", unowned, tasks.len());
 
     println!("acknowledged tasks that were not visible yet: {} times", seen.unseen);
     println!("errors of the store, all retried: {}", seen.errors.len());

@@ -244,7 +244,7 @@ impl FaultLoad {
                 *before = number.max(*before);
             }
         }
-        // They are shown, so the mark must succeed before it continues.
+        // The messages were shown, so retry until they are marked.
         while let Err(error) = mail::mark(seat, &keys, Mark::Shown).await {
             self.failed(READER, &error);
         }

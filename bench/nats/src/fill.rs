@@ -4,27 +4,24 @@
 use std::time::{Duration, Instant};
 
 use async_nats::header::NATS_MESSAGE_ID;
-use async_nats::jetstream::ContextBuilder;
 use async_nats::{Client, HeaderMap};
 use brigade_nats::layout::{Place, Stream};
 use brigade_wire::name::TeamName;
 use futures_util::{StreamExt, stream};
 use uuid::Uuid;
 
-use crate::bare_contender::last;
+use crate::bare_contender::{IN_FLIGHT, last, publisher};
 use crate::contender::{LEAD, SHARDS, member, message, team};
 use crate::store_contender::{connect, make_team, seat, send};
 use brigade_core::event::MessageKey;
 use brigade_core::store::Mark;
 
-/// Concurrent publishes.
-const IN_FLIGHT: usize = 512;
 /// Mailboxes per team: the lead's, and five more.
 pub(crate) const MAILBOXES: usize = 6;
 /// The members other than the lead.
 pub(crate) const MEMBERS: [&str; MAILBOXES - 1] = ["ann", "ben", "cem", "dee", "eve"];
 /// The prefix of the team names.
-pub(crate) const FILLED: &str = "crowd";
+pub(crate) const FILLED: &str = "many";
 
 /// A message as the store wrote it for the first team.
 #[derive(Debug)]
@@ -70,12 +67,7 @@ impl TeamTemplate {
 
     /// Creates teams with these numbers; returns how long it took.
     pub(crate) async fn fill(&self, urls: &[String], teams: std::ops::Range<usize>) -> Duration {
-        let client = async_nats::connect(urls).await.unwrap();
-        let context = ContextBuilder::new()
-            .max_ack_inflight(IN_FLIGHT)
-            .backpressure_on_inflight(true)
-            .timeout(Duration::from_secs(60))
-            .build(client);
+        let context = publisher(urls).await;
         let start = Instant::now();
         let publishes = teams.flat_map(|number| {
             let name = team(FILLED, number);

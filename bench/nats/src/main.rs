@@ -30,26 +30,7 @@ mod store_contender;
 
 use std::process::ExitCode;
 
-use figures::Report;
-
-/// How long a benchmark runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Length {
-    /// A minute at most, for development and CI.
-    Short,
-    /// Long enough for reliable figures.
-    Long,
-}
-
-impl Length {
-    /// Picks one of two values.
-    pub(crate) fn pick<T>(self, short: T, long: T) -> T {
-        if self == Self::Short { short } else { long }
-    }
-}
-
-/// A benchmark and its name.
-type Benchmark = (&'static str, fn(&mut Report, Length));
+use figures::{Benchmark, Length};
 
 const BENCHMARKS: &[Benchmark] = &[
     ("bench", bench::run),
@@ -60,22 +41,7 @@ const BENCHMARKS: &[Benchmark] = &[
 ];
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let name = args.first().map_or("", String::as_str);
-    let length = if args.iter().any(|arg| arg == "--short") { Length::Short } else { Length::Long };
-    let chosen: Vec<_> =
-        BENCHMARKS.iter().filter(|(benchmark, _)| name == "all" || name == *benchmark).collect();
-    if chosen.is_empty() {
-        let names: Vec<&str> = BENCHMARKS.iter().map(|(benchmark, _)| *benchmark).collect();
-        eprintln!("usage: brigade-bench-nats <{}|all> [--short]", names.join("|"));
-        return ExitCode::from(2);
-    }
-    let mut report = Report::default();
-    for (benchmark, run) in chosen {
-        println!("== {benchmark}{}", length.pick(" (short form)", ""));
-        run(&mut report, length);
-    }
-    report.exit_code()
+    figures::run_benchmarks("brigade-bench-nats", BENCHMARKS)
 }
 
 /// Runs a future on one thread per core.

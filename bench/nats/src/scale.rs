@@ -62,7 +62,7 @@ pub(crate) fn run(report: &mut Report, length: Length) {
         few.print(FEW * MAILBOXES);
         println!("CPU time of the servers: {:.2} s and {:.2} s", cpu.0, cpu.1);
         println!("memory after the sends: {} MB", memory(big.pid(0)) / 1_000_000);
-        let what = |kind| format!("{kind}, {} mailboxes to 102", there * MAILBOXES);
+        let what = |kind| format!("{kind}, {} mailboxes compared with 102", there * MAILBOXES);
         report.check_ratio(&what("send"), many.send.median(), 1.5, few.send.median());
         report.check_ratio(&what("first send"), many.idle.median(), 1.5, few.idle.median());
 

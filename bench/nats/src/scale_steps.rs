@@ -2,13 +2,12 @@
 
 use std::time::Instant;
 
+use async_nats::HeaderMap;
 use async_nats::header::NATS_MESSAGE_ID;
-use async_nats::{Client, HeaderMap};
 use brigade_nats::layout::{MessageClass, Place, Stream};
 use serde_json::json;
-use uuid::Uuid;
 
-use crate::bare_contender::{entry, last};
+use crate::bare_contender::{create_consumer, entry, last};
 use crate::contender::{SHARDS, member, message, team};
 use crate::figures::{Times, line};
 use crate::fill::{FILLED, MEMBERS};
@@ -122,8 +121,14 @@ impl Reads {
             self.wildcard.push(start.elapsed());
             for (policy, times) in POLICIES.iter().zip(&mut self.readers) {
                 let start = Instant::now();
-                reader(&client, &stream, &place.mailbox(&of), policy).await;
+                let mut more =
+                    json!({ "deliver_policy": policy, "inactive_threshold": 100_000_000_u64 });
+                if *policy == "by_start_sequence" {
+                    more["opt_start_seq"] = json!(50);
+                }
+                let answer = create_consumer(&client, &stream, &place.mailbox(&of), more).await;
                 times.push(start.elapsed());
+                assert!(answer.get("error").is_none(), "a consumer: {answer}");
             }
             let start = Instant::now();
             let inbox = store.inbox(&team, &of).await.unwrap();
@@ -147,21 +152,4 @@ impl Reads {
             line(&format!("{name}, among {among}"), times);
         }
     }
-}
-
-/// Creates a consumer, which the server deletes when it is inactive.
-async fn reader(client: &Client, stream: &str, filter: &str, policy: &str) {
-    let name = Uuid::new_v4().simple().to_string();
-    let mut config = json!({
-        "name": name, "ack_policy": "none", "filter_subject": filter, "mem_storage": true,
-        "num_replicas": 1, "deliver_policy": policy, "inactive_threshold": 100_000_000_u64,
-    });
-    if policy == "by_start_sequence" {
-        config["opt_start_seq"] = json!(50);
-    }
-    let body = json!({ "stream_name": stream, "config": config, "action": "create" });
-    let ask = format!("$JS.API.CONSUMER.CREATE.{stream}.{name}.{filter}");
-    let answer = client.request(ask, body.to_string().into()).await.unwrap();
-    let answer: serde_json::Value = serde_json::from_slice(&answer.payload).unwrap();
-    assert!(answer.get("error").is_none(), "a reader: {answer}");
 }

@@ -50,7 +50,7 @@ fn main() {
         "agent-teams" => Box::new(theirs::Theirs::new(&root, &team, &name, &reader)),
         other => panic!("no library {other}"),
     };
-    say("ready");
+    print_line("ready");
     for line in std::io::stdin().lock().lines() {
         let line = line.unwrap();
         let words: Vec<&str> = line.split(' ').collect();
@@ -58,7 +58,7 @@ fn main() {
             ["send", number] => {
                 let (done, us) = timed(|| member.send(number.parse().unwrap()));
                 done.unwrap();
-                say(&format!("sent {number} {us}"));
+                print_line(&format!("sent {number} {us}"));
             }
             ["burst", first, count] => {
                 let (first, count): (usize, usize) =
@@ -66,44 +66,44 @@ fn main() {
                 let ((), us) = timed(|| {
                     for number in first..first + count {
                         match member.send(number) {
-                            Ok(()) => say(&format!("acked {number}")),
-                            Err(why) => say(&format!("refused {number} {why}")),
+                            Ok(()) => print_line(&format!("acked {number}")),
+                            Err(why) => print_line(&format!("refused {number} {why}")),
                         }
                     }
                 });
-                say(&format!("end {us}"));
+                print_line(&format!("end {us}"));
             }
             ["read"] => {
                 let (count, us) = timed(|| member.read());
-                say(&format!("read {count} {us}"));
+                print_line(&format!("read {count} {us}"));
             }
             ["mark"] => {
                 let (count, us) = timed(|| member.mark());
-                say(&format!("marked {count} {us}"));
+                print_line(&format!("marked {count} {us}"));
             }
             ["add", number] => {
                 let (id, us) = timed(|| member.add(number.parse().unwrap()));
-                say(&format!("added {id} {us}"));
+                print_line(&format!("added {id} {us}"));
             }
             ["claim", id] => {
                 let (claim, us) = timed(|| member.claim(id));
                 match claim {
-                    Claim::Got => say(&format!("claimed {id} {us}")),
-                    Claim::Taken => say(&format!("taken {id} {us}")),
-                    Claim::Failed(why) => say(&format!("failed {id} {us} {why}")),
+                    Claim::Got => print_line(&format!("claimed {id} {us}")),
+                    Claim::Taken => print_line(&format!("taken {id} {us}")),
+                    Claim::Failed(why) => print_line(&format!("failed {id} {us} {why}")),
                 }
             }
             ["claims", count] => {
                 let ((), us) = timed(|| {
                     for id in 1..=count.parse::<usize>().unwrap() {
                         match member.claim(&id.to_string()) {
-                            Claim::Got => say(&format!("claimed {id}")),
+                            Claim::Got => print_line(&format!("claimed {id}")),
                             Claim::Taken => {}
-                            Claim::Failed(why) => say(&format!("failed {id} {why}")),
+                            Claim::Failed(why) => print_line(&format!("failed {id} {why}")),
                         }
                     }
                 });
-                say(&format!("end {us}"));
+                print_line(&format!("end {us}"));
             }
             ["watch"] => member.watch(),
             other => panic!("unknown command {other:?}"),
@@ -117,7 +117,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, u128) {
     (done, start.elapsed().as_micros())
 }
 
-fn say(line: &str) {
+fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", line.replace('\n', " ")).unwrap();
     out.flush().unwrap();
@@ -129,9 +129,9 @@ fn text(from: &str, number: usize) -> String {
 }
 
 /// Prints that a message arrived, and when.
-fn heard(text: &str) {
+fn print_heard(text: &str) {
     let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
-    say(&format!("heard {} {at}", text.split(' ').next().unwrap_or_default()));
+    print_line(&format!("heard {} {at}", text.split(' ').next().unwrap_or_default()));
 }
 
 /// Runs a future on this thread.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use brigade_core::board::{self, BoardError, TaskPlan};
 use brigade_core::event::{Event, MessageKey};
-use brigade_core::mail::{self, InboxFilter, Words};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
 use brigade_files::{Durability, FileStore, Options};
 
-use crate::{Claim, Member, block_on, heard, say, text};
+use crate::{Claim, Member, block_on, print_heard, print_line, text};
 
 pub(crate) struct Ours {
     seat: Seat,
@@ -37,8 +37,7 @@ impl Ours {
 impl Member for Ours {
     fn send(&self, number: usize) -> Result<(), String> {
         let text = text(self.seat.name.as_str(), number);
-        let words = Words { text: &text, summary: None };
-        block_on(mail::send(&self.seat, &self.reader, words))
+        block_on(mail::send(&self.seat, &self.reader, text.as_str()))
             .map(drop)
             .map_err(|error| error.to_string())
     }
@@ -48,7 +47,8 @@ impl Member for Ours {
     }
 
     fn mark(&self) -> usize {
-        let unread = block_on(mail::inbox(&self.seat, &self.seat.name, InboxFilter::Unread)).unwrap();
+        let unread =
+            block_on(mail::inbox(&self.seat, &self.seat.name, InboxFilter::Unread)).unwrap();
         let keys: Vec<MessageKey> = unread.iter().map(|mail| mail.key).collect();
         block_on(mail::mark(&self.seat, &keys, Mark::Read)).unwrap();
         keys.len()
@@ -74,11 +74,11 @@ impl Member for Ours {
     fn watch(&self) {
         block_on(async {
             let mut watch = self.seat.store.watch(&self.seat.team).await.unwrap();
-            say("ready");
+            print_line("ready");
             while let Some(record) = watch.next().await {
                 if let Event::Sent { message, .. } = &record.event {
                     let entry: serde_json::Value = serde_json::from_str(message.get()).unwrap();
-                    heard(entry["text"].as_str().unwrap_or_default());
+                    print_heard(entry["text"].as_str().unwrap_or_default());
                 }
             }
         });

@@ -8,7 +8,7 @@ use agent_teams::messaging::{FileInboxManager, InboxManager};
 use agent_teams::models::{CreateTaskRequest, InboxMessage, TaskStatus, TaskUpdate};
 use agent_teams::task::{FileTaskManager, TaskManager};
 
-use crate::{Claim, Member, block_on, heard, say, text};
+use crate::{Claim, Member, block_on, print_heard, print_line, text};
 
 pub(crate) struct Theirs {
     inboxes: FileInboxManager,
@@ -78,7 +78,7 @@ impl Member for Theirs {
     }
 
     fn watch(&self) {
-        say("ready");
+        print_line("ready");
         let mut seen = HashSet::new();
         block_on(async {
             loop {
@@ -86,7 +86,7 @@ impl Member for Theirs {
                 let unread = self.inboxes.poll_inbox(&self.team, &self.name, wait).await.unwrap();
                 for message in unread {
                     if seen.insert(message.id.clone()) {
-                        heard(&message.content);
+                        print_heard(&message.content);
                     }
                     self.inboxes.mark_read(&self.team, &self.name, &message.id).await.unwrap();
                 }

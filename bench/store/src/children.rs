@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use brigade_core::board;
-use brigade_core::mail::{self, InboxFilter, Words};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::roster::{self, Activity};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
@@ -19,7 +19,7 @@ use crate::claims;
 use crate::cost::plan;
 use crate::event_log;
 use crate::in_process::Workload;
-use crate::temp_team::{READER, TeamDirs, block_on, member, team, text};
+use crate::temp_team::{READER, TeamDirs, block_on, member, send_text, team, text};
 use crate::wake;
 use crate::{faults, faults_modes};
 use crate::{in_process_bare, in_process_team};
@@ -125,24 +125,24 @@ pub(crate) fn run(child: &str, args: &[String]) {
         ("modes", [umask]) => faults_modes::use_store(&dirs, umask),
         ("own", [umask]) => faults_modes::use_own_folders(&dirs, umask),
         ("try", []) => match faults::try_send(&dirs, "x") {
-            Ok(None) => say("acked"),
-            Ok(Some(why)) => say(&format!("acked, waits: {why}")),
-            Err(why) => say(&format!("refused: {why}")),
+            Ok(None) => print_line("acked"),
+            Ok(Some(why)) => print_line(&format!("acked, waits: {why}")),
+            Err(why) => print_line(&format!("refused: {why}")),
         },
         ("claim", [me, tasks, first]) => {
             let (tasks, first) = (tasks.parse().unwrap(), first.parse().unwrap());
             claims::claim(&dirs.seat(me, Durability::Process), tasks, first, &dirs);
         }
         ("watch", []) => wake::watch(&dirs),
-        ("chronicle", []) => event_log::read(&dirs),
-        ("crowd" | "bare", [members, messages, tasks, batch]) => {
+        ("event-log", []) => event_log::read(&dirs),
+        ("team" | "bare", [members, messages, tasks, batch]) => {
             let [members, messages, tasks, batch] =
                 [members, messages, tasks, batch].map(|number| number.parse().unwrap());
             let load = Workload { members, messages, tasks };
-            if child == "crowd" {
-                in_process_team::play(&dirs, load);
+            if child == "team" {
+                in_process_team::run(&dirs, load);
             } else {
-                in_process_bare::bare(&dirs, load, batch);
+                in_process_bare::run(&dirs, load, batch);
             }
         }
         other => panic!("no child {other:?}"),
@@ -159,7 +159,7 @@ pub(crate) fn level(name: &str) -> Durability {
 }
 
 /// Prints a line in one write, so that a killed process prints all of it or nothing.
-pub(crate) fn say(line: &str) {
+pub(crate) fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("{line}\n").as_bytes()).unwrap();
     out.flush().unwrap();
@@ -172,16 +172,15 @@ fn send(seat: &Seat, seconds: f64) {
         if Instant::now() >= end {
             return;
         }
-        let text = text(seat.name.as_str(), number);
-        match block_on(mail::send(seat, READER, Words { text: &text, summary: None })) {
+        match send_text(seat, READER, &text(seat.name.as_str(), number)) {
             Ok(sent) => {
                 let id = &sent.receipt.msg_id;
                 match &sent.receipt.waits {
-                    None => say(&format!("acked {number} {id}")),
-                    Some(why) => say(&format!("acked {number} {id} waits: {why}")),
+                    None => print_line(&format!("acked {number} {id}")),
+                    Some(why) => print_line(&format!("acked {number} {id} waits: {why}")),
                 }
             }
-            Err(error) => say(&format!("refused {number} {error}")),
+            Err(error) => print_line(&format!("refused {number} {error}")),
         }
     }
 }
@@ -197,7 +196,7 @@ fn parse(inbox: &Path, seconds: f64) {
             torn += 1;
         }
     }
-    say(&format!("parsed {reads} {torn}"));
+    print_line(&format!("parsed {reads} {torn}"));
 }
 
 /// Marks unread messages as read in a loop, and prints their ids.
@@ -212,14 +211,14 @@ fn mark(seat: &Seat) {
             entry["msg_id"].as_str().unwrap().to_owned()
         };
         let ids: Vec<String> = batch.iter().map(|mail| id(&mail.json)).collect();
-        say(&format!("marked {}", ids.join(" ")));
+        print_line(&format!("marked {}", ids.join(" ")));
     }
 }
 
 /// Adds, claims and completes tasks in a loop, prints each step, and sometimes changes the roster.
 fn board(seat: &Seat) {
     for number in 0.. {
-        let refused = |error: &dyn std::fmt::Display| say(&format!("refused {error}"));
+        let refused = |error: &dyn std::fmt::Display| print_line(&format!("refused {error}"));
         let id = match block_on(board::add(seat, &plan(number))) {
             Ok(id) => id,
             Err(error) => {
@@ -227,13 +226,13 @@ fn board(seat: &Seat) {
                 continue;
             }
         };
-        say(&format!("added {id}"));
+        print_line(&format!("added {id}"));
         match block_on(board::claim(seat, id)) {
-            Ok(()) => say(&format!("claimed {id} {}", seat.name)),
+            Ok(()) => print_line(&format!("claimed {id} {}", seat.name)),
             Err(error) => refused(&error),
         }
         match block_on(board::done(seat, id)) {
-            Ok(()) => say(&format!("done {id}")),
+            Ok(()) => print_line(&format!("done {id}")),
             Err(error) => refused(&error),
         }
         if number % 4 == 3 {
@@ -247,7 +246,7 @@ fn board(seat: &Seat) {
 
 /// Prints that this process is ready, and waits for the start signal.
 pub(crate) fn wait_for_go(dirs: &TeamDirs) {
-    say("ready");
+    print_line("ready");
     while !dirs.claude.join("go").exists() {
         std::thread::sleep(Duration::from_millis(1));
     }

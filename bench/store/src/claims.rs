@@ -8,10 +8,9 @@ use brigade_core::seat::Seat;
 use brigade_files::Durability;
 
 use crate::Length;
-use crate::children::{ChildProcess, child, say, wait_for_go};
+use crate::children::{ChildProcess, child, print_line, wait_for_go};
 use crate::cost::plan;
 use crate::figures::{Report, Times};
-use crate::kill::Sample;
 use crate::temp_team::{TempTeam, block_on};
 use crate::wake::now;
 
@@ -46,11 +45,11 @@ fn contest(report: &mut Report, tasks: usize, apart: bool) {
     }
     let (start, go) = (Instant::now(), now());
     std::fs::write(temp.dirs.claude.join("go"), "").unwrap();
-    let said: Vec<String> = claimers.into_iter().flat_map(ChildProcess::finish).collect();
+    let output: Vec<String> = claimers.into_iter().flat_map(ChildProcess::finish).collect();
     let took = start.elapsed().as_secs_f64();
     let mut owners: HashMap<&str, usize> = HashMap::new();
     let mut last = go;
-    for line in said.iter().filter_map(|line| line.strip_prefix("claimed ")) {
+    for line in output.iter().filter_map(|line| line.strip_prefix("claimed ")) {
         let (id, at) = line.split_once(' ').unwrap();
         *owners.entry(id).or_default() += 1;
         last = last.max(at.parse().unwrap());
@@ -58,7 +57,7 @@ fn contest(report: &mut Report, tasks: usize, apart: bool) {
     // The race is over when the last task is claimed; later attempts all fail.
     let race = Duration::from_nanos(last - go).as_secs_f64();
     let twice: Vec<&str> = owners.iter().filter(|(_, n)| **n > 1).map(|(id, _)| *id).collect();
-    let failed: Vec<&String> = said.iter().filter(|line| line.starts_with("refused")).collect();
+    let failed: Vec<&String> = output.iter().filter(|line| line.starts_with("refused")).collect();
     let rate = owners.len() as f64 / race;
     let way = if apart { "each from its own start" } else { "all in the same order" };
     println!(
@@ -72,9 +71,9 @@ fn contest(report: &mut Report, tasks: usize, apart: bool) {
     }
     let median = late.median();
     println!("a failed attempt without other processes: {median:.0} us (n {tasks})");
-    report.check(twice.is_empty(), format!("claimed twice: {:?}", Sample(&twice)));
+    report.check_empty("claimed twice", &twice);
     report.check(owners.len() == tasks, format!("claimed: {} of {tasks}", owners.len()));
-    report.check(failed.is_empty(), format!("failed: {:?}", Sample(&failed)));
+    report.check_empty("failed", &failed);
     report.check_time(1_000.0 / rate, format!("claims per second: {rate:.0} (bar 1000)"));
 }
 
@@ -91,6 +90,6 @@ pub(crate) fn claim(seat: &Seat, tasks: usize, first: usize, dirs: &crate::temp_
         }
     }
     if !got.is_empty() {
-        say(&got.join("\n"));
+        print_line(&got.join("\n"));
     }
 }

@@ -43,9 +43,9 @@ pub(crate) fn run(report: &mut Report, length: Length) {
     println!("one inbox, {seconds} s, 500-byte messages, a reader that parses it in a loop");
     let columns = ["acked", "refused", "lost", "twice", "disorder", "kept/s", "reads", "torn"];
     println!("{:<34} {}", "", columns.map(|name| format!("{name:>8}")).join(" "));
-    let line = |name: &str, counts_of: &SenderCounts, run: &ContentionResult| {
-        let SenderCounts { acked, refused, lost, doubled, unordered } = counts_of;
-        let rate = rate(counts_of, seconds);
+    let line = |name: &str, counts: &SenderCounts, run: &ContentionResult| {
+        let SenderCounts { acked, refused, lost, doubled, unordered } = counts;
+        let rate = rate(counts, seconds);
         println!(
             "{name:<34} {acked:>8} {refused:>8} {lost:>8} {doubled:>8} {unordered:>8} {rate:>8.0} {:>8} {:>8}",
             run.reads, run.torn
@@ -57,11 +57,11 @@ pub(crate) fn run(report: &mut Report, length: Length) {
     line("(c) one Node peer, with eight", &mixed.peers, &mixed);
     line("(d) eight brigade, for comparison", &ours.ours, &ours);
     let SenderCounts { acked, refused, lost, doubled, unordered } = mixed.ours;
-    report.check(refused == 0, format!("ours refused: {refused} of {}", acked + refused));
-    report.check(lost == 0, format!("ours lost: {lost} of {acked}"));
-    report.check(doubled == 0, format!("ours stored twice: {doubled}"));
-    report.check(unordered == 0, format!("ours out of order: {unordered}"));
-    report.check(mixed.torn == 0, format!("torn reads: {} of {}", mixed.torn, mixed.reads));
+    report.check_none_of("ours refused", refused, acked + refused);
+    report.check_none_of("ours lost", lost, acked);
+    report.check_zero("ours stored twice", doubled);
+    report.check_zero("ours out of order", unordered);
+    report.check_none_of("torn reads", mixed.torn, mixed.reads);
     let baseline = loss(&eight.peers).max(loss(&alone.peers));
     let text = format!(
         "acknowledged messages that the peer loses: {:.2} % with us, {:.2} % without",
@@ -69,9 +69,7 @@ pub(crate) fn run(report: &mut Report, length: Length) {
         baseline * 100.0
     );
     report.check(loss(&mixed.peers) <= baseline, text);
-    let polls =
-        format!("torn reads of Node without a lock: {} of {}", mixed.polls_torn, mixed.polls);
-    report.check(mixed.polls_torn == 0, polls);
+    report.check_none_of("torn reads of Node without a lock", mixed.polls_torn, mixed.polls);
     let (us, them) = (rate(&mixed.ours, seconds), rate(&eight.peers, seconds));
     let text =
         format!("our rate: {:.1} x eight Node peers' (bar 3 x; {us:.0}/s, {them:.0}/s)", us / them);
@@ -104,8 +102,8 @@ fn contend(modules: &Path, brigades: usize, peers: usize, seconds: f64) -> Conte
         all.into_iter().map(|(name, running)| (name, running.finish())).collect()
     };
     let (ours, peers) = (finish(ours), finish(peers));
-    let (reads, torn) = counts(reader);
-    let (polls, polls_torn) = counts(poller);
+    let (reads, torn) = read_counts(reader);
+    let (polls, polls_torn) = read_counts(poller);
     let kept = kept(&temp.dirs);
     ContentionResult {
         ours: counts_of(&ours, &kept),
@@ -118,9 +116,9 @@ fn contend(modules: &Path, brigades: usize, peers: usize, seconds: f64) -> Conte
 }
 
 /// The number of reads, and of torn reads.
-fn counts(reader: ChildProcess) -> (usize, usize) {
-    let said = reader.finish();
-    let mut numbers = said[0].split(' ').skip(1).map(|number| number.parse().unwrap());
+fn read_counts(reader: ChildProcess) -> (usize, usize) {
+    let output = reader.finish();
+    let mut numbers = output[0].split(' ').skip(1).map(|number| number.parse().unwrap());
     (numbers.next().unwrap(), numbers.next().unwrap())
 }
 
@@ -140,32 +138,32 @@ fn counts_of(
     senders: &[(String, Vec<String>)],
     kept: &HashMap<String, Vec<usize>>,
 ) -> SenderCounts {
-    let mut counts_of = SenderCounts::default();
+    let mut counts = SenderCounts::default();
     for (_, lines) in senders {
         let mut last = None;
         for line in lines {
             let mut words = line.split(' ');
             match (words.next(), words.nth(1)) {
                 (Some("acked"), Some(id)) => {
-                    counts_of.acked += 1;
-                    let temps = kept.get(id).map_or(&[][..], Vec::as_slice);
-                    counts_of.lost += usize::from(temps.is_empty());
-                    counts_of.doubled += usize::from(temps.len() > 1);
-                    let temp = temps.first().copied();
-                    counts_of.unordered += usize::from(temp.is_some() && temp < last);
-                    last = temp.or(last);
+                    counts.acked += 1;
+                    let positions = kept.get(id).map_or(&[][..], Vec::as_slice);
+                    counts.lost += usize::from(positions.is_empty());
+                    counts.doubled += usize::from(positions.len() > 1);
+                    let first = positions.first().copied();
+                    counts.unordered += usize::from(first.is_some() && first < last);
+                    last = first.or(last);
                 }
-                _ => counts_of.refused += 1,
+                _ => counts.refused += 1,
             }
         }
     }
-    counts_of
+    counts
 }
 
-fn loss(counts_of: &SenderCounts) -> f64 {
-    if counts_of.acked == 0 { 0.0 } else { counts_of.lost as f64 / counts_of.acked as f64 }
+fn loss(counts: &SenderCounts) -> f64 {
+    if counts.acked == 0 { 0.0 } else { counts.lost as f64 / counts.acked as f64 }
 }
 
-fn rate(counts_of: &SenderCounts, seconds: f64) -> f64 {
-    (counts_of.acked - counts_of.lost) as f64 / seconds
+fn rate(counts: &SenderCounts, seconds: f64) -> f64 {
+    (counts.acked - counts.lost) as f64 / seconds
 }

@@ -63,9 +63,9 @@ fn sends(report: &mut Report, length: Length) {
         line("bare: temporary file + rename of one message", &least);
         let (first, last) = (rows[0].times.median(), rows[rows.len() - 1].times.median());
         let biggest = sizes[sizes.len() - 1];
-        let what = format!("send, {durability:?}, history of {biggest} to history of 10");
+        let what = format!("send, {durability:?}, history of {biggest} compared with 10");
         report.check_ratio(&what, last, 1.5, first);
-        let what = format!("send, {durability:?}, history of {biggest} to bare");
+        let what = format!("send, {durability:?}, history of {biggest} compared with bare");
         report.check_ratio(&what, last, 2.5, least.median());
     }
 }
@@ -127,7 +127,12 @@ fn unread(report: &mut Report, length: Length) {
     heading("inbox of 10,000 unread");
     line("send", &ours);
     line("bare: read + temporary file + rename, whole inbox", &least);
-    report.check_ratio("send into 10,000 unread to bare", ours.median(), 2.0, least.median());
+    report.check_ratio(
+        "send into 10,000 unread compared with bare",
+        ours.median(),
+        2.0,
+        least.median(),
+    );
     let left = block_on(mail::inbox(&writer, &member(READER), InboxFilter::Unread)).unwrap().len();
     let sent = MANY + 1 + length.pick(20, 100);
     report.check(left == sent, format!("unread messages after the sends: {left} of {sent}"));
@@ -174,7 +179,7 @@ fn tasks(report: &mut Report, length: Length) {
     }
     for (at, name) in names.iter().enumerate() {
         let (small, big) = (times[0][at].median(), times[2][at].median());
-        report.check_ratio(&format!("{name}, 10,000 tasks to 10 tasks"), big, 1.5, small);
+        report.check_ratio(&format!("{name}, 10,000 tasks compared with 10"), big, 1.5, small);
     }
     lists(report, length, &temps[2], &seats[2]);
 }
@@ -192,7 +197,12 @@ fn lists(report: &mut Report, length: Length, temp: &TempTeam, seat: &Seat) {
     line("list, 10000 tasks", &list);
     line("of which Store::tasks: read and parsed", &documents);
     line("bare: read_dir + read of each file", &least);
-    report.check_ratio("list of 10,000 tasks to bare", list.median(), 2.0, least.median());
+    report.check_ratio(
+        "list of 10,000 tasks compared with bare",
+        list.median(),
+        2.0,
+        least.median(),
+    );
 }
 
 fn read_each(dir: &Path) -> usize {

@@ -15,7 +15,7 @@ use brigade_core::store::Actor;
 use brigade_files::{Durability, claude_dir_key};
 
 use crate::Length;
-use crate::children::{ChildProcess, child, say};
+use crate::children::{ChildProcess, child, print_line};
 use crate::figures::{Report, Times, heading, line};
 use crate::in_process::{CpuTime, memory};
 use crate::temp_team::{TEAM, TeamDirs, TempTeam, block_on, team};
@@ -35,10 +35,10 @@ pub(crate) fn run(report: &mut Report, length: Length) {
     let (mut most, mut busy) = (0, 0);
     for _ in 0..rounds {
         let lines = least.time(|| paths.iter().map(|path| count_lines(path)).sum::<usize>());
-        let reader = ChildProcess::start(&mut child("chronicle", &temp.dirs, &[]));
+        let reader = ChildProcess::start(&mut child("event-log", &temp.dirs, &[]));
         reader.wait_for("heard");
-        let said = reader.kill();
-        let heard = said.iter().find(|line| line.starts_with("heard")).unwrap();
+        let output = reader.kill();
+        let heard = output.iter().find(|line| line.starts_with("heard")).unwrap();
         let [records, micros, grown, cpu] = numbers(heard);
         // The journal also has the records of the creation of the team.
         assert!(records >= count && records <= lines, "read {records} of {count}");
@@ -49,7 +49,7 @@ pub(crate) fn run(report: &mut Report, length: Length) {
     line("event log", &feed);
     line("bare: read and split into lines", &least);
     println!("at most {busy} ms of CPU time; memory grew by at most {most} KiB");
-    report.check_ratio("event log to bare", feed.median(), 12.0, least.median());
+    report.check_ratio("event log compared with bare", feed.median(), 12.0, least.median());
     if length == Length::Long {
         let seconds = feed.median() / 1e6;
         report.check_time(seconds / 0.7, format!("all records read in {seconds:.2} s (bar 0.7 s)"));
@@ -62,7 +62,7 @@ pub(crate) fn run(report: &mut Report, length: Length) {
 fn live(report: &mut Report, length: Length, temp: &TempTeam) {
     let seconds = length.pick(3, 10);
     let store = temp.dirs.store(Durability::Process);
-    let reader = ChildProcess::start(&mut child("chronicle", &temp.dirs, &[]));
+    let reader = ChildProcess::start(&mut child("event-log", &temp.dirs, &[]));
     reader.wait_for("heard");
     let start = Instant::now();
     let count = seconds * RATE;
@@ -78,8 +78,8 @@ fn live(report: &mut Report, length: Length, temp: &TempTeam) {
     let last = Event::Worked { name: "ada".into(), act: Act::Said { text: "the last".into() } };
     block_on(store.record(&team(), last, &Actor("ada".into()))).unwrap();
     reader.wait_for("after");
-    let said = reader.kill();
-    let after = said.iter().find(|line| line.starts_with("after")).unwrap();
+    let output = reader.kill();
+    let after = output.iter().find(|line| line.starts_with("after")).unwrap();
     let [records, cpu, twice] = numbers(after);
     let share = cpu as f64 / took.as_millis() as f64;
     let rate = f64::from(count) / took.as_secs_f64();
@@ -108,31 +108,35 @@ pub(crate) fn read(dirs: &TeamDirs) {
     block_on(async {
         let store = dirs.store(Durability::Process);
         let (before, used) = (memory("VmHWM:"), CpuTime::now());
-        let (mut feed, library) = store.event_stream(&team()).await.unwrap();
+        let (mut stream, lookup) = store.event_stream(&team()).await.unwrap();
         let mut records = 0;
         let mut one = None;
-        while let Some(batch) = feed.next().await {
+        while let Some(batch) = stream.next().await {
             records += batch.records.len();
-            one = batch.records.first().map(|(dirs, record)| (*dirs, record.at)).or(one);
+            one = batch.records.first().map(|(place, record)| (*place, record.at)).or(one);
             if batch.caught_up {
                 break;
             }
         }
         let (took, busy) = used.since();
-        let (dirs, at) = one.unwrap();
-        assert_eq!(library.record(dirs).unwrap().at, at, "another record is there");
+        let (place, at) = one.unwrap();
+        assert_eq!(lookup.record(place).unwrap().at, at, "another record is there");
         let grown = memory("VmHWM:") - before;
-        say(&format!("heard {records} {:.0} {grown:.0} {:.0}", took * 1e6, busy * 1e3));
+        print_line(&format!("heard {records} {:.0} {grown:.0} {:.0}", took * 1e6, busy * 1e3));
         let used = CpuTime::now();
         let mut heard = HashMap::new();
-        while let Some(batch) = feed.next().await {
-            for (dirs, record) in batch.records {
-                *heard.entry(dirs).or_insert(0) += 1;
+        while let Some(batch) = stream.next().await {
+            for (place, record) in batch.records {
+                *heard.entry(place).or_insert(0) += 1;
                 if let Event::Worked { act: Act::Said { text }, .. } = &record.event
                     && text == "the last"
                 {
                     let twice = heard.values().filter(|&&times| times > 1).count();
-                    say(&format!("after {} {:.0} {twice}", heard.len(), used.since().1 * 1e3));
+                    print_line(&format!(
+                        "after {} {:.0} {twice}",
+                        heard.len(),
+                        used.since().1 * 1e3
+                    ));
                 }
             }
         }

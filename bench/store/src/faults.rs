@@ -5,7 +5,6 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use brigade_core::mail::{self, Words};
 use brigade_files::Durability;
 
 use crate::Length;
@@ -13,7 +12,7 @@ use crate::children::ChildProcess;
 use crate::cost::native_inbox;
 use crate::figures::Report;
 use crate::mount::{Mount, need_root};
-use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, send};
+use crate::temp_team::{READER, TeamDirs, TempTeam, send, send_text};
 use crate::{faults_files, faults_modes, faults_space};
 
 /// A user id that is not root.
@@ -32,7 +31,7 @@ pub(crate) fn run(report: &mut Report, length: Length) {
 /// Sends once; returns the error with its causes, or the reason why the message waits.
 pub(crate) fn try_send(dirs: &TeamDirs, text: &str) -> Result<Option<String>, String> {
     let seat = dirs.seat("writer", Durability::Process);
-    match block_on(mail::send(&seat, READER, Words { text, summary: None })) {
+    match send_text(&seat, READER, text) {
         Ok(sent) => Ok(sent.receipt.waits.as_ref().map(|why| chain(why))),
         Err(error) => Err(chain(&error)),
     }
@@ -80,9 +79,9 @@ fn refused(
     attempt: impl Fn() -> Result<Option<String>, String>,
 ) {
     let before = snapshot(&temp.root);
-    let said = attempt();
-    println!("{what}\n      {said:?}");
-    report.check(said.is_err(), format!("{what}: fails"));
+    let result = attempt();
+    println!("{what}\n      {result:?}");
+    report.check(result.is_err(), format!("{what}: fails"));
     let after = snapshot(&temp.root);
     let changed: Vec<&PathBuf> = before
         .keys()
@@ -95,32 +94,23 @@ fn refused(
 fn links_and_owners(report: &mut Report) {
     let temp = used_team();
     let dirs = &temp.dirs;
+    let journals = crate::kill::walk(&dirs.state);
+    let journal = journals.iter().find(|path| path.ends_with("mail/reader.jsonl")).unwrap();
     let elsewhere = temp.root.join("elsewhere");
-    let inbox = dirs.inbox();
-    std::fs::rename(&inbox, &elsewhere).unwrap();
-    symlink(&elsewhere, &inbox).unwrap();
-    refused(report, "inbox is a link", &temp, || try_send(dirs, "x"));
-    std::fs::remove_file(&inbox).unwrap();
-    std::fs::rename(&elsewhere, &inbox).unwrap();
-    chown(&inbox, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
-    refused(report, "inbox of another user", &temp, || try_send(dirs, "x"));
-    chown(&inbox, Some(0), Some(0)).unwrap();
-    std::fs::rename(dirs.inboxes(), &elsewhere).unwrap();
-    symlink(&elsewhere, dirs.inboxes()).unwrap();
-    refused(report, "inboxes is a link", &temp, || try_send(dirs, "x"));
-    std::fs::remove_file(dirs.inboxes()).unwrap();
-    std::fs::rename(&elsewhere, dirs.inboxes()).unwrap();
-    let mut journals = crate::kill::walk(&dirs.state);
-    journals.retain(|path| path.ends_with("mail/reader.jsonl"));
-    let journal = &journals[0];
-    std::fs::rename(journal, &elsewhere).unwrap();
-    symlink(&elsewhere, journal).unwrap();
-    refused(report, "journal is a link", &temp, || try_send(dirs, "x"));
-    std::fs::remove_file(journal).unwrap();
-    std::fs::rename(&elsewhere, journal).unwrap();
-    chown(journal, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
-    refused(report, "journal of another user", &temp, || try_send(dirs, "x"));
-    chown(journal, Some(0), Some(0)).unwrap();
+    for (what, path) in
+        [("inbox", &dirs.inbox()), ("inboxes", &dirs.inboxes()), ("journal", journal)]
+    {
+        std::fs::rename(path, &elsewhere).unwrap();
+        symlink(&elsewhere, path).unwrap();
+        refused(report, &format!("{what} is a link"), &temp, || try_send(dirs, "x"));
+        std::fs::remove_file(path).unwrap();
+        std::fs::rename(&elsewhere, path).unwrap();
+    }
+    for (what, path) in [("inbox", &dirs.inbox()), ("journal", journal)] {
+        chown(path, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
+        refused(report, &format!("{what} of another user"), &temp, || try_send(dirs, "x"));
+        chown(path, Some(0), Some(0)).unwrap();
+    }
     let well = try_send(dirs, "x");
     report.check(well == Ok(None), format!("afterwards a send succeeds: {well:?}"));
 }
@@ -151,8 +141,9 @@ fn no_access(report: &mut Report) {
     }
     let dirs = &temp.dirs;
     let attempt = || {
-        let said = ChildProcess::start(&mut as_unprivileged(&temp, "try", &[])).finish().join(" ");
-        if said.starts_with("acked") { Ok(Some(said)) } else { Err(said) }
+        let result =
+            ChildProcess::start(&mut as_unprivileged(&temp, "try", &[])).finish().join(" ");
+        if result.starts_with("acked") { Ok(Some(result)) } else { Err(result) }
     };
     let first = attempt();
     report.check(first == Ok(Some("acked".to_owned())), format!("as another user: {first:?}"));
@@ -170,12 +161,12 @@ fn no_access(report: &mut Report) {
         refused(report, what, &temp, attempt);
         mode(&path, open);
     }
-    // The store finds this out after the message is in the journal: it waits, and is not lost.
+    // The store notices this only after the message is in the journal, so the message waits and is not lost.
     mode(&dirs.inbox(), 0o000);
     let before = snapshot(&dirs.claude);
-    let said = attempt();
-    println!("inbox not readable\n      {said:?}");
-    let waits = said.is_ok_and(|said| said.is_some_and(|said| said.contains("waits")));
+    let result = attempt();
+    println!("inbox not readable\n      {result:?}");
+    let waits = result.is_ok_and(|result| result.is_some_and(|result| result.contains("waits")));
     report.check(waits, "inbox not readable: the message is safe and waits");
     report.check(snapshot(&dirs.claude) == before, "inbox not readable: it is unchanged");
     mode(&dirs.inbox(), 0o644);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use brigade_core::mail::{self, InboxFilter, Words};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_files::Durability;
 
 use crate::Length;
@@ -11,7 +11,7 @@ use crate::cost::native_inbox;
 use crate::faults::{chain, snapshot, try_send};
 use crate::figures::Report;
 use crate::kill::walk;
-use crate::temp_team::{READER, TempTeam, block_on, member};
+use crate::temp_team::{READER, TempTeam, block_on, member, send_text, team};
 
 pub(crate) fn run(report: &mut Report, length: Length) {
     let many = length.pick(200, 2_000);
@@ -40,21 +40,19 @@ pub(crate) fn run(report: &mut Report, length: Length) {
 fn damaged(report: &mut Report, what: &str, bytes: &[u8], before: Option<&[u8]>, kept: usize) {
     let temp = TempTeam::with_team(&["writer"]);
     let dirs = &temp.dirs;
-    let inbox = || {
-        block_on(dirs.store(Durability::Process).inbox(&crate::temp_team::team(), &member(READER)))
-    };
+    let inbox = || block_on(dirs.store(Durability::Process).inbox(&team(), &member(READER)));
     if let Some(before) = before {
         std::fs::write(dirs.inbox(), before).unwrap();
         inbox().unwrap();
     }
     std::fs::write(dirs.inbox(), bytes).unwrap();
-    let said = try_send(dirs, "after");
-    println!("inbox: {what}\n      {said:?}");
+    let result = try_send(dirs, "after");
+    println!("inbox: {what}\n      {result:?}");
     let mut aside: Vec<PathBuf> = walk(&dirs.state);
     aside.retain(|path| path.parent().is_some_and(|dir| dir.ends_with("aside")));
     let copied = aside.iter().any(|path| std::fs::read(path).unwrap() == bytes);
     report.check(copied, format!("{what}: backed up unchanged ({} copies)", aside.len()));
-    report.check(said == Ok(None), format!("{what}: the send succeeds"));
+    report.check(result == Ok(None), format!("{what}: the send succeeds"));
     let now = std::fs::read(dirs.inbox()).unwrap();
     let count = serde_json::from_slice::<Vec<serde_json::Value>>(&now).map(|all| all.len());
     let text = format!("{what}: {count:?} messages, {kept} + 1 expected");
@@ -66,8 +64,9 @@ fn deep(report: &mut Report) {
     let nested = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let temp = TempTeam::with_team(&["writer"]);
     let dirs = &temp.dirs;
-    let said = try_send(dirs, &nested);
-    report.check(said == Ok(None), format!("a text nested 10,000 levels deep is sent: {said:?}"));
+    let result = try_send(dirs, &nested);
+    report
+        .check(result == Ok(None), format!("a text nested 10,000 levels deep is sent: {result:?}"));
     let read = block_on(mail::inbox(
         &dirs.seat(READER, Durability::Process),
         &member(READER),
@@ -82,8 +81,8 @@ fn deep(report: &mut Report) {
     let bytes = format!("[{}, {}, {}]", entry("1"), entry(&nested), entry("2"));
     std::fs::write(dirs.inbox(), &bytes).unwrap();
     let before = snapshot(&dirs.claude);
-    let said = try_send(dirs, "after");
-    println!("inbox with an entry nested 10,000 deep\n      {said:?}");
+    let result = try_send(dirs, "after");
+    println!("inbox with an entry nested 10,000 deep\n      {result:?}");
     let now = std::fs::read_to_string(dirs.inbox()).unwrap();
     let held = now.contains(&nested) && now.contains(r#""x": 1"#) && now.contains(r#""x": 2"#);
     let aside = walk(&dirs.state)
@@ -106,19 +105,18 @@ fn big(report: &mut Report, length: Length) {
     let text = "x".repeat(size);
     let before = snapshot(&temp.root);
     let seat = dirs.seat("writer", Durability::Process);
-    let sent = block_on(mail::send(&seat, READER, Words { text: &text, summary: None }));
-    let said = sent.map_err(|error| chain(&error));
-    println!("a message of {size} bytes\n      {:?}", said.as_ref().err());
-    report.check(said.is_err() && snapshot(&temp.root) == before, "fails and changes nothing");
+    let result = send_text(&seat, READER, &text).map_err(|error| chain(&error));
+    println!("a message of {size} bytes\n      {:?}", result.as_ref().err());
+    report.check(result.is_err() && snapshot(&temp.root) == before, "fails and changes nothing");
     let entry = serde_json::json!([{
         "from": "native", "text": text, "timestamp": "2026-01-01T00:00:00.000Z", "read": false,
     }]);
     std::fs::write(dirs.inbox(), serde_json::to_vec_pretty(&entry).unwrap()).unwrap();
     let start = Instant::now();
-    let said = try_send(dirs, "after");
+    let result = try_send(dirs, "after");
     let took = start.elapsed();
     println!(
-        "an inbox with a message of {size} bytes from another program\n      {said:?} after {took:?}"
+        "an inbox with a message of {size} bytes from another program\n      {result:?} after {took:?}"
     );
     let now: Vec<serde_json::Value> =
         serde_json::from_slice(&std::fs::read(dirs.inbox()).unwrap()).unwrap();

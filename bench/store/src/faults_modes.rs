@@ -39,11 +39,11 @@ pub(crate) fn run(report: &mut Report) {
         std::fs::create_dir_all(dir).unwrap();
         mode(dir, 0o777);
     }
-    let said =
+    let output =
         ChildProcess::start(&mut as_unprivileged(&second, "own", &["777"])).finish().join(" ");
     report.check(
-        said == "made",
-        format!("umask 777, as another user, own folders can be used: {said}"),
+        output == "made",
+        format!("umask 777, as another user, own folders can be used: {output}"),
     );
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn use_store(dirs: &TeamDirs, umask: &str) {
 pub(crate) fn use_own_folders(dirs: &TeamDirs, umask: &str) {
     set(umask);
     match block_on(dirs.store(Durability::Process).history(&crate::temp_team::team())) {
-        Ok(_) => crate::children::say("made"),
-        Err(error) => crate::children::say(&crate::faults::chain(&error)),
+        Ok(_) => crate::children::print_line("made"),
+        Err(error) => crate::children::print_line(&crate::faults::chain(&error)),
     }
 }

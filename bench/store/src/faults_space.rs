@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use brigade_core::mail::{self, Words};
 use brigade_files::Durability;
 
 use crate::children::{ChildProcess, child};
 use crate::faults::chain;
 use crate::figures::Report;
 use crate::mount::Mount;
-use crate::temp_team::{READER, TempTeam, block_on, text};
+use crate::temp_team::{READER, TempTeam, send_text, text};
 
 pub(crate) fn run(report: &mut Report) {
     for which in ["claude", "state"] {
@@ -27,8 +26,7 @@ fn fill(report: &mut Report, which: &str, size: &str) {
     let seat = temp.dirs.seat("writer", Durability::Process);
     let (mut acked, mut waits, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..1_200 {
-        let text = text("writer", number);
-        match block_on(mail::send(&seat, READER, Words { text: &text, summary: None })) {
+        match send_text(&seat, READER, &text("writer", number)) {
             Ok(sent) => {
                 acked.push(sent.receipt.msg_id);
                 waits.extend(sent.receipt.waits.map(|why| chain(&why)));
@@ -36,16 +34,16 @@ fn fill(report: &mut Report, which: &str, size: &str) {
             Err(error) => errors.push(chain(&error)),
         }
     }
-    let mut said: Vec<&String> = errors.iter().chain(&waits).collect();
-    said.dedup();
+    let mut reasons: Vec<&String> = errors.iter().chain(&waits).collect();
+    reasons.dedup();
     println!(
         "{what}: {} acknowledged, of which {} wait, {} failed",
         acked.len(),
         waits.len(),
         errors.len()
     );
-    println!("      {:?}", said.first());
-    report.check(!said.is_empty(), format!("{what}: reports it"));
+    println!("      {:?}", reasons.first());
+    report.check(!reasons.is_empty(), format!("{what}: reports it"));
     let full = std::fs::read(temp.dirs.inbox()).unwrap();
     let whole = serde_json::from_slice::<Vec<serde_json::Value>>(&full).is_ok();
     report.check(whole, format!("{what}: the inbox can be read while the disk is full"));
@@ -66,9 +64,9 @@ fn fill(report: &mut Report, which: &str, size: &str) {
     }
     let lost = acked.iter().filter(|id| !there.contains_key(id.as_str())).count();
     let twice = there.values().filter(|count| **count > 1).count();
-    report.check(lost == 0, format!("{what}: acknowledged and lost: {lost} of {}", acked.len()));
-    report.check(twice == 0, format!("{what}: stored twice: {twice}"));
+    report.check_none_of(format!("{what}: acknowledged and lost"), lost, acked.len());
+    report.check_zero(format!("{what}: stored twice"), twice);
     let refused_but_there = there.len().saturating_sub(acked.len() + 1);
-    report.check(refused_but_there == 0, format!("{what}: failed but stored: {refused_but_there}"));
+    report.check_zero(format!("{what}: failed but stored"), refused_but_there);
     mount.unmount();
 }

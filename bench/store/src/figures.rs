@@ -4,6 +4,45 @@ use std::fmt;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+/// How long a benchmark runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// Seconds, at most a minute, for development and CI.
+    Short,
+    /// Long enough for reliable figures.
+    Long,
+}
+
+impl Length {
+    /// Picks one of two values.
+    pub(crate) fn pick<T>(self, short: T, long: T) -> T {
+        if self == Self::Short { short } else { long }
+    }
+}
+
+/// A benchmark and its name.
+pub(crate) type Benchmark = (&'static str, fn(&mut Report, Length));
+
+/// Runs the benchmark that the first argument names, or all; `--short` selects the short form.
+pub(crate) fn run_benchmarks(program: &str, benchmarks: &[Benchmark]) -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let name = args.first().map_or("", String::as_str);
+    let length = if args.iter().any(|arg| arg == "--short") { Length::Short } else { Length::Long };
+    let chosen: Vec<_> =
+        benchmarks.iter().filter(|(benchmark, _)| name == "all" || name == *benchmark).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = benchmarks.iter().map(|(benchmark, _)| *benchmark).collect();
+        eprintln!("usage: {program} <{}|all> [--short]", names.join("|"));
+        return ExitCode::from(2);
+    }
+    let mut report = Report::default();
+    for (benchmark, run) in chosen {
+        println!("== {benchmark}{}", length.pick(" (short form)", ""));
+        run(&mut report, length);
+    }
+    report.exit_code()
+}
+
 /// Counts the checks that passed and failed.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
@@ -16,6 +55,21 @@ impl Report {
     pub(crate) fn check(&mut self, reached: bool, what: impl fmt::Display) {
         println!("{}  {what}", if reached { "PASS" } else { "FAIL" });
         if reached { self.passed += 1 } else { self.failed += 1 }
+    }
+
+    /// Checks that a count is zero.
+    pub(crate) fn check_zero(&mut self, what: impl fmt::Display, count: usize) {
+        self.check(count == 0, format!("{what}: {count}"));
+    }
+
+    /// Checks that none of some things were counted.
+    pub(crate) fn check_none_of(&mut self, what: impl fmt::Display, count: usize, of: usize) {
+        self.check(count == 0, format!("{what}: {count} of {of}"));
+    }
+
+    /// Checks that a list is empty.
+    pub(crate) fn check_empty<T: fmt::Debug>(&mut self, what: impl fmt::Display, found: &[T]) {
+        self.check(found.is_empty(), format!("{what}: {}", sample(found)));
     }
 
     /// A time limit, of which `share` was used. On a shared machine `BENCH_SLACK` raises the limit, and
@@ -36,9 +90,18 @@ impl Report {
         self.check_time(ratio / times, text);
     }
 
-    pub(crate) fn exit_code(&self) -> ExitCode {
+    fn exit_code(&self) -> ExitCode {
         println!("{} passed, {} failed", self.passed, self.failed);
         if self.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+/// The number of items, and the first three.
+pub(crate) fn sample<T: fmt::Debug>(items: &[T]) -> String {
+    let some: Vec<&T> = items.iter().take(3).collect();
+    match items.len() {
+        0 => "0".to_owned(),
+        count => format!("{count}, such as {some:?}"),
     }
 }
 

@@ -4,18 +4,18 @@
 use std::sync::Arc;
 
 use brigade_core::board;
-use brigade_core::mail::{self, InboxFilter, Words};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
 use serde_json::json;
 use tokio::sync::Barrier;
 
-use crate::children::say;
+use crate::children::print_line;
 use crate::in_process::{CpuTime, Workload, block_on, create_team, fill_board, join, memory, name};
 use crate::temp_team::TeamDirs;
 
 /// Runs the load, and marks messages after each `batch`.
-pub(crate) fn bare(dirs: &TeamDirs, load: Workload, batch: usize) {
+pub(crate) fn run(dirs: &TeamDirs, load: Workload, batch: usize) {
     let (turns, (took, processor)) = block_on(async {
         let lead = create_team(dirs).await;
         let mut seats = Vec::new();
@@ -25,7 +25,7 @@ pub(crate) fn bare(dirs: &TeamDirs, load: Workload, batch: usize) {
         let ids = Arc::new(fill_board(&lead, load).await);
         let began = CpuTime::now();
         let all = Arc::new(Barrier::new(load.members));
-        let hands = seats.into_iter().enumerate().map(|(number, seat)| {
+        let members = seats.into_iter().enumerate().map(|(number, seat)| {
             let (ids, all) = (Arc::clone(&ids), Arc::clone(&all));
             tokio::spawn(async move {
                 let mut turns = 0;
@@ -33,8 +33,7 @@ pub(crate) fn bare(dirs: &TeamDirs, load: Workload, batch: usize) {
                 for sent in 0..share {
                     let to = name((number + 1 + sent % (load.members - 1)) % load.members);
                     let text = format!("{:.<300}", format!("#{sent}# "));
-                    let words = Words { text: &text, summary: None };
-                    mail::send(&seat, &to, words).await.unwrap();
+                    mail::send(&seat, &to, text.as_str()).await.unwrap();
                     tokio::task::yield_now().await;
                     if sent % batch == batch - 1 {
                         turns += mark(&seat).await;
@@ -52,10 +51,10 @@ pub(crate) fn bare(dirs: &TeamDirs, load: Workload, batch: usize) {
                 turns
             })
         });
-        let hands: Vec<_> = hands.collect();
+        let members: Vec<_> = members.collect();
         let mut turns = 0;
-        for hand in hands {
-            turns += hand.await.unwrap();
+        for member in members {
+            turns += member.await.unwrap();
         }
         (turns, began.since())
     });
@@ -64,7 +63,7 @@ pub(crate) fn bare(dirs: &TeamDirs, load: Workload, batch: usize) {
     let found = json!({
         "took": took, "processor": processor, "sent": sent, "turns": turns, "most": most,
     });
-    say(&found.to_string());
+    print_line(&found.to_string());
 }
 
 /// Marks the unread messages of a member; returns the number of mark operations.

@@ -10,7 +10,7 @@ use brigade_agents::teammate::{self, Plan, TeammateEvent};
 use brigade_agents::worker::{Desk, Worker, Workers};
 use brigade_core::board::{self, BoardError};
 use brigade_core::event::Event;
-use brigade_core::mail::{self, InboxFilter, Words};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
 use brigade_wire::name::TaskId;
@@ -18,7 +18,7 @@ use brigade_wire::task::{Status, Task};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::children::say;
+use crate::children::print_line;
 use crate::in_process::{
     CpuTime, Workload, block_on, blockers, create_team, fill_board, join, memory, name,
 };
@@ -76,8 +76,7 @@ impl SharedState {
             log.sent.len() - 1
         });
         let text = format!("{:.<300}", format!("#{id}# {about} "));
-        let sent = mail::send(seat, &name(to), Words { text: &text, summary: None }).await;
-        if let Err(error) = sent {
+        if let Err(error) = mail::send(seat, &name(to), text.as_str()).await {
             self.fault(format!("a send failed: {error}"));
         }
     }
@@ -152,30 +151,30 @@ fn between(text: &str, sign: char) -> Vec<usize> {
     text.split(sign).filter_map(|piece| piece.parse().ok()).collect()
 }
 
-pub(crate) fn play(dirs: &TeamDirs, load: Workload) {
-    let found = block_on(at_work(dirs, load));
-    say(&found.to_string());
+pub(crate) fn run(dirs: &TeamDirs, load: Workload) {
+    let found = block_on(run_team(dirs, load));
+    print_line(&found.to_string());
 }
 
-async fn at_work(dirs: &TeamDirs, load: Workload) -> Value {
+async fn run_team(dirs: &TeamDirs, load: Workload) -> Value {
     let lead = create_team(dirs).await;
     let shared = SharedState { load, ids: Arc::default(), log: Arc::default() };
     let began = Instant::now();
-    let (tell, mut ready) = mpsc::unbounded_channel();
+    let (started, mut ready) = mpsc::unbounded_channel();
     let mut seats = Vec::new();
     for number in 0..load.members {
         let seat = join(&lead, number).await;
         seats.push(seat.clone());
-        let (hand, tell) = (shared.clone(), tell.clone());
-        let workers = Workers::new(move || TestWorker { number, shared: hand.clone() });
-        let troubled = shared.clone();
-        let sights = move |sight| match sight {
-            TeammateEvent::Did(driver::Event::Ready { .. }) => drop(tell.send(())),
-            TeammateEvent::Trouble(what) => troubled.fault(what),
+        let (state, started) = (shared.clone(), started.clone());
+        let workers = Workers::new(move || TestWorker { number, shared: state.clone() });
+        let state = shared.clone();
+        let observe = move |event| match event {
+            TeammateEvent::Did(driver::Event::Ready { .. }) => drop(started.send(())),
+            TeammateEvent::Trouble(what) => state.fault(what),
             _ => {}
         };
-        let (_nobody, typed) = mpsc::unbounded_channel();
-        tokio::spawn(teammate::run_observed(Plan::in_process(seat, workers), typed, sights));
+        let (_keyboard, typed) = mpsc::unbounded_channel();
+        tokio::spawn(teammate::run_observed(Plan::in_process(seat, workers), typed, observe));
     }
     for _ in 0..load.members {
         ready.recv().await.unwrap();
@@ -248,14 +247,14 @@ async fn read_reports(lead: Seat, reports: Arc<Mutex<usize>>) {
 /// From the journal: the tasks that were not claimed once and completed once, and those that were claimed
 /// before their blockers were completed.
 async fn check_tasks(lead: &Seat, ids: &[TaskId], width: usize) -> (Vec<usize>, Vec<usize>) {
-    let temp: HashMap<u64, usize> =
-        ids.iter().enumerate().map(|(temp, id)| (id.get(), temp)).collect();
+    let numbers: HashMap<u64, usize> =
+        ids.iter().enumerate().map(|(number, id)| (id.get(), number)).collect();
     let mut was: BTreeMap<usize, Option<Status>> = BTreeMap::new();
     let mut counts: HashMap<(usize, Status), usize> = HashMap::new();
     let mut early = Vec::new();
     for record in lead.store.history(&lead.team).await.unwrap() {
         let Event::Task { id, task } = &record.event else { continue };
-        let (task, number) = (Task::read(task.get().as_bytes()).unwrap(), temp[id]);
+        let (task, number) = (Task::read(task.get().as_bytes()).unwrap(), numbers[id]);
         let status = task.status();
         if was.insert(number, status) == Some(status) {
             continue;

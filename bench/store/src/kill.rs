@@ -1,7 +1,7 @@
 //! Processes killed at random moments: no acknowledged message is lost or doubled, no file is torn, and no
 //! lock or temporary file is left.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -65,29 +65,17 @@ fn mail(report: &mut Report, mailboxes: usize) {
     println!(
         "mail: {rounds} rounds, {kills} kills, {acked} acknowledged ({PREFILL} of other programs in each mailbox), {marked} marked as read"
     );
-    report.check(
-        violations.lost.is_empty(),
-        format!("acknowledged and lost: {:?}", Sample(&violations.lost)),
-    );
-    report.check(
-        violations.doubled.is_empty(),
-        format!("acknowledged and stored twice: {:?}", Sample(&violations.doubled)),
-    );
-    report.check(
-        violations.unread_again.is_empty(),
-        format!("marked as read and unread again: {:?}", Sample(&violations.unread_again)),
-    );
-    report.check(
-        violations.journal == 0,
-        format!("invalid lines in a journal: {}", violations.journal),
-    );
-    report.check(
-        torn == 0,
-        format!("inbox and config are always parseable: {torn} of {reads} reads torn"),
-    );
-    report
-        .check(leftovers.is_empty(), format!("left behind after a read: {:?}", Sample(&leftovers)));
-    report.check(refused.is_empty(), format!("refused: {:?}", Sample(&refused)));
+    for (what, found) in [
+        ("acknowledged and lost", violations.lost),
+        ("acknowledged and stored twice", violations.doubled),
+        ("marked as read and unread again", violations.unread_again),
+        ("left behind after a read", leftovers),
+    ] {
+        report.check_empty(what, &Vec::from_iter(found));
+    }
+    report.check_zero("invalid lines in a journal", violations.journal);
+    report.check_none_of("torn reads of inbox and config", torn, reads);
+    report.check_empty("refused", &refused);
 }
 
 /// The totals of all mailboxes.
@@ -98,7 +86,7 @@ struct KillTotals {
     marked: usize,
     reads: usize,
     torn: usize,
-    leftovers: Vec<String>,
+    leftovers: BTreeSet<String>,
     refused: Vec<String>,
 }
 
@@ -106,8 +94,8 @@ fn mailbox(totals: &mut KillTotals, violations: &mut Violations) {
     let temp = TempTeam::with_team(&SENDERS);
     let dirs = &temp.dirs;
     std::fs::write(dirs.inbox(), native_inbox(PREFILL)).unwrap();
-    let mut said = ChildOutput::default();
-    said.acked.extend((0..PREFILL).map(|n| format!("00000000-0000-4000-8000-{n:012}")));
+    let mut output = ChildOutput::default();
+    output.acked.extend((0..PREFILL).map(|n| format!("00000000-0000-4000-8000-{n:012}")));
     let watcher = FileWatcher::start(vec![dirs.inbox(), dirs.inboxes().join("../config.json")]);
     let start = |at: usize| {
         let command = match SENDERS.get(at) {
@@ -119,24 +107,17 @@ fn mailbox(totals: &mut KillTotals, violations: &mut Violations) {
     let mut rng = Rng::new();
     let mut running: Vec<Option<ChildProcess>> =
         (0..=SENDERS.len()).map(|at| Some(start(at))).collect();
-    let (mut kills, mut leftovers) = (0, Vec::new());
     let mut journal = JournalReader::default();
     for _ in 0..ROUNDS {
-        std::thread::sleep(rng.moment(30));
-        let all = rng.below(4) == 0;
-        let one = rng.index(running.len());
-        for (at, slot) in running.iter_mut().enumerate() {
-            if all || at == one {
-                said.take(&slot.take().unwrap().kill());
-                kills += 1;
-            }
-        }
+        let (killed, lines) = kill_some(&mut running, &mut rng);
+        totals.kills += killed;
+        output.take(&lines);
         for running in running.iter().flatten() {
-            said.take(&running.new_lines());
+            output.take(&running.new_lines());
         }
-        violations.add(&check(dirs, &said, &mut journal));
-        if all {
-            leftovers.extend(self::leftovers(dirs));
+        violations.add(check(dirs, &output, &mut journal));
+        if killed == running.len() {
+            totals.leftovers.extend(leftovers(dirs));
         }
         for (at, slot) in running.iter_mut().enumerate() {
             if slot.is_none() {
@@ -145,61 +126,46 @@ fn mailbox(totals: &mut KillTotals, violations: &mut Violations) {
         }
     }
     for running in running.into_iter().flatten() {
-        said.take(&running.kill());
+        output.take(&running.kill());
     }
-    violations.add(&check(dirs, &said, &mut journal));
+    violations.add(check(dirs, &output, &mut journal));
     // And once through the history of the store.
-    violations.add(&check_history(dirs, &said));
-    leftovers.extend(self::leftovers(dirs));
-    leftovers.sort();
-    leftovers.dedup();
+    violations.add(check_history(dirs, &output));
+    totals.leftovers.extend(leftovers(dirs));
     let (reads, torn) = watcher.stop();
-    totals.kills += kills;
-    totals.acked += said.acked.len();
-    totals.marked += said.marked.len();
+    totals.acked += output.acked.len();
+    totals.marked += output.marked.len();
     totals.reads += reads;
     totals.torn += torn;
-    totals.leftovers.extend(leftovers);
-    totals.refused.extend(said.refused);
+    totals.refused.extend(output.refused);
 }
 
-/// Prints the number of items, and the first three.
-pub(crate) struct Sample<'f, T>(pub(crate) &'f [T]);
-
-impl<T: std::fmt::Debug> std::fmt::Debug for Sample<'_, T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.0.len())?;
-        if self.0.is_empty() {
-            Ok(())
-        } else {
-            write!(f, ", such as {:?}", &self.0[..self.0.len().min(3)])
-        }
-    }
+/// Kills one of the processes, or all of them, at a random moment; returns how many, and their output.
+pub(crate) fn kill_some(
+    running: &mut [Option<ChildProcess>],
+    rng: &mut Rng,
+) -> (usize, Vec<String>) {
+    std::thread::sleep(rng.moment(30));
+    let one = rng.index(running.len());
+    let killed = if rng.below(4) == 0 { running } else { &mut running[one..=one] };
+    let lines = killed.iter_mut().flat_map(|slot| slot.take().unwrap().kill()).collect();
+    (killed.len(), lines)
 }
 
 /// Violations of the guarantees.
 #[derive(Default)]
 struct Violations {
-    lost: Vec<String>,
-    doubled: Vec<String>,
-    unread_again: Vec<String>,
+    lost: BTreeSet<String>,
+    doubled: BTreeSet<String>,
+    unread_again: BTreeSet<String>,
     journal: usize,
 }
 
 impl Violations {
-    fn add(&mut self, other: &Self) {
-        let pairs = [
-            (&mut self.lost, &other.lost),
-            (&mut self.doubled, &other.doubled),
-            (&mut self.unread_again, &other.unread_again),
-        ];
-        for (all, new) in pairs {
-            for id in new {
-                if !all.contains(id) {
-                    all.push(id.clone());
-                }
-            }
-        }
+    fn add(&mut self, other: Self) {
+        self.lost.extend(other.lost);
+        self.doubled.extend(other.doubled);
+        self.unread_again.extend(other.unread_again);
         self.journal = self.journal.max(other.journal);
     }
 }
@@ -235,7 +201,8 @@ impl JournalReader {
     }
 }
 
-fn read_key(record: &Record) -> Option<MessageKey> {
+/// The key of the message that this record marks as read.
+pub(crate) fn read_key(record: &Record) -> Option<MessageKey> {
     match &record.event {
         Event::Read { key, .. } => Some(*key),
         _ => None,
@@ -243,21 +210,21 @@ fn read_key(record: &Record) -> Option<MessageKey> {
 }
 
 /// Every acknowledged message is in the inbox once, or recorded as read.
-fn check(dirs: &TeamDirs, said: &ChildOutput, journals: &mut JournalReader) -> Violations {
+fn check(dirs: &TeamDirs, output: &ChildOutput, journals: &mut JournalReader) -> Violations {
     // The inbox first: a message that is read in between moves from the inbox to the journal.
     let inbox = block_on(dirs.store(Durability::Process).inbox(&team(), &member(READER))).unwrap();
     journals.read_on(&dirs.state);
-    Violations { journal: journals.bad, ..compare(said, &inbox, &journals.read) }
+    Violations { journal: journals.bad, ..compare(output, &inbox, &journals.read) }
 }
 
-fn check_history(dirs: &TeamDirs, said: &ChildOutput) -> Violations {
+fn check_history(dirs: &TeamDirs, output: &ChildOutput) -> Violations {
     let store = dirs.store(Durability::Process);
     let inbox = block_on(store.inbox(&team(), &member(READER))).unwrap();
     let history = block_on(store.history(&team())).unwrap();
-    compare(said, &inbox, &history.iter().filter_map(read_key).collect())
+    compare(output, &inbox, &history.iter().filter_map(read_key).collect())
 }
 
-fn compare(said: &ChildOutput, inbox: &[Mail], read: &HashSet<MessageKey>) -> Violations {
+fn compare(output: &ChildOutput, inbox: &[Mail], read: &HashSet<MessageKey>) -> Violations {
     let mut live: HashMap<MessageKey, (usize, bool)> = HashMap::new();
     for mail in inbox {
         let entry: serde_json::Value = serde_json::from_slice(&mail.json).unwrap();
@@ -266,14 +233,16 @@ fn compare(said: &ChildOutput, inbox: &[Mail], read: &HashSet<MessageKey>) -> Vi
         entry_state.1 = entry["read"] == false;
     }
     let mut violations = Violations::default();
-    for id in &said.acked {
+    for id in &output.acked {
         let key = MessageKey::from_id(id);
-        match live.get(&key) {
-            None if !read.contains(&key) => violations.lost.push(id.clone()),
-            Some((count, _)) if *count > 1 => violations.doubled.push(id.clone()),
-            Some((_, true)) if said.marked.contains(id) => violations.unread_again.push(id.clone()),
-            _ => {}
-        }
+        let _new = match live.get(&key) {
+            None if !read.contains(&key) => violations.lost.insert(id.clone()),
+            Some((count, _)) if *count > 1 => violations.doubled.insert(id.clone()),
+            Some((_, true)) if output.marked.contains(id) => {
+                violations.unread_again.insert(id.clone())
+            }
+            _ => continue,
+        };
     }
     violations
 }

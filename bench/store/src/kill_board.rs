@@ -1,6 +1,6 @@
 //! The same for tasks and the roster: kills processes that add, claim and complete tasks.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use brigade_wire::task::Task;
 
 use crate::children::{ChildProcess, child};
 use crate::figures::Report;
-use crate::kill::{FileWatcher, Sample, leftovers, walk};
+use crate::kill::{FileWatcher, kill_some, leftovers, walk};
 use crate::rng::Rng;
 use crate::temp_team::{TeamDirs, TempTeam, block_on, team};
 
@@ -26,19 +26,14 @@ pub(crate) fn run(report: &mut Report, rounds: usize) {
         |name: &&str| Some(ChildProcess::start(&mut child("board", dirs, &[name, "process"])));
     let mut running: Vec<Option<ChildProcess>> = WORKERS.iter().map(start).collect();
     let mut rng = Rng::new();
-    let (mut said, mut kills, mut left) = (Vec::new(), 0, Vec::new());
+    // A leftover of one round may be found in later rounds again.
+    let (mut output, mut kills, mut left) = (Vec::new(), 0, BTreeSet::new());
     let (mut stalls, mut longest) = (0, Duration::ZERO);
     for _ in 0..rounds {
-        std::thread::sleep(rng.moment(30));
-        let all = rng.below(4) == 0;
-        let one = rng.index(running.len());
-        for (at, slot) in running.iter_mut().enumerate() {
-            if all || at == one {
-                said.extend(slot.take().unwrap().kill());
-                kills += 1;
-            }
-        }
-        if all {
+        let (killed, lines) = kill_some(&mut running, &mut rng);
+        kills += killed;
+        output.extend(lines);
+        if killed == running.len() {
             left.extend(leftovers(dirs));
         }
         for (slot, name) in running.iter_mut().zip(&WORKERS) {
@@ -61,20 +56,14 @@ pub(crate) fn run(report: &mut Report, rounds: usize) {
         }
     }
     for running in running.into_iter().flatten() {
-        said.extend(running.kill());
+        output.extend(running.kill());
     }
     left.extend(leftovers(dirs));
-    // A leftover of one round may be found in later rounds again.
-    left.sort();
-    left.dedup();
     let (reads, torn) = watcher.stop();
-    check_board(report, dirs, &said);
+    check_board(report, dirs, &output);
     println!("board: {rounds} rounds, {kills} kills");
-    report.check(
-        torn == 0,
-        format!("tasks and config are always parseable: {torn} of {reads} reads torn"),
-    );
-    report.check(left.is_empty(), format!("left behind after a read: {:?}", Sample(&left)));
+    report.check_none_of("torn reads of tasks and config", torn, reads);
+    report.check_empty("left behind after a read", &Vec::from_iter(left));
     let text = format!(
         "rounds in which the board stalled for {STALL:?}: {stalls} of {rounds} (longest {longest:?})"
     );
@@ -89,7 +78,7 @@ fn locks(dirs: &TeamDirs) -> Vec<String> {
 }
 
 /// Every task number is used once, and every acknowledged claim and completion is on the board.
-fn check_board(report: &mut Report, dirs: &TeamDirs, said: &[String]) {
+fn check_board(report: &mut Report, dirs: &TeamDirs, output: &[String]) {
     let tasks = block_on(dirs.store(Durability::Process).tasks(&team())).unwrap();
     let there: HashMap<String, (Option<String>, String)> = tasks
         .iter()
@@ -101,7 +90,7 @@ fn check_board(report: &mut Report, dirs: &TeamDirs, said: &[String]) {
         .collect();
     let (mut added, mut twice, mut lost, mut refused) =
         (HashSet::new(), Vec::new(), Vec::new(), Vec::new());
-    for line in said {
+    for line in output {
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
             ["added", id] => {
@@ -125,9 +114,8 @@ fn check_board(report: &mut Report, dirs: &TeamDirs, said: &[String]) {
             _ => refused.push(line),
         }
     }
-    println!("board: {} tasks added, {} lines of output", added.len(), said.len());
-    report.check(twice.is_empty(), format!("task numbers used twice: {:?}", Sample(&twice)));
-    report
-        .check(lost.is_empty(), format!("acknowledged and not on the board: {:?}", Sample(&lost)));
-    report.check(refused.is_empty(), format!("refused: {:?}", Sample(&refused)));
+    println!("board: {} tasks added, {} lines of output", added.len(), output.len());
+    report.check_empty("task numbers used twice", &twice);
+    report.check_empty("acknowledged and not on the board", &lost);
+    report.check_empty("refused", &refused);
 }

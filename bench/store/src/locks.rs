@@ -8,7 +8,7 @@ use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant, SystemTime};
 
 use brigade_core::board;
-use brigade_core::mail::{self, InboxFilter, Words};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::store::Mark;
 use brigade_files::{DEFAULT_LOCK_WAIT, Durability};
 use rustix::process::Signal;
@@ -19,7 +19,7 @@ use crate::cost::{native_inbox, plan};
 use crate::figures::Report;
 use crate::locks_paused;
 use crate::node;
-use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, text};
+use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, send_text, text};
 
 /// The limit for a send: the store's lock timeout, and a second.
 const BOUND: Duration = DEFAULT_LOCK_WAIT.saturating_add(Duration::from_secs(1));
@@ -45,33 +45,36 @@ pub(crate) fn run(report: &mut Report, length: Length) {
     let pause = Duration::from_secs(length.pick(12, 15));
     let modules = node::modules();
     let hour = Duration::from_secs(3_600);
-    let mut cases: Vec<(&str, JoinHandle<LockResult>)> = Vec::new();
-    for (name, known) in [
-        ("native holder stopped, 5 messages in the inbox", 5),
-        ("native holder stopped, inbox empty", 0),
-    ] {
+    let aged = |modified| spawn(move || send_behind(move |lock| make(lock, modified)));
+    let native = |known| {
         let modules = modules.clone();
-        cases.push((name, spawn(move || native_stopped(&modules, known, pause))));
-    }
-    let stopped = modules.clone();
-    cases.push((
-        "brigade stopped while it holds both locks",
-        spawn(move || locks_paused::run(&stopped, pause)),
-    ));
-    cases.push(("lock abandoned just now", spawn(|| send_behind(|lock| make(lock, None)))));
-    let old = move |lock: &Path| make(lock, SystemTime::now().checked_sub(hour));
-    cases.push(("lock abandoned, an hour old", spawn(move || send_behind(old))));
-    let ahead = move |lock: &Path| make(lock, SystemTime::now().checked_add(hour));
-    cases.push(("lock abandoned, an hour in the future", spawn(move || send_behind(ahead))));
-    let file = |lock: &Path| std::fs::write(lock, "").unwrap();
-    cases.push(("lock is a file", spawn(move || send_behind(file))));
-    let full = |lock: &Path| {
-        make(lock, None);
-        std::fs::write(lock.join("file"), "").unwrap();
+        spawn(move || native_stopped(&modules, known, pause))
     };
-    cases.push(("lock directory with a file in it", spawn(move || send_behind(full))));
-    cases.push(("lock of a task abandoned just now", spawn(task)));
-    cases.push(("a waiting message is read and marked", spawn(marked)));
+    let stopped = modules.clone();
+    let now = SystemTime::now();
+    let cases = [
+        ("native holder stopped, 5 messages in the inbox", native(5)),
+        ("native holder stopped, inbox empty", native(0)),
+        (
+            "brigade stopped while it holds both locks",
+            spawn(move || locks_paused::run(&stopped, pause)),
+        ),
+        ("lock abandoned just now", aged(None)),
+        ("lock abandoned, an hour old", aged(now.checked_sub(hour))),
+        ("lock abandoned, an hour in the future", aged(now.checked_add(hour))),
+        ("lock is a file", spawn(|| send_behind(|lock: &Path| std::fs::write(lock, "").unwrap()))),
+        (
+            "lock directory with a file in it",
+            spawn(|| {
+                send_behind(|lock: &Path| {
+                    make(lock, None);
+                    std::fs::write(lock.join("file"), "").unwrap();
+                })
+            }),
+        ),
+        ("lock of a task abandoned just now", spawn(task)),
+        ("a waiting message is read and marked", spawn(marked)),
+    ];
     for (name, case) in cases {
         let result = case.join().expect("a case panicked");
         println!("{name}");
@@ -95,7 +98,7 @@ fn make(lock: &Path, modified: Option<SystemTime>) {
     }
 }
 
-/// A send while something is at the path of the lock.
+/// Sends while another file or directory is at the path of the lock.
 fn send_behind(put: impl Fn(&Path)) -> LockResult {
     let mut result = LockResult::default();
     let temp = TempTeam::with_team(&["writer"]);
@@ -107,7 +110,7 @@ fn send_behind(put: impl Fn(&Path)) -> LockResult {
     for number in 0..2 {
         ids.push(timed_send(dirs, number, &mut result));
     }
-    // Remove the obstacle, and run any operation.
+    // Remove it, and let another process use the mailbox.
     let _file = std::fs::remove_file(dirs.lock());
     let _directory = std::fs::remove_dir_all(dirs.lock());
     ChildProcess::start(&mut child("read-all", dirs, &[])).finish();
@@ -118,8 +121,7 @@ fn send_behind(put: impl Fn(&Path)) -> LockResult {
 fn timed_send(dirs: &TeamDirs, number: usize, result: &mut LockResult) -> String {
     let seat = dirs.seat("writer", Durability::Process);
     let start = Instant::now();
-    let text = text("writer", number);
-    let sent = block_on(mail::send(&seat, READER, Words { text: &text, summary: None })).unwrap();
+    let sent = send_text(&seat, READER, &text("writer", number)).unwrap();
     let took = start.elapsed();
     result.check(took <= BOUND, format!("send acknowledged after {:.2} s", took.as_secs_f64()));
     if let Some(why) = &sent.receipt.waits {
@@ -157,12 +159,12 @@ fn native_stopped(modules: &Path, known: usize, pause: Duration) -> LockResult {
     result.note(format!("in the inbox before the holder resumes: {in_inbox} of 5"));
     sleep(pause.saturating_sub(start.elapsed()));
     holder.signal(Signal::CONT);
-    let said = holder.finish();
+    let output = holder.finish();
     let after = std::fs::read_to_string(dirs.inbox()).unwrap().matches("\"writer\"").count();
     result.note(format!("after it wrote its outdated copy: {after} of 5"));
     ChildProcess::start(&mut child("read-all", dirs, &[])).finish();
     all_there(dirs, &ids, known, &mut result);
-    let holders = said.iter().filter_map(|line| line.strip_prefix("acked 0 "));
+    let holders = output.iter().filter_map(|line| line.strip_prefix("acked 0 "));
     let kept = holders.filter(|id| std::fs::read_to_string(dirs.inbox()).unwrap().contains(*id));
     result.check(kept.count() == 1, "the holder's own message is stored".to_owned());
     result

@@ -51,13 +51,13 @@ pub(crate) fn run(modules: &Path, pause: Duration) -> LockResult {
     let mut lines = stopped.kill();
     let first: Vec<String> = early.iter().flat_map(|lines| lines.iter().take(1)).cloned().collect();
     result.note(format!("while it was stopped: {first:?}"));
-    let said: Vec<Vec<String>> = others.into_iter().map(ChildProcess::finish).collect();
+    let output: Vec<Vec<String>> = others.into_iter().map(ChildProcess::finish).collect();
     result.note(format!(
         "messages of the others: {:?}",
-        said.iter().map(Vec::len).collect::<Vec<_>>()
+        output.iter().map(Vec::len).collect::<Vec<_>>()
     ));
     result.note(format!("all finished after {:.1} s", start.elapsed().as_secs_f64()));
-    lines.extend(said.into_iter().flatten());
+    lines.extend(output.into_iter().flatten());
     ChildProcess::start(&mut child("read-all", dirs, &[])).finish();
     let acked: Vec<String> = lines
         .iter()

@@ -41,26 +41,7 @@ mod wake;
 
 use std::process::ExitCode;
 
-use figures::Report;
-
-/// How long a benchmark runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Length {
-    /// Seconds, for development and CI.
-    Short,
-    /// Long enough for reliable figures.
-    Long,
-}
-
-impl Length {
-    /// Picks one of two values.
-    pub(crate) fn pick<T>(self, short: T, long: T) -> T {
-        if self == Self::Short { short } else { long }
-    }
-}
-
-/// A benchmark and its name.
-type Benchmark = (&'static str, fn(&mut Report, Length));
+use figures::{Benchmark, Length};
 
 const BENCHMARKS: &[Benchmark] = &[
     ("cost", cost::run),
@@ -85,20 +66,7 @@ fn main() -> ExitCode {
         children::run(child, &args[1..]);
         return ExitCode::SUCCESS;
     }
-    let length = if args.iter().any(|arg| arg == "--short") { Length::Short } else { Length::Long };
-    let chosen: Vec<_> =
-        BENCHMARKS.iter().filter(|(benchmark, _)| name == "all" || name == *benchmark).collect();
-    if chosen.is_empty() {
-        let names: Vec<&str> = BENCHMARKS.iter().map(|(benchmark, _)| *benchmark).collect();
-        eprintln!("usage: brigade-bench-store <{}|all> [--short]", names.join("|"));
-        return ExitCode::from(2);
-    }
     // Ratios depend on the file system. TMPDIR selects it.
     println!("files in {}", temp_team::describe_location());
-    let mut report = Report::default();
-    for (benchmark, run) in chosen {
-        println!("== {benchmark}{}", length.pick(" (short form)", ""));
-        run(&mut report, length);
-    }
-    report.exit_code()
+    figures::run_benchmarks("brigade-bench-store", BENCHMARKS)
 }

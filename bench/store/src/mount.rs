@@ -56,6 +56,6 @@ pub(crate) fn must(program: &str, args: &[&str], last: &Path) {
     let output = Command::new(program).args(args).arg(last).output();
     let output = output
         .unwrap_or_else(|error| panic!("{program}: {error}; install util-linux and e2fsprogs"));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{program} {args:?} {}: {said}", last.display());
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{program} {args:?} {}: {stderr}", last.display());
 }

@@ -9,15 +9,15 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use brigade_core::event::{Event, MessageKey};
+use brigade_core::event::MessageKey;
 use brigade_files::Durability;
 use brigade_wire::task::Task;
 
 use crate::Length;
 use crate::children::{ChildProcess, child};
 use crate::faults::try_send;
-use crate::figures::Report;
-use crate::kill::{Sample, walk};
+use crate::figures::{Report, sample};
+use crate::kill::{read_key, walk};
 use crate::mount::{Mount, must, need_root};
 use crate::rng::Rng;
 use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, member, team};
@@ -49,30 +49,18 @@ pub(crate) fn run(report: &mut Report, length: Length) {
             "{level}: {rounds} cuts, {} messages and {} changes of tasks acknowledged; {} damaged inboxes backed up",
             totals.acked, totals.tasks, totals.copies
         );
-        let lost = format!(
-            "{level}: acknowledged messages lost: {:?} of {}",
-            Sample(&totals.lost),
-            totals.acked
-        );
-        let tasks = format!(
-            "{level}: changes of tasks lost: {:?} of {}",
-            Sample(&totals.tasks_lost),
-            totals.tasks
-        );
-        if level == "power" {
-            report.check(totals.lost.is_empty(), lost);
-            report.check(totals.tasks_lost.is_empty(), tasks);
-        } else {
-            println!("      {lost}\n      {tasks}");
+        for (what, lost) in
+            [("acknowledged messages", &totals.lost), ("changes of tasks", &totals.tasks_lost)]
+        {
+            if level == "power" {
+                report.check_empty(format!("{level}: {what} lost"), lost);
+            } else {
+                println!("      {level}: {what} lost: {}", sample(lost));
+            }
         }
-        report.check(totals.twice == 0, format!("{level}: stored twice: {}", totals.twice));
-        report.check(
-            totals.corrupt.is_empty(),
-            format!("{level}: not readable: {:?}", Sample(&totals.corrupt)),
-        );
-        let after =
-            format!("{level}: sent after the cut and lost: {:?}", Sample(&totals.after_lost));
-        report.check(totals.after_lost.is_empty(), after);
+        report.check_zero(format!("{level}: stored twice"), totals.twice);
+        report.check_empty(format!("{level}: not readable"), &totals.corrupt);
+        report.check_empty(format!("{level}: sent after the cut and lost"), &totals.after_lost);
     }
 }
 
@@ -88,10 +76,10 @@ fn round(level: &str, totals: &mut PowerTotals) {
     // The team itself must survive the cut.
     rustix::fs::sync();
     let mut rng = Rng::new();
-    let said = write_until_cut(level, &dirs, &at, &mut rng);
+    let output = write_until_cut(level, &dirs, &at, &mut rng);
     mount.unmount();
     let mount = Mount::image(&image, &at);
-    check(&dirs, &said, totals);
+    check(&dirs, &output, totals);
     mount.unmount();
 }
 
@@ -111,13 +99,13 @@ fn write_until_cut(level: &str, dirs: &TeamDirs, at: &Path, rng: &mut Rng) -> Ve
         write_back(dirs, rng);
     }
     // Collected before the cut: later acknowledgements may not have reached the disk.
-    let said: Vec<String> = running.iter().flat_map(ChildProcess::lines).collect();
+    let output: Vec<String> = running.iter().flat_map(ChildProcess::lines).collect();
     let cut = concat!(env!("CARGO_MANIFEST_DIR"), "/cut.py");
     must("python3", &[cut], at);
     for running in running {
         running.kill();
     }
-    said
+    output
 }
 
 /// Syncs one file of the store, as the kernel may do at any time.
@@ -131,7 +119,7 @@ fn write_back(dirs: &TeamDirs, rng: &mut Rng) {
     }
 }
 
-fn check(dirs: &TeamDirs, said: &[String], totals: &mut PowerTotals) {
+fn check(dirs: &TeamDirs, output: &[String], totals: &mut PowerTotals) {
     for path in walk(&dirs.claude) {
         let document = path.extension().is_some_and(|end| end == "json") && path.is_file();
         let bytes = std::fs::read(&path).unwrap_or_default();
@@ -154,19 +142,13 @@ fn check(dirs: &TeamDirs, said: &[String], totals: &mut PowerTotals) {
     for mail in &inbox {
         *live.entry(mail.key).or_default() += 1;
     }
-    let read: HashSet<MessageKey> = history
-        .iter()
-        .filter_map(|record| match &record.event {
-            Event::Read { key, .. } => Some(*key),
-            _ => None,
-        })
-        .collect();
+    let read: HashSet<MessageKey> = history.iter().filter_map(read_key).collect();
     totals.twice += live.values().filter(|count| **count > 1).count();
     totals.copies += walk(&dirs.state)
         .iter()
         .filter(|path| path.parent().is_some_and(|dir| dir.ends_with("aside")))
         .count();
-    for line in said {
+    for line in output {
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
             ["acked", _, id, ..] => {

@@ -29,7 +29,7 @@ pub(crate) fn run(report: &mut Report, length: Length) {
     let inbox = std::fs::read_to_string(temp.dirs.inbox()).unwrap();
     let sent = inbox.matches("\"writer/").count();
     report.check(sent == rounds, format!("sent: {sent} of {rounds}"));
-    report.check_ratio("brigade send to node -e 0", ours.median(), 0.2, node.median());
+    report.check_ratio("brigade send compared with node -e 0", ours.median(), 0.2, node.median());
 }
 
 fn finish(command: &mut Command) {

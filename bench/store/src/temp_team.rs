@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brigade_core::mail::{self, Words};
+use brigade_core::mail::{self, MailError, Sent};
 use brigade_core::roster::{self, MemberPlan, TeamPlan};
 use brigade_core::seat::Seat;
 use brigade_core::store::Store;
@@ -140,7 +140,10 @@ pub(crate) fn text(from: &str, number: usize) -> String {
 
 /// Sends a message with that text to the reader; returns its id.
 pub(crate) fn send(seat: &Seat, number: usize) -> String {
-    let text = text(seat.name.as_str(), number);
-    let words = Words { text: &text, summary: None };
-    block_on(mail::send(seat, READER, words)).unwrap().receipt.msg_id
+    send_text(seat, READER, &text(seat.name.as_str(), number)).unwrap().receipt.msg_id
+}
+
+/// Sends a text.
+pub(crate) fn send_text(seat: &Seat, to: &str, text: &str) -> Result<Sent, MailError> {
+    block_on(mail::send(seat, to, text))
 }

@@ -3,7 +3,6 @@
 
 use std::time::Instant;
 
-use brigade_core::mail::{self, Words};
 use brigade_files::Durability;
 use serde_json::{Value, json};
 
@@ -11,7 +10,7 @@ use crate::Length;
 use crate::cost::read_all;
 use crate::figures::{Report, Times, heading, line};
 use crate::mcp_server::McpServer;
-use crate::temp_team::{READER, TempTeam, block_on, send, text};
+use crate::temp_team::{READER, TempTeam, send, send_text, text};
 
 /// The limit for the tool list of a role, in tokens of four bytes.
 const TOKENS: usize = 2_500;
@@ -57,7 +56,7 @@ fn sends(report: &mut Report, length: Length) {
     let median = [&tool, &library, &empty].map(Times::median);
     let mean = [&tool, &library, &empty].map(Times::mean);
     for (name, [tool, library, empty]) in [("median", median), ("mean", mean)] {
-        let what = format!("send_message to 1.5 x library + empty call, {name}");
+        let what = format!("send_message compared with 1.5 x library + empty call, {name}");
         report.check_ratio(&what, tool, 1.0, 1.5 * library + empty);
     }
 }
@@ -73,9 +72,7 @@ fn memory(report: &mut Report) {
     for number in 0..MESSAGES {
         let words = json!({ "to": READER, "message": text("writer", number) });
         server.call_ok("send_message", &words);
-        let text = text(READER, number);
-        let words = Words { text: &text, summary: None };
-        block_on(mail::send(&reader, "writer", words)).unwrap();
+        send_text(&reader, "writer", &text(READER, number)).unwrap();
         read += server.call_ok("read_messages", &json!({}))["messages"].as_array().unwrap().len();
     }
     let resident = server.resident() / 1_024.0;

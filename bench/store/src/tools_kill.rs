@@ -16,10 +16,9 @@ use serde_json::{Value, json};
 
 use crate::Length;
 use crate::figures::Report;
-use crate::kill::Sample;
 use crate::mcp_server::{McpServer, line};
 use crate::rng::Rng;
-use crate::temp_team::{READER, TempTeam, block_on, text};
+use crate::temp_team::{READER, TempTeam, block_on, send_text, text};
 
 /// The member whose server is killed.
 const WORKER: &str = "worker";
@@ -42,9 +41,9 @@ pub(crate) fn run(report: &mut Report, length: Length) {
          {answers} plans answered",
         3 * rounds
     );
-    report.check(lost.is_empty(), format!("acknowledged and lost: {:?}", Sample(&lost)));
-    report.check(doubled.is_empty(), format!("stored twice: {:?}", Sample(&doubled)));
-    report.check(unread.is_empty(), format!("neither received nor unread: {:?}", Sample(&unread)));
+    report.check_empty("acknowledged and lost", &lost);
+    report.check_empty("stored twice", &doubled);
+    report.check_empty("neither received nor unread", &unread);
     report.check(acked > rounds && unacked > 0, "the kills interrupted the work");
 }
 
@@ -77,9 +76,7 @@ impl ToolTotals {
             }
         }
     }
-}
 
-impl ToolTotals {
     /// The next server returns every message that no answer of the killed one contained.
     fn read_on(&mut self, run: &KilledRun, server: &mut McpServer, sent: Vec<String>) {
         let texts = |answer: &Value| -> Vec<String> {
@@ -217,8 +214,7 @@ fn reading(totals: &mut ToolTotals, rng: &mut Rng) {
 /// Sends the worker a message with this number; returns its text.
 fn send_to_worker(writer: &Seat, number: usize) -> String {
     let text = text("sent", number);
-    let words = mail::Words { text: &text, summary: None };
-    block_on(mail::send(writer, WORKER, words)).unwrap();
+    send_text(writer, WORKER, &text).unwrap();
     text
 }
 

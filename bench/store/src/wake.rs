@@ -8,7 +8,7 @@ use brigade_core::event::Event;
 use brigade_files::Durability;
 
 use crate::Length;
-use crate::children::{ChildProcess, child, say};
+use crate::children::{ChildProcess, child, print_line};
 use crate::figures::{Report, Times, heading, line};
 use crate::temp_team::{TeamDirs, TempTeam, block_on, send, team};
 
@@ -46,8 +46,8 @@ pub(crate) fn run(report: &mut Report, length: Length) {
     line("from its acknowledgement (0: before it)", &after);
     println!("p99 {:.0} us, max {:.0} us", wake.quantile(0.99), wake.quantile(1.0));
     report.check(heard == samples, format!("seen: {heard} of {samples}"));
-    let half = wake.median() / 1_000.0;
-    report.check_time(half / 2.0, format!("median {half:.2} ms (bar 2 ms)"));
+    let median = wake.median() / 1_000.0;
+    report.check_time(median / 2.0, format!("median {median:.2} ms (bar 2 ms)"));
 }
 
 /// The time in nanoseconds, the same in every process.
@@ -61,12 +61,12 @@ pub(crate) fn watch(dirs: &TeamDirs) {
     block_on(async {
         let store = dirs.store(Durability::Process);
         let mut watch = store.watch(&team()).await.unwrap();
-        say("ready");
+        print_line("ready");
         while let Some(record) = watch.next().await {
             let at = now();
             if let Event::Sent { message, .. } = &record.event {
                 let entry: serde_json::Value = serde_json::from_str(message.get()).unwrap();
-                say(&format!("heard {} {at}", entry["msg_id"].as_str().unwrap()));
+                print_line(&format!("heard {} {at}", entry["msg_id"].as_str().unwrap()));
             }
         }
     });

@@ -46,7 +46,6 @@ use crate::delivery::RESUME_PROMPT;
 use brigade_core::authority;
 use brigade_core::clock::wire_time;
 use brigade_core::event::{Event, MessageKey, Record};
-use brigade_core::handshake::belongs_to_team;
 use brigade_core::hash::hash_128;
 use brigade_core::mail::{self, MailError};
 use brigade_core::seat::Seat;
@@ -231,7 +230,8 @@ impl TrackedMailbox {
         let mut mailbox = Self::default();
         // Key of the next copy of each message, mapped to the index of that message.
         let mut next: HashMap<MessageKey, usize> = HashMap::new();
-        for record in records.iter().filter(|record| belongs_to_team(team, record)) {
+        let created = team.created_at().unwrap_or_default();
+        for record in records.iter().filter(|record| record.belongs_to_team(created)) {
             let (key, json) = match &record.event {
                 Event::Sent { key, message, .. } | Event::Seen { key, message, .. } => {
                     (*key, message.get().as_bytes())

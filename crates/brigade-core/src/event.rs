@@ -50,6 +50,27 @@ pub struct Record {
     pub event: Event,
 }
 
+impl Record {
+    /// Whether the record belongs to the team created at this time, in milliseconds, and not to an earlier team of
+    /// the same name.
+    pub fn belongs_to_team(&self, created: u64) -> bool {
+        match self.event {
+            Event::Sent { team_created, .. } => team_created == created,
+            _ => self.millis() >= created,
+        }
+    }
+
+    /// Whether the record is from the time of the member who joined at this time, in milliseconds, and not about an
+    /// earlier member of the same name.
+    pub fn belongs_to_member(&self, joined_at: u64) -> bool {
+        self.millis() >= joined_at
+    }
+
+    fn millis(&self) -> u64 {
+        u64::try_from(self.at.as_millisecond()).unwrap_or_default()
+    }
+}
+
 /// Something that happened in a team. Wire documents are embedded unchanged, except that they are on one line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

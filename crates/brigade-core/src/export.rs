@@ -230,10 +230,9 @@ impl<'h> ExportHistory<'h> {
         let mut history_index = Self::default();
         for record in history {
             match &record.event {
-                Event::Sent { to, key, team_created, message, .. } if *team_created == created => {
-                    history_index.mailboxes.entry(to).or_default().push((*key, message));
-                }
-                Event::Seen { to, key, message } if is_since(record, created) => {
+                Event::Sent { to, key, message, .. } | Event::Seen { to, key, message }
+                    if record.belongs_to_team(created) =>
+                {
                     history_index.mailboxes.entry(to).or_default().push((*key, message));
                 }
                 Event::Shown { to, key } => {
@@ -278,10 +277,6 @@ impl<'h> ExportHistory<'h> {
         }
         Ok(messages)
     }
-}
-
-fn is_since(record: &Record, created: u64) -> bool {
-    u64::try_from(record.at.as_millisecond()).is_ok_and(|at| at >= created)
 }
 
 /// The questions that belong to a request: its answer, the answer its asker accepted, and its withdrawal.

@@ -172,12 +172,9 @@ fn unread(seat: &Seat, recorded: &RecordedTeam, history: &[Record]) -> Vec<Unrea
     let mut unread = Vec::new();
     for record in history {
         let (to, key, message) = match &record.event {
-            Event::Sent { to, key, team_created, message, .. }
-                if *team_created == recorded.created =>
+            Event::Sent { to, key, message, .. } | Event::Seen { to, key, message }
+                if record.belongs_to_team(recorded.created) =>
             {
-                (to, *key, message)
-            }
-            Event::Seen { to, key, message } if millis(record) >= recorded.created => {
                 (to, *key, message)
             }
             _ => continue,
@@ -190,10 +187,6 @@ fn unread(seat: &Seat, recorded: &RecordedTeam, history: &[Record]) -> Vec<Unrea
         }
     }
     unread
-}
-
-fn millis(record: &Record) -> u64 {
-    u64::try_from(record.at.as_millisecond()).unwrap_or_default()
 }
 
 /// The same text from the same member, with a new id: the store may remember the old id as removed from the inbox.

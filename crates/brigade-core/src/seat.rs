@@ -22,8 +22,9 @@ use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 
 use crate::clock::{Clock, SystemClock};
+use crate::event::Record;
 use crate::signature::{LeadKey, Signer};
-use crate::store::{Actor, Document, Store, StoreError};
+use crate::store::{Actor, Document, Store, StoreError, Watch};
 
 /// One member of one team. Every operation on a seat is done in that member's name: no call argument, and thus
 /// nothing a model writes, can choose another sender.
@@ -115,10 +116,32 @@ impl Seat {
         Actor(self.name.to_string())
     }
 
+    /// The team's `config.json`; `None` if the team does not exist.
+    pub async fn find_config(&self) -> Result<Option<Document>, StoreError> {
+        self.store.team(&self.team).await
+    }
+
     /// The team's `config.json`.
     pub async fn config(&self) -> Result<Document, StoreError> {
-        let config = self.store.team(&self.team).await?;
+        let config = self.find_config().await?;
         config.ok_or_else(|| StoreError::NoTeam { team: self.team.clone() })
+    }
+
+    /// The names of the team's members.
+    pub async fn member_names(&self) -> Result<Vec<String>, StoreError> {
+        let config = self.config().await?;
+        let team = self.read(&config)?;
+        Ok(team.members().filter_map(|member| Some(member.name()?.into_owned())).collect())
+    }
+
+    /// Watches the team's events, except work events.
+    pub async fn watch_without_work(&self) -> Result<Watch, StoreError> {
+        self.store.watch_without_work(&self.team).await
+    }
+
+    /// The team's history, except work events.
+    pub async fn history_without_work(&self) -> Result<Vec<Record>, StoreError> {
+        self.store.history_without_work(&self.team).await
     }
 
     /// Returns whether a message is from its claimed sender, as far as the seat can check.

@@ -8,20 +8,17 @@ use rustix::fs::{Mode, OFlags};
 use super::FileStore;
 use super::dir::{Dir, Fsync};
 use super::document::{self, DocumentId, TryOutcome};
+use super::layout::{CREATE_LOCK, HIGH_WATER, TASKS, task_file, task_id};
 use super::lock::{LockAttempt, LockWaiter};
-use super::own::{LockSlot, SeenGuard};
-use super::state::{self, TempFile};
+use super::revision::revision;
+use super::team_state::seen::{LockKind, SeenGuard};
+use super::temp_file::{self, TempFile};
 use brigade_core::store::{Document, Revision, StoreError};
 
-/// The file in which Claude Code stores the highest task number ever used.
-const HIGH_WATER: &str = ".highwatermark";
-/// The file whose lock protects the creation of tasks. Claude Code creates it empty.
-const CREATE_LOCK: &str = ".lock";
-
-const CREATE_DOCUMENT: DocumentId = DocumentId { slot: LockSlot::Create, task: 0 };
+const CREATE_DOCUMENT: DocumentId = DocumentId { kind: LockKind::Create, task: 0 };
 
 fn task_document(id: TaskId) -> DocumentId {
-    DocumentId { slot: LockSlot::Task, task: id.get() }
+    DocumentId { kind: LockKind::Task, task: id.get() }
 }
 
 /// The task folder of a team. If the folder does not exist, there are no tasks.
@@ -30,7 +27,7 @@ pub(crate) struct BoardDir(Option<Dir>);
 
 impl FileStore {
     pub(super) fn board(&self, team: &TeamName) -> Result<BoardDir, StoreError> {
-        let tasks = Dir::open(&self.options.claude_dir.join("tasks"))?;
+        let tasks = Dir::open(&self.options.claude_dir.join(TASKS))?;
         let dir = tasks.map(|tasks| tasks.child(team.as_str())).transpose()?.flatten();
         if dir.is_none() {
             self.team_dir(team)?;
@@ -43,7 +40,7 @@ impl FileStore {
         if board.0.is_some() {
             return Ok(board);
         }
-        let path = self.options.claude_dir.join("tasks");
+        let path = self.options.claude_dir.join(TASKS);
         let make = std::fs::create_dir_all(&path);
         make.map_err(|source| {
             let path = path.clone();
@@ -83,7 +80,7 @@ impl BoardDir {
     pub(crate) fn tasks(&self) -> Result<Vec<(TaskId, Document)>, StoreError> {
         let Some(dir) = &self.0 else { return Ok(Vec::new()) };
         let names = dir.names()?;
-        state::sweep(dir, &names, |file| {
+        temp_file::sweep(dir, &names, |file| {
             file.ends_with(".json") || file.ends_with(".lock") || file == HIGH_WATER
         });
         let mut ids: Vec<TaskId> = names.iter().filter_map(|name| task_id(name)).collect();
@@ -93,7 +90,7 @@ impl BoardDir {
             // A task deleted meanwhile is skipped. A task that is being written is returned as
             // found: a caller that cannot parse it reads it again on its own.
             if let Some(contents) = dir.read(&task_file(id))? {
-                tasks.push((id, document::document(contents)));
+                tasks.push((id, document::from_contents(contents)));
             }
         }
         Ok(tasks)
@@ -178,7 +175,7 @@ impl BoardDir {
     pub(crate) fn check_revision(&self, id: TaskId, at: Revision) -> Result<(), StoreError> {
         let dir = self.0.as_ref().ok_or(StoreError::NoTask { id })?;
         let contents = dir.read(&task_file(id))?.ok_or(StoreError::NoTask { id })?;
-        if document::revision(&contents.bytes) == at { Ok(()) } else { Err(StoreError::Conflict) }
+        if revision(&contents.bytes) == at { Ok(()) } else { Err(StoreError::Conflict) }
     }
 
     pub(crate) fn try_replace(
@@ -255,13 +252,4 @@ impl BoardDir {
 
 fn check_task(bytes: &[u8]) -> Result<(), Damage> {
     Task::read(bytes).map(drop)
-}
-
-pub(super) fn task_file(id: TaskId) -> String {
-    format!("{id}.json")
-}
-
-/// Returns the task number for a file name.
-pub(super) fn task_id(name: &str) -> Option<TaskId> {
-    name.strip_suffix(".json")?.parse().ok()
 }

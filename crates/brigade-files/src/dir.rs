@@ -11,10 +11,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::layout::MAX_FILE;
 use brigade_core::store::{Refusal, StoreError};
-
-/// Largest file that is read into memory.
-const MAX_FILE: u64 = 256 << 20;
 
 /// The mode of brigade's own files.
 pub(crate) const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use super::dir::{Dir, FileContents, FileStamp, Fsync};
+use super::layout::{CONFIG, CREATE_LOCK, lock_name};
 use super::lock::{self, HeldLock, LockAttempt, LockPath, LockRecorder, LockWaiter};
 use super::lock_id::LockId;
-use super::own::{LockSlot, RecordedLock, SeenGuard};
-use super::state::TempFile;
-use brigade_core::hash::Fnv;
+use super::revision::revision;
+use super::team_state::seen::{LockKind, RecordedLock, SeenGuard};
+use super::temp_file::TempFile;
 use brigade_core::store::{Document, Revision, StoreError, WriteObstacle};
 use brigade_wire::Damage;
 
@@ -16,13 +17,7 @@ use brigade_wire::Damage;
 const MAX_TORN_READS: usize = 250;
 const TORN_READ_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Returns the revision of a document with these bytes. Restoring earlier bytes restores the
-/// earlier revision. That is harmless, because a change depends on the bytes alone.
-pub(crate) fn revision(bytes: &[u8]) -> Revision {
-    Revision(Fnv::default().bytes(bytes).finish())
-}
-
-pub(crate) fn document(contents: FileContents) -> Document {
+pub(crate) fn from_contents(contents: FileContents) -> Document {
     let revision = revision(&contents.bytes);
     Document { bytes: contents.bytes, revision }
 }
@@ -40,7 +35,7 @@ pub(crate) async fn read(
         let Some(contents) = dir.read(name)? else { break };
         let stamp = contents.stamp;
         if known == Some(stamp) || attempt == MAX_TORN_READS || check(&contents.bytes).is_ok() {
-            return Ok(Some((document(contents), stamp)));
+            return Ok(Some((from_contents(contents), stamp)));
         }
         tokio::time::sleep(TORN_READ_INTERVAL).await;
     }
@@ -57,18 +52,22 @@ pub(crate) enum TryOutcome<T> {
 /// Identifies a document of a team.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DocumentId {
-    pub(crate) slot: LockSlot,
-    /// The task number, for [`LockSlot::Task`].
+    pub(crate) kind: LockKind,
+    /// The task number, for [`LockKind::Task`].
     pub(crate) task: u64,
 }
 
 impl DocumentId {
-    fn lock(self) -> String {
-        match self.slot {
-            LockSlot::Create => ".lock.lock".into(),
-            LockSlot::Task => format!("{}.json.lock", self.task),
-            LockSlot::Roster => "config.json.lock".into(),
+    fn file(self) -> String {
+        match self.kind {
+            LockKind::Create => CREATE_LOCK.to_owned(),
+            LockKind::Task => format!("{}.json", self.task),
+            LockKind::Roster => CONFIG.to_owned(),
         }
+    }
+
+    fn lock(self) -> String {
+        lock_name(&self.file())
     }
 }
 
@@ -80,8 +79,8 @@ struct DocumentLockRecorder<'t> {
 
 impl LockRecorder for DocumentLockRecorder<'_> {
     fn record_acquire(&mut self, id: LockId) -> Result<(), StoreError> {
-        let DocumentId { slot, task } = self.document_id;
-        self.seen.map_or(Ok(()), |seen| seen.record_lock(slot, RecordedLock { id, task }))
+        let DocumentId { kind, task } = self.document_id;
+        self.seen.map_or(Ok(()), |seen| seen.record_lock(kind, RecordedLock { id, task }))
     }
 
     // A program that was suspended while it held the lock may later overwrite changes made
@@ -95,12 +94,12 @@ impl LockRecorder for DocumentLockRecorder<'_> {
 /// Removes the locks in `dir` that dead brigade processes left behind.
 pub(crate) fn clear_locks(
     dir: &Dir,
-    slots: &[LockSlot],
+    kinds: &[LockKind],
     seen: &SeenGuard<'_>,
 ) -> Result<(), StoreError> {
-    for &slot in slots {
-        if let Some(RecordedLock { id, task }) = seen.last_lock(slot)? {
-            lock::remove_abandoned(dir, &DocumentId { slot, task }.lock(), id)?;
+    for &kind in kinds {
+        if let Some(RecordedLock { id, task }) = seen.last_lock(kind)? {
+            lock::remove_abandoned(dir, &DocumentId { kind, task }.lock(), id)?;
         }
     }
     Ok(())
@@ -113,7 +112,7 @@ pub(crate) fn try_lock<'d>(
     seen: Option<&'d SeenGuard<'d>>,
     waiter: &mut LockWaiter,
 ) -> Result<LockAttempt<'d>, StoreError> {
-    let previous = seen.map(|seen| seen.last_lock(document_id.slot)).transpose()?.flatten();
+    let previous = seen.map(|seen| seen.last_lock(document_id.kind)).transpose()?.flatten();
     if let Some(previous) = previous.filter(|previous| previous.task != document_id.task) {
         // A brigade process died while it held the lock of another task.
         lock::remove_abandoned(
@@ -124,7 +123,7 @@ pub(crate) fn try_lock<'d>(
     }
     let abandoned =
         previous.filter(|previous| previous.task == document_id.task).map(|previous| previous.id);
-    let spare = seen.map(|seen| seen.spare_lock(document_id.slot));
+    let spare = seen.map(|seen| seen.spare_lock(document_id.kind));
     let at = LockPath { dir, name: document_id.lock(), spare };
     waiter.try_lock(at, abandoned, &mut DocumentLockRecorder { document_id, seen })
 }
@@ -139,15 +138,14 @@ pub(crate) fn try_replace(
     waiter: &mut LockWaiter,
     sync: Fsync,
 ) -> Result<TryOutcome<()>, StoreError> {
-    let lock = document_id.lock();
-    let name = lock.trim_end_matches(".lock");
+    let name = &document_id.file();
     let lock = match try_lock(dir, document_id, seen, waiter)? {
         LockAttempt::Acquired(lock) => lock,
         LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
     };
     let Some(contents) = dir.read(name)? else { return Err(StoreError::Conflict) };
     let (stamp, mode) = (contents.stamp, contents.mode);
-    if document(contents).revision != at {
+    if from_contents(contents).revision != at {
         return Err(StoreError::Conflict);
     }
     let temp = TempFile::next().name(name);

@@ -9,9 +9,9 @@
 //! open files.
 
 mod lines;
-mod place;
-mod recorded;
-mod round;
+mod merge;
+mod records_file;
+mod source;
 mod time;
 
 use std::collections::HashMap;
@@ -23,11 +23,12 @@ use std::time::Duration;
 use brigade_wire::name::TeamName;
 use tokio::sync::mpsc::{self, Sender};
 
-use self::place::{FirstLine, JournalSource};
-pub use self::recorded::{RecordsFileError, stream_records_file};
-use self::round::{JournalIndex, JournalRange, MergeRound};
-use super::own::{TEAM_LOG, TeamStateDir};
-use super::{FileStore, Options, watch};
+use self::merge::MergeRound;
+pub use self::records_file::{RecordsFileError, stream_records_file};
+use self::source::{FirstLine, JournalIndex, JournalRange, JournalSource};
+use super::layout::TEAM_JOURNAL;
+use super::team_state::TeamStateDir;
+use super::{FileStore, Options, journal, watch};
 use brigade_core::event::Record;
 use brigade_core::store::StoreError;
 use brigade_core::store::event_log::{
@@ -232,10 +233,9 @@ impl TrackedJournal {
 
 /// Lists the existing journals.
 fn journal_keys(team_state: &TeamStateDir) -> Result<Vec<JournalKey>, StoreError> {
-    let mut keys = vec![(0, TEAM_LOG.to_owned())];
-    for (folder, dir) in place::journal_folders(team_state).skip(1) {
-        let mut found = dir.names()?;
-        found.retain(|name| name.ends_with(".jsonl"));
+    let mut keys = vec![(0, TEAM_JOURNAL.to_owned())];
+    for (folder, dir) in source::journal_folders(team_state).skip(1) {
+        let mut found = journal::names(dir)?;
         found.sort();
         keys.extend(found.into_iter().map(|name| (folder, name)));
     }

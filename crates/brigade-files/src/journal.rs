@@ -49,6 +49,11 @@ impl Default for JournalPosition {
     }
 }
 
+/// Returns the names of the journals in a folder, in no particular order.
+pub(crate) fn names(folder: &Dir) -> Result<Vec<String>, StoreError> {
+    Ok(folder.names()?.into_iter().filter(|name| name.ends_with(".jsonl")).collect())
+}
+
 fn anchor(before: &[u8]) -> u64 {
     let start = before.len().saturating_sub(ANCHOR_LEN);
     Fnv::default().bytes(before.get(start..).unwrap_or_default()).finish()

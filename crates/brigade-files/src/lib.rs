@@ -33,21 +33,20 @@
 #![forbid(unsafe_code)]
 
 mod board;
-mod commit;
 mod dir;
 mod document;
-mod draft;
 mod event_log;
 mod journal;
+pub mod layout;
 mod lock;
 mod lock_id;
 mod mailbox;
-mod observe;
-mod own;
 mod repair;
-mod state;
+mod revision;
 mod store;
+mod team_state;
 mod teams;
+mod temp_file;
 mod watch;
 
 use std::collections::HashMap;
@@ -64,10 +63,11 @@ use self::dir::{Dir, FileStamp, Fsync};
 use self::document::TryOutcome;
 pub use self::event_log::{RecordsFileError, stream_records_file};
 use self::journal::Journal;
+use self::layout::{CONFIG, DAMAGED_COPIES, INBOXES, TEAMS, member_file, member_journal};
 use self::lock::LockWaiter;
+use self::mailbox::state::MailboxStateFile;
 use self::mailbox::{FileMailbox, MailboxContext, MailboxOutcome, MailboxWork};
-use self::own::TeamStateDir;
-use self::state::StateFile;
+use self::team_state::TeamStateDir;
 use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::hash::Fnv;
 use brigade_core::store::{StoreError, WriteObstacle};
@@ -166,8 +166,7 @@ impl FileStore {
     /// Creates a store that uses the given clock.
     pub fn new(options: Options, clock: Arc<dyn Clock>) -> Self {
         // Two Claude Code folders may hold teams of the same name.
-        let team_states_path =
-            options.state_dir.join("files").join(claude_dir_key(&options.claude_dir));
+        let team_states_path = layout::team_states_dir(&options.state_dir, &options.claude_dir);
         let (native_dirs, team_states, mailboxes) =
             (Mutex::default(), Mutex::default(), Mutex::default());
         Self {
@@ -194,7 +193,7 @@ impl FileStore {
     }
 
     fn teams_path(&self) -> PathBuf {
-        self.options.claude_dir.join("teams")
+        self.options.claude_dir.join(TEAMS)
     }
 
     fn team_dir(&self, team: &TeamName) -> Result<Dir, StoreError> {
@@ -216,7 +215,7 @@ impl FileStore {
         native_dirs.remove(team);
         let id = dir::identity(&self.teams_path().join(team.as_str()));
         let dir = self.team_dir(team)?;
-        let inboxes = dir.open_or_create_child("inboxes", Mode::from_raw_mode(0o777))?;
+        let inboxes = dir.open_or_create_child(INBOXES, Mode::from_raw_mode(0o777))?;
         let native =
             Arc::new(NativeDirs { team: dir, inboxes, id, valid_config: Mutex::default() });
         native_dirs.insert(team.clone(), Arc::clone(&native));
@@ -259,10 +258,10 @@ impl FileStore {
         let team_state = self.team_state(team)?;
         let mailbox = FileMailbox {
             member: member.to_string(),
-            journal: Journal::open(&team_state.mail, &format!("{member}.jsonl"))?,
-            state: StateFile::open(&team_state.mail, &format!("{member}.state"))?,
+            journal: Journal::open(&team_state.mail, &member_journal(member))?,
+            state: MailboxStateFile::open(&team_state.mail, &format!("{member}.state"))?,
             mail_dir: Arc::clone(&team_state.mail),
-            damaged_copies: team_state.dir.private_child("aside")?,
+            damaged_copies: team_state.dir.private_child(DAMAGED_COPIES)?,
         };
         let mailbox = Arc::new(Mutex::new(mailbox));
         mailboxes.insert(key, Arc::clone(&mailbox));
@@ -339,7 +338,7 @@ impl FileStore {
 
     /// Returns when the current team was created, in milliseconds, if its roster can be read.
     fn team_created(&self, team: &TeamName) -> Option<u64> {
-        let config = self.native_dirs(team).ok()?.team.read("config.json").ok()??;
+        let config = self.native_dirs(team).ok()?.team.read(CONFIG).ok()??;
         Team::read(&config.bytes).ok()?.created_at()
     }
 
@@ -381,7 +380,7 @@ impl FileStore {
 
     /// Rejects a message that could never be delivered, before it is acknowledged.
     fn check_deliverable(&self, inboxes: &Dir, member: &MemberName) -> Result<(), StoreError> {
-        inboxes.check_replaceable(&format!("{member}.json"))?;
+        inboxes.check_replaceable(&member_file(member))?;
         let writable =
             accessat(inboxes.fd(), ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
         writable.map_err(|error| dir::io_error("write to", inboxes.dir_path().to_owned(), error))

@@ -17,12 +17,11 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::dir::{Dir, FileStamp};
+use super::layout::LOCK_STALE_SECS;
 use super::lock_id::LockId;
-use super::state::TempFile;
+use super::temp_file::TempFile;
 use brigade_core::store::{StoreError, WriteObstacle};
 
-/// Age at which Claude Code considers a lock abandoned.
-const STALE_AFTER: Duration = Duration::from_secs(10);
 /// How long brigade relies on a lock it holds: well before another process may consider it
 /// abandoned.
 const TRUSTED_FOR: Duration = Duration::from_secs(5);
@@ -114,8 +113,8 @@ impl LockWaiter {
             };
             // A modification time in the future never becomes old, but the time we have observed
             // the lock does.
-            let stale = age > i64::try_from(STALE_AFTER.as_secs()).unwrap_or_default()
-                || observed_for > STALE_AFTER;
+            let stale = age > i64::from(LOCK_STALE_SECS)
+                || observed_for > Duration::from_secs(LOCK_STALE_SECS.into());
             if !stale {
                 return Ok(LockAttempt::Blocked(WriteObstacle::Held {
                     path,

@@ -6,18 +6,24 @@
 //! state is a `flock`, which the kernel releases when its holder dies; it excludes other brigade
 //! processes. Claude Code's lock excludes native ones.
 
+mod commit;
+mod draft;
+mod observe;
+pub(crate) mod state;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use brigade_wire::inbox::{self, Inbox};
 use serde_json::value::RawValue;
 
+use self::state::{MailboxHead, MailboxStateFile, OverwriteRisk};
 use super::dir::{Dir, FileStamp};
-use super::draft::is_for_team;
 use super::journal::{Journal, JournalPosition, JournalTail};
+use super::layout::{lock_name, member_file};
 use super::lock::{self, LockAttempt, LockPath, LockRecorder, LockWaiter};
 use super::lock_id::LockId;
-use super::state::{self, MailboxHead, OverwriteRisk, StateFile};
+use super::temp_file;
 use brigade_core::clock::Clock;
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::store::{Mark, Outgoing, StoreError, WriteObstacle};
@@ -35,7 +41,7 @@ pub(crate) struct FileMailbox {
     /// The member who owns it.
     pub(crate) member: String,
     pub(crate) journal: Journal,
-    pub(crate) state: StateFile,
+    pub(crate) state: MailboxStateFile,
     /// Brigade's folder for mail.
     pub(crate) mail_dir: Arc<Dir>,
     /// Receives copies of damaged inboxes.
@@ -83,7 +89,7 @@ pub(crate) struct MailboxContext<'w> {
 
 /// Records the inbox lock in the head.
 struct MailboxLockRecorder<'t> {
-    state: &'t StateFile,
+    state: &'t MailboxStateFile,
     head: &'t mut MailboxHead,
     clock: &'t dyn Clock,
 }
@@ -101,7 +107,7 @@ impl LockRecorder for MailboxLockRecorder<'_> {
 }
 
 /// Releases the lock on the state when dropped.
-struct StateUnlock<'s>(&'s StateFile);
+struct StateUnlock<'s>(&'s MailboxStateFile);
 
 impl Drop for StateUnlock<'_> {
     fn drop(&mut self) {
@@ -111,7 +117,7 @@ impl Drop for StateUnlock<'_> {
 
 impl FileMailbox {
     pub(super) fn file(&self) -> String {
-        format!("{}.json", self.member)
+        member_file(&self.member)
     }
 
     /// Tries once to do the work. Never waits, so it blocks other processes only briefly.
@@ -162,8 +168,8 @@ impl FileMailbox {
         let abandoned = Some(head.lock).filter(|&lock| lock != LockId::default());
         let at = LockPath {
             dir: context.inboxes,
-            name: format!("{file}.lock"),
-            spare: Some((&self.mail_dir, format!("{}.lock", self.member))),
+            name: lock_name(&file),
+            spare: Some((&self.mail_dir, lock_name(&self.member))),
         };
         let mut recorder =
             MailboxLockRecorder { state: &self.state, head: &mut head, clock: context.clock };
@@ -201,7 +207,7 @@ impl FileMailbox {
             self.state.write_head(&head)?;
             context.inboxes.remove(&name)?;
         } else if !head.verified {
-            if LockId::find(context.inboxes, &format!("{file}.lock"))? != Some(head.lock) {
+            if LockId::find(context.inboxes, &lock_name(&file))? != Some(head.lock) {
                 // The writer died before it could check the lock again, and another process took
                 // that lock.
                 head.mark_at_risk(head.before.upto, context.clock);
@@ -244,7 +250,7 @@ impl FileMailbox {
         let file = self.file();
         // We hold the state lock. A lock of a brigade process that still exists therefore belongs
         // to a dead process.
-        lock::remove_abandoned(context.inboxes, &format!("{file}.lock"), head.lock)?;
+        lock::remove_abandoned(context.inboxes, &lock_name(&file), head.lock)?;
         if context.inboxes.stamp(&file)?.unwrap_or_default() == head.inbox_stamp {
             return Ok(RefreshOutcome::UpToDate);
         }
@@ -272,7 +278,7 @@ impl FileMailbox {
         let _unlock = StateUnlock(&self.state);
         let Some(head) = self.state.head()? else { return Ok(MailboxOutcome::Done) };
         let mut head = self.resolve(context, head)?;
-        lock::remove_any(context.inboxes, &format!("{}.lock", self.file()))?;
+        lock::remove_any(context.inboxes, &lock_name(&self.file()))?;
         let _tail = self.tail(&mut head)?;
         // Compare once more while the risk is still recorded, so that overwritten messages are
         // restored.
@@ -319,9 +325,7 @@ impl FileMailbox {
         let mut names = inboxes.names()?;
         names.retain(|name| Some(name) != pending_temp.as_ref());
         let file = self.file();
-        state::sweep(inboxes, &names, |name| {
-            name == file || name.strip_suffix(".lock") == Some(&file)
-        });
+        temp_file::sweep(inboxes, &names, |name| name == file || name == lock_name(&file));
         Ok(())
     }
 }
@@ -377,4 +381,20 @@ fn sent_key(record: &Record) -> Option<MessageKey> {
 pub(crate) fn inbox_entry(message: &Outgoing) -> Box<RawValue> {
     // Plain data, so serialization cannot fail.
     serde_json::value::to_raw_value(&message.to_inbox_entry()).unwrap_or_default()
+}
+
+/// Parses an inbox. `file` names it in the error.
+fn parse_inbox<'b>(file: &str, bytes: &'b [u8]) -> Result<Inbox<'b>, StoreError> {
+    let damaged = |damage| StoreError::Damaged { place: file.to_owned(), damage };
+    Inbox::read(bytes).map_err(damaged)
+}
+
+/// Returns whether a message belongs to the team created at that time. Returns true if either time
+/// is unknown.
+fn is_for_team(record: &Record, created: Option<u64>) -> bool {
+    match (&record.event, created) {
+        (Event::Sent { team_created: 0, .. }, _) | (_, None) => true,
+        (Event::Sent { team_created, .. }, Some(created)) => *team_created == created,
+        _ => true,
+    }
 }

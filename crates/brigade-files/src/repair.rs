@@ -6,7 +6,8 @@ use brigade_wire::team::Team;
 
 use super::dir::{Fsync, PRIVATE};
 use super::document::{self, DocumentId};
-use super::own::TeamStateDir;
+use super::layout::DAMAGED_COPIES;
+use super::team_state::TeamStateDir;
 use super::{FileStore, NativeDirs};
 use brigade_core::store::{Document, StoreError};
 
@@ -34,7 +35,7 @@ impl FileStore {
         };
         // Named by content, so that several processes that find it keep one copy.
         let copy = format!("config-{:016x}.json", torn.revision.0);
-        let damaged_copies = team_state.dir.private_child("aside")?;
+        let damaged_copies = team_state.dir.private_child(DAMAGED_COPIES)?;
         if !torn.bytes.is_empty() {
             damaged_copies.write_temp(&copy, &torn.bytes, Some(PRIVATE), Fsync::Yes)?;
         }

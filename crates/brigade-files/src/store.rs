@@ -9,13 +9,17 @@ use brigade_wire::team::Team;
 
 use super::dir::{Dir, Fsync, PRIVATE};
 use super::document::{self, DocumentId, TryOutcome};
-use super::journal::Journal;
+use super::journal::{self, Journal};
+use super::layout::{CONFIG, DECIDED, member_file, note_dir};
 use super::lock::LockWaiter;
 use super::mailbox::{self, MailboxContext, MailboxWork};
-use super::own::{LockSlot, TeamStateDir};
+use super::revision::revision;
+use super::team_state::TeamStateDir;
+use super::team_state::seen::LockKind;
 use super::teams::InitialTasks;
+use super::temp_file::{self, TempFile};
 use super::watch::WatchScope;
-use super::{FileStore, check_team, lock_mutex, state, watch};
+use super::{FileStore, check_team, lock_mutex, watch};
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::store::event_log::{Feed, RecordLookupHandle};
 use brigade_core::store::{
@@ -23,9 +27,7 @@ use brigade_core::store::{
     Question, Receipt, Revision, Store, StoreError, TeamStore, Watch, Written,
 };
 
-/// The folder of final answers: the first answer to a question wins.
-pub(super) const DECIDED: &str = "decided";
-const ROSTER: DocumentId = DocumentId { slot: LockSlot::Roster, task: 0 };
+const ROSTER: DocumentId = DocumentId { kind: LockKind::Roster, task: 0 };
 /// Claude Code 2.1.50 reads `config.json` and later writes it in place, without a lock. The gap
 /// between the two was 124 milliseconds on a busy machine, and once more than 600 on an overloaded
 /// one.
@@ -40,7 +42,7 @@ impl TeamStore for FileStore {
             // Skip names that are not team names: foreign folders, or teams that are being deleted.
             let Ok(team) = name.parse::<TeamName>() else { continue };
             let Ok(Some(child)) = dir.child(&name) else { continue };
-            if child.stamp("config.json")?.is_some() {
+            if child.stamp(CONFIG)?.is_some() {
                 teams.push(team);
             }
         }
@@ -52,7 +54,7 @@ impl TeamStore for FileStore {
         match self.native_dirs(team) {
             Ok(native) => {
                 let known = *lock_mutex(&native.valid_config);
-                let read = |known| document::read(&native.team, "config.json", known, check_team);
+                let read = |known| document::read(&native.team, CONFIG, known, check_team);
                 let mut config = read(known).await?;
                 if let Some((torn, stamp)) = &config
                     && known != Some(*stamp)
@@ -113,7 +115,7 @@ impl TeamStore for FileStore {
         })
         .await?;
         self.sync_if_power_safe(Some(&native.team))?;
-        Ok(document::revision(config))
+        Ok(revision(config))
     }
 
     async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError> {
@@ -180,7 +182,7 @@ impl MailStore for FileStore {
         if refreshed.is_ok() {
             lock_mutex(&mailbox).sweep(inboxes)?;
         }
-        let file = format!("{member}.json");
+        let file = member_file(member);
         let waiting = {
             let team_created = &|| self.team_created(team);
             let context = MailboxContext { inboxes, clock: self.clock.as_ref(), team_created };
@@ -236,12 +238,12 @@ impl BoardStore for FileStore {
         let board = self.board(team)?;
         let team_state = self.team_state(team)?;
         if let (Some(dir), Some(seen)) = (board.dir(), team_state.lock_seen()?) {
-            document::clear_locks(dir, &[LockSlot::Create, LockSlot::Task], &seen)?;
-            state::sweep(&team_state.dir, &team_state.dir.names()?, |_| true);
+            document::clear_locks(dir, &[LockKind::Create, LockKind::Task], &seen)?;
+            temp_file::sweep(&team_state.dir, &team_state.dir.names()?, |_| true);
             if let Ok(native) = self.native_dirs(team) {
-                document::clear_locks(&native.team, &[LockSlot::Roster], &seen)?;
-                state::sweep(&native.team, &native.team.names()?, |file| {
-                    file.starts_with("config.json")
+                document::clear_locks(&native.team, &[LockKind::Roster], &seen)?;
+                temp_file::sweep(&native.team, &native.team.names()?, |file| {
+                    file.starts_with(CONFIG)
                 });
             }
         }
@@ -270,7 +272,7 @@ impl BoardStore for FileStore {
         };
         let (id, bytes) = self.retry(create).await?;
         self.sync_if_power_safe(board.dir())?;
-        Ok((id, document::revision(&bytes)))
+        Ok((id, revision(&bytes)))
     }
 
     async fn replace_task(
@@ -295,7 +297,7 @@ impl BoardStore for FileStore {
         };
         self.retry(replace).await?;
         self.sync_if_power_safe(board.dir())?;
-        Ok(document::revision(task))
+        Ok(revision(task))
     }
 
     async fn delete_task(&self, team: &TeamName, id: TaskId, by: &Actor) -> Result<(), StoreError> {
@@ -325,7 +327,7 @@ impl Notes for FileStore {
     ) -> Result<Vec<u8>, StoreError> {
         self.team_dir(team)?;
         let dir = self.team_state(team)?.dir.private_child(DECIDED)?;
-        let temp = state::TempFile::next().name(question.as_str());
+        let temp = TempFile::next().name(question.as_str());
         // Written to disk before the rename: a truncated answer would stay invalid forever.
         dir.write_temp(&temp, answer, Some(PRIVATE), Fsync::Yes)?;
         let created = dir.rename_new(&temp, question.as_str());
@@ -358,14 +360,14 @@ impl Notes for FileStore {
         note: Option<&[u8]>,
     ) -> Result<(), StoreError> {
         let dir = self.team_state(team)?.dir.private_child(note_dir(kind))?;
-        let name = format!("{member}.json");
+        let name = member_file(member);
         let Some(note) = note else {
             dir.remove(&name)?;
             // Also remove temporary files of processes that were killed while writing this note.
-            state::sweep(&dir, &dir.names()?, |file| file == name);
+            temp_file::sweep(&dir, &dir.names()?, |file| file == name);
             return Ok(());
         };
-        let temp = state::TempFile::next().name(&name);
+        let temp = TempFile::next().name(&name);
         let sync = if kind == NoteKind::Pulse { Fsync::No } else { self.sync() };
         dir.write_temp(&temp, note, Some(PRIVATE), sync)?;
         dir.rename(&temp, &name)?;
@@ -380,7 +382,7 @@ impl Notes for FileStore {
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let Some(team_state) = self.existing_team_state(team)? else { return Ok(None) };
         let Some(dir) = team_state.dir.child(note_dir(kind))? else { return Ok(None) };
-        Ok(dir.read(&format!("{member}.json"))?.map(|note| note.bytes))
+        Ok(dir.read(&member_file(member))?.map(|note| note.bytes))
     }
 }
 
@@ -443,7 +445,7 @@ impl FileStore {
         })
         .await?;
         self.sync_if_power_safe(board.dir())?;
-        Ok(document::revision(task))
+        Ok(revision(task))
     }
 
     /// Empties an inbox that holds only read messages, and enough of them to be worth it. The
@@ -456,22 +458,12 @@ impl FileStore {
 
 /// Reads the team's own journal and the journals in the given folders, sorted by time.
 fn read_journals(team_state: &TeamStateDir, folders: &[&Dir]) -> Result<Vec<Record>, StoreError> {
-    let mut records = team_state.log.read_from(0)?.records;
+    let mut records = team_state.journal.read_from(0)?.records;
     for folder in folders {
-        for name in folder.names()?.iter().filter(|name| name.ends_with(".jsonl")) {
-            records.extend(Journal::open(folder, name)?.read_from(0)?.records);
+        for name in journal::names(folder)? {
+            records.extend(Journal::open(folder, &name)?.read_from(0)?.records);
         }
     }
     records.sort_by_key(|record| record.at);
     Ok(records)
-}
-
-/// Returns the folder that holds notes of this kind.
-fn note_dir(kind: NoteKind) -> &'static str {
-    match kind {
-        NoteKind::Memory => "kept",
-        NoteKind::Pulse => "pulse",
-        NoteKind::Revival => "revival",
-        NoteKind::Home => "home",
-    }
 }

@@ -4,7 +4,8 @@ use brigade_wire::name::{TaskId, TeamName};
 use rustix::fs::Mode;
 
 use super::dir::Dir;
-use super::store::DECIDED;
+use super::layout::{CONFIG, DECIDED, DELETED, INBOXES, TASKS, TEAMS, task_file};
+use super::revision::revision;
 use super::{FileStore, document};
 use brigade_core::store::{Actor, StoreError, Written};
 
@@ -27,7 +28,7 @@ impl FileStore {
         by: &Actor,
     ) -> Written {
         let claude = &self.options.claude_dir;
-        for dir in [self.teams_path(), claude.join("tasks")] {
+        for dir in [self.teams_path(), claude.join(TASKS)] {
             std::fs::create_dir_all(&dir).map_err(|source| StoreError::Io {
                 doing: "create the directory",
                 path: dir.clone(),
@@ -39,21 +40,21 @@ impl FileStore {
         let teams = Dir::open(&self.teams_path())?.ok_or_else(missing)?;
         let native = Mode::from_raw_mode(0o777);
         let dir = teams.open_or_create_child(team.as_str(), native)?;
-        if dir.stamp("config.json")?.is_some() {
+        if dir.stamp(CONFIG)?.is_some() {
             return Err(StoreError::TeamExists { team: team.clone() });
         }
-        dir.open_or_create_child("inboxes", native)?;
+        dir.open_or_create_child(INBOXES, native)?;
         let leftover = self.leftover_tasks(team)?;
         if let InitialTasks::Restore(tasks) = initial {
             // Before the team exists, so that no process can take one of these numbers meanwhile.
             let board = self.open_or_create_board(team)?;
             for (id, task) in tasks.iter().filter(|(id, _)| !leftover.contains(id)) {
                 if let Some(dir) = board.dir() {
-                    document::create(dir, &super::board::task_file(*id), task)?;
+                    document::create(dir, &task_file(*id), task)?;
                 }
             }
         }
-        if !document::create(&dir, "config.json", config)? {
+        if !document::create(&dir, CONFIG, config)? {
             return Err(StoreError::TeamExists { team: team.clone() });
         }
         if let InitialTasks::Empty = initial {
@@ -66,7 +67,7 @@ impl FileStore {
             seen.record_roster(self.clock.as_ref(), Some(by), Some(config))?;
         }
         self.sync_if_power_safe(Some(&dir))?;
-        Ok(document::revision(config))
+        Ok(revision(config))
     }
 
     /// Deletes a team and the answers decided in it.
@@ -78,10 +79,10 @@ impl FileStore {
         let seen = team_state.lock_seen()?;
         let mut renamed = Vec::new();
         // Rename the folders first, as Claude Code does, so that no process sees half a team.
-        for parent in ["teams", "tasks"] {
+        for parent in [TEAMS, TASKS] {
             let parent = self.options.claude_dir.join(parent);
             let from = parent.join(team.as_str());
-            let to = parent.join(format!("{team}.deleted-{}", uuid::Uuid::new_v4()));
+            let to = parent.join(format!("{team}{DELETED}{}", uuid::Uuid::new_v4()));
             match std::fs::rename(&from, &to) {
                 Ok(()) => renamed.push(to),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}

@@ -21,12 +21,14 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::board::{task_file, task_id};
 use super::dir::{Dir, identity};
-use super::journal::Journal;
+use super::journal::{self, Journal};
+use super::layout::{
+    CONFIG, INBOXES, MAIL, TASKS, TEAM_JOURNAL, TEAMS, WORK, member_name, task_file, task_id,
+};
 use super::lock::LockWaiter;
 use super::mailbox::{MailboxContext, MailboxWork};
-use super::own::{MAIL, TEAM_LOG, TeamStateDir, WORK};
+use super::team_state::TeamStateDir;
 use super::{FileStore, Options, lock_mutex};
 use brigade_core::event::Record;
 use brigade_core::store::{StoreError, Watch};
@@ -47,7 +49,7 @@ impl WatchScope {
     /// Returns the folders to read that hold one journal per member.
     pub(super) fn folders(self, team_state: &TeamStateDir) -> Vec<&Dir> {
         match self {
-            Self::All => team_state.folders().to_vec(),
+            Self::All => team_state.member_journal_folders().to_vec(),
             Self::WithoutWork => vec![&team_state.mail],
         }
     }
@@ -235,9 +237,9 @@ impl TeamFollower {
     /// Watches the folders that exist. The full scan adds folders that are created later.
     fn watch_folders(&mut self) {
         let claude = &self.store.options.claude_dir;
-        let team = claude.join("teams").join(self.team.as_str());
-        let native =
-            [team.join("inboxes"), team, claude.join("tasks").join(self.team.as_str())].into_iter();
+        let team = claude.join(TEAMS).join(self.team.as_str());
+        let board = claude.join(TASKS).join(self.team.as_str());
+        let native = [team.join(INBOXES), team, board].into_iter();
         let team_state =
             [&self.team_state.dir].into_iter().chain(self.scope.folders(&self.team_state));
         let team_state: Vec<PathBuf> = team_state.map(|dir| dir.dir_path().to_owned()).collect();
@@ -264,14 +266,14 @@ impl TeamFollower {
         for path in changed {
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
             match path.parent().and_then(Path::file_name).and_then(|name| name.to_str()) {
-                Some("inboxes") => {
-                    if let Some(Ok(member)) = name.strip_suffix(".json").map(str::parse) {
+                Some(INBOXES) => {
+                    if let Some(Ok(member)) = member_name(name).map(str::parse) {
                         self.try_scan_inbox(&member);
                     }
                 }
                 Some(MAIL | WORK) => {}
-                _ if name == "config.json" => roster = true,
-                _ if name == TEAM_LOG => {}
+                _ if name == CONFIG => roster = true,
+                _ if name == TEAM_JOURNAL => {}
                 _ => tasks.extend(task_id(name)),
             }
         }
@@ -287,7 +289,7 @@ impl TeamFollower {
     fn scan_all(&mut self) -> Result<(), StoreError> {
         if let Ok(native) = self.store.native_dirs(&self.team) {
             for name in native.inboxes.names()? {
-                if let Some(Ok(member)) = name.strip_suffix(".json").map(str::parse) {
+                if let Some(Ok(member)) = member_name(&name).map(str::parse) {
                     self.try_scan_inbox(&member);
                 }
             }
@@ -337,7 +339,7 @@ impl TeamFollower {
         // another process.
         let Some(seen) = self.team_state.lock_seen()? else { return Ok(()) };
         let config = match self.store.team_dir(&self.team) {
-            Ok(dir) => dir.read("config.json")?,
+            Ok(dir) => dir.read(CONFIG)?,
             Err(StoreError::NoTeam { .. }) => None,
             Err(error) => return Err(error),
         };
@@ -411,10 +413,9 @@ impl TeamFollower {
         }
         // A deleted journal may be re-created under the same name.
         self.journals.retain(|_, (journal, _)| journal.exists());
-        let mut journals = vec![(&self.team_state.dir, TEAM_LOG.to_owned())];
+        let mut journals = vec![(&self.team_state.dir, TEAM_JOURNAL.to_owned())];
         for folder in self.scope.folders(&self.team_state) {
-            let names = folder.names()?.into_iter().filter(|name| name.ends_with(".jsonl"));
-            journals.extend(names.map(|name| (folder, name)));
+            journals.extend(journal::names(folder)?.into_iter().map(|name| (folder, name)));
         }
         for (folder, name) in journals {
             if let Entry::Vacant(new) = self.journals.entry(folder.path(&name)) {

@@ -7,7 +7,7 @@ use brigade_core::seat::Seat;
 use crate::error::HostError;
 
 /// A request and the result of answering it.
-pub type Outcome = (Approval, Result<Answered, HandshakeError>);
+pub type AnswerOutcome = (Approval, Result<Answered, HandshakeError>);
 
 /// Answers the requests that `which` names by number or id. If one of them is not found, no request is answered. If
 /// one cannot be answered, the others still are.
@@ -15,7 +15,7 @@ pub async fn answer(
     seat: &Seat,
     which: &[String],
     answer: Answer<'_>,
-) -> Result<Vec<Outcome>, HostError> {
+) -> Result<Vec<AnswerOutcome>, HostError> {
     let mut found = Vec::new();
     for request in which {
         found.push(approvals::find(seat, request).await?);

@@ -9,6 +9,7 @@ use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::seat::{Seat, SeatUser};
 use brigade_core::signature::LeadKey;
 use brigade_core::store::Store;
+use brigade_core::store::event_log::{Feed, RecordLookupHandle};
 use brigade_files::{Durability, FileStore, Options};
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
@@ -25,7 +26,7 @@ use crate::{team_file, variables};
 
 /// The settings a front end reads from its arguments and its environment.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ContextSettings {
     /// Where the teams are stored.
     pub location: Location,
     /// Claude Code's folder.
@@ -78,7 +79,7 @@ pub struct Context {
 
 impl Context {
     /// Opens the store that these settings name.
-    pub async fn open(settings: Settings, report: Report<'_>) -> Result<Self, HostError> {
+    pub async fn open(settings: ContextSettings, report: Report<'_>) -> Result<Self, HostError> {
         let options = Options::new(settings.claude_dir.clone(), settings.state_dir.clone())
             .with_durability(settings.durability)
             .with_lock_wait(settings.lock_wait);
@@ -163,7 +164,7 @@ impl Context {
     }
 
     /// Names another team, if `team` is one.
-    pub fn on(self, team: Option<TeamName>) -> Self {
+    pub fn with_team(self, team: Option<TeamName>) -> Self {
         let team = team.or(self.team);
         Self { team, ..self }
     }
@@ -172,19 +173,19 @@ impl Context {
     /// `brigade.toml` in the current folder. Fails if the named team does not exist.
     pub async fn team(&self) -> Result<TeamName, HostError> {
         if let Some(team) = &self.team {
-            if self.store.team(team).await?.is_some() {
+            if self.team_exists(team).await? {
                 return Ok(team.clone());
             }
             let error = brigade_core::store::StoreError::NoTeam { team: team.clone() };
             let error = HostError::from(error);
-            return Err(match self.teams().await?.as_slice() {
+            return Err(match team_names(&self.teams().await?).as_slice() {
                 [] => error.hint(format!("`brigade team create {team}` creates it")),
                 teams => error
                     .hint(format!("teams: {}", teams.join(", ")))
                     .hint(format!("`brigade team create {team}` creates a new one")),
             });
         }
-        let teams = self.store.teams().await?;
+        let teams = self.teams().await?;
         match teams.as_slice() {
             [] => {
                 let error = HostError::failed(Trouble::NoTeams);
@@ -197,7 +198,7 @@ impl Context {
             teams => match team_file::team_of(&self.cwd).filter(|team| teams.contains(team)) {
                 Some(team) => Ok(team),
                 None => {
-                    let error = HostError::failed(Trouble::SeveralTeams(self.teams().await?));
+                    let error = HostError::failed(Trouble::SeveralTeams(team_names(teams)));
                     Err(error
                         .hint(format!("choose with `--team TEAM`, or set {}", variables::TEAM)))
                 }
@@ -266,10 +267,37 @@ impl Context {
         Err(if members.is_empty() { error } else { error.hint(members_hint(&members)) })
     }
 
-    async fn teams(&self) -> Result<Vec<String>, HostError> {
-        let teams = self.store.teams().await?;
-        Ok(teams.iter().map(ToString::to_string).collect())
+    /// Returns the teams in the store.
+    pub async fn teams(&self) -> Result<Vec<TeamName>, HostError> {
+        Ok(self.store.teams().await?)
     }
+
+    /// Returns whether the store has this team.
+    pub async fn team_exists(&self, team: &TeamName) -> Result<bool, HostError> {
+        Ok(self.store.team(team).await?.is_some())
+    }
+
+    /// Streams the history of a team, which may be deleted, then its events as they happen.
+    pub async fn event_stream(
+        &self,
+        team: &TeamName,
+    ) -> Result<(Feed, RecordLookupHandle), HostError> {
+        Ok(self.store.event_stream(team).await?)
+    }
+
+    /// Returns the search path and variables that locate programs.
+    pub fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
+    /// Returns the name of this host.
+    pub fn host_name(&self) -> &str {
+        &self.host_name
+    }
+}
+
+fn team_names(teams: &[TeamName]) -> Vec<String> {
+    teams.iter().map(ToString::to_string).collect()
 }
 
 /// Returns the host for teams stored at `home`, whether or not that store can be reached.
@@ -298,16 +326,4 @@ pub fn host_at(
 
 fn registry_at(home: &Location, claude_dir: &Path, state_dir: &Path) -> Registry {
     Registry::new(state_dir.join("host").join(home.key(claude_dir)))
-}
-
-impl Context {
-    /// Returns the search path and variables that locate programs.
-    pub fn programs(&self) -> &Programs {
-        &self.programs
-    }
-
-    /// Returns the name of this host.
-    pub fn host_name(&self) -> &str {
-        &self.host_name
-    }
 }

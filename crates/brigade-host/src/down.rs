@@ -102,12 +102,12 @@ pub async fn down(
     report: Report<'_>,
 ) -> Result<DownResult, HostError> {
     let host = context.host()?;
-    let team = which(context, &host, named).await?;
+    let team = choose_team(context, &host, named).await?;
     context.refuse_to_lead(&team, "take the team down")?;
     let lead = context.seat_of(team.clone(), MemberName::lead());
     let unfinished = unfinished_tasks(&lead).await;
     let members = take_down(&host, &lead, manner, report).await?;
-    let is_deleted = context.store.team(&team).await?.is_none();
+    let is_deleted = !context.team_exists(&team).await?;
     let elsewhere = host.is_shared || is_led_remotely(&lead).await?;
     Ok(DownResult {
         team,
@@ -144,7 +144,7 @@ async fn unfinished_tasks(lead: &Seat) -> usize {
 }
 
 /// Returns the named team, the only one that is up, or the one of the current folder.
-pub async fn which(
+pub async fn choose_team(
     context: &Context,
     host: &Host,
     named: Option<&TeamName>,
@@ -159,7 +159,7 @@ pub async fn which(
         if host.registry.elsewhere().contains(team) {
             return Err(error.hint(other_store_hint(team.as_str())));
         }
-        let stored = context.store.teams().await.unwrap_or_default();
+        let stored = context.teams().await.unwrap_or_default();
         return Err(match names.as_slice() {
             _ if stored.contains(team) => error.hint(format!(
                 "it was not started on this host; `brigade team delete {team}` deletes it"
@@ -248,7 +248,7 @@ async fn members_elsewhere(
     if !host.is_shared {
         return Ok(Vec::new());
     }
-    let Some(config) = lead.store.team(&lead.team).await? else { return Ok(Vec::new()) };
+    let Some(config) = lead.find_config().await? else { return Ok(Vec::new()) };
     let roster = lead.read(&config)?;
     let mut elsewhere = Vec::new();
     for member in roster.members() {

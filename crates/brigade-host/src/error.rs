@@ -5,16 +5,10 @@
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io;
+use std::path::Path;
 
-use brigade_core::authority::Denied;
-use brigade_core::board::BoardError;
-use brigade_core::export::{ExportError, ImportError};
-use brigade_core::handshake::HandshakeError;
-use brigade_core::mail::MailError;
-use brigade_core::roster::RosterError;
-use brigade_core::store::{Refusal, StoreError, WriteObstacle};
+use brigade_core::store::StoreError;
 use brigade_core::text;
-use brigade_wire::name::NameError;
 use thiserror::Error;
 
 /// The kind of an error. It decides the exit code.
@@ -42,6 +36,8 @@ pub struct HostError {
     pub source: Box<dyn Error + Send + Sync>,
     /// Suggested next steps.
     pub hints: Vec<String>,
+    /// The next step for an agent, if it differs from `hints`: agents call tools instead of commands.
+    pub agent_hint: Option<String>,
 }
 
 /// The errors that this crate itself raises.
@@ -102,7 +98,7 @@ pub enum Trouble {
 impl HostError {
     /// An error of this kind.
     pub fn new(kind: ErrorKind, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { kind, source: source.into(), hints: Vec::new() }
+        Self { kind, source: source.into(), hints: Vec::new(), agent_hint: None }
     }
 
     /// An error of the kind [`ErrorKind::Failed`].
@@ -127,6 +123,27 @@ impl HostError {
         self
     }
 
+    /// Sets the next step for an agent; an empty one if there is none.
+    pub fn agent_hint(self, hint: impl Into<String>) -> Self {
+        Self { agent_hint: Some(hint.into()), ..self }
+    }
+
+    /// Renders the error for an agent: with its causes and the next step.
+    pub fn to_agent_text(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source.source();
+        while let Some(error) = cause {
+            let _infallible = write!(text, ": {error}");
+            cause = error.source();
+        }
+        let hints = self.agent_hint.as_slice();
+        let hints = if hints.is_empty() { self.hints.as_slice() } else { hints };
+        for hint in hints.iter().filter(|hint| !hint.is_empty()) {
+            let _infallible = write!(text, "; {hint}");
+        }
+        text
+    }
+
     /// Renders the error and its hints on one line.
     pub fn to_one_line(&self) -> String {
         let mut text = self.to_string();
@@ -142,202 +159,9 @@ pub fn failed(doing: impl Into<String>, source: io::Error) -> HostError {
     HostError::failed(Trouble::Io { doing: doing.into(), source })
 }
 
-impl From<StoreError> for HostError {
-    fn from(error: StoreError) -> Self {
-        let kind = match &error {
-            StoreError::Locked(WriteObstacle::Held { .. } | WriteObstacle::Busy { .. }) => {
-                ErrorKind::Locked
-            }
-            _ => ErrorKind::Failed,
-        };
-        let hint = match &error {
-            StoreError::Locked(WriteObstacle::Held { .. }) => Some(
-                "an abandoned lock is taken over after 10 s, so a running program keeps this one; \
-                 try again in a moment"
-                    .into(),
-            ),
-            StoreError::Locked(WriteObstacle::Busy { path }) => Some(format!(
-                "find the process with `fuser -v {}`; if it is stopped, continue it with `kill -CONT PID`",
-                path.display()
-            )),
-            StoreError::Locked(WriteObstacle::NotALock { path }) => {
-                Some(format!("check the file, then remove it with `rm {}`", path.display()))
-            }
-            StoreError::Refused { why, .. } => Some(refusal_hint(*why).into()),
-            StoreError::TeamExists { team } => Some(format!(
-                "use it with `--team {team}`, or delete it with `brigade team delete {team}`"
-            )),
-            StoreError::Forbidden { .. } => Some(
-                "the NATS server checks the credentials, not `--as`; use others with --creds FILE, \
-                 or ask the operator of the server"
-                    .into(),
-            ),
-            StoreError::Engine { .. } => Some(
-                "unacknowledged writes may or may not have been stored; `brigade doctor` checks the \
-                 NATS server"
-                    .into(),
-            ),
-            StoreError::Damaged { .. } => Some(
-                "Claude Code may be writing it at this moment; if the error stays, fix the file by hand"
-                    .into(),
-            ),
-            _ => None,
-        };
-        let error = Self::new(kind, error);
-        hint.into_iter().fold(error, Self::hint)
-    }
-}
-
-fn refusal_hint(why: Refusal) -> &'static str {
-    match why {
-        Refusal::Symlink => {
-            "brigade follows no symbolic link in a team's folders; put the real file there"
-        }
-        Refusal::ForeignOwner => "run brigade as its owner, or change the owner with `chown`",
-        Refusal::TooBig => "a team's file is never that big; move it out of the way",
-        _ => "move it out of the way",
-    }
-}
-
-impl From<MailError> for HostError {
-    fn from(error: MailError) -> Self {
-        match error {
-            MailError::Store(error) => error.into(),
-            MailError::NoMember { ref members, .. } => {
-                let hint = members_hint(members);
-                Self::failed(error).hint(hint)
-            }
-            MailError::Denied(error) => error.into(),
-            MailError::Protocol { .. } => {
-                Self::failed(error).hint("to send it as data, put text or a code fence around it")
-            }
-            MailError::Envelope => Self::failed(error).hint("write the tag differently"),
-            MailError::TooLong { .. } => {
-                Self::failed(error).hint("put it into a file and send the file's name")
-            }
-            MailError::Partly { .. } => {
-                Self::failed(error).hint("send to the others one by one with `brigade send`")
-            }
-            MailError::ToSelf { .. } => {
-                Self::failed(error).hint("`--as NAME` sets the member you act as")
-            }
-            _ => Self::failed(error),
-        }
-    }
-}
-
-impl From<Denied> for HostError {
-    fn from(error: Denied) -> Self {
-        let hints = match &error {
-            Denied::NotAMember { who, members, .. } => {
-                vec![members_hint(members), format!("to add it: `brigade team join {who}`")]
-            }
-            Denied::PersonOnly { .. } => {
-                vec!["a person answers it with `brigade approvals`".into()]
-            }
-            _ => vec!["`--as NAME` sets the member you act as".into()],
-        };
-        hints.into_iter().fold(Self::failed(error), Self::hint)
-    }
-}
-
-impl From<BoardError> for HostError {
-    fn from(error: BoardError) -> Self {
-        let hint = match &error {
-            BoardError::NoTask(_) => "`brigade task list` shows the tasks".into(),
-            BoardError::NoMember { members, .. } => members_hint(members),
-            BoardError::Taken { owner, .. } => {
-                format!("if {owner} is gone, `brigade task release {owner}` releases its tasks")
-            }
-            BoardError::Cycle { .. } => "`brigade task graph` shows the dependencies".into(),
-            BoardError::NotTold { id, owner, .. } => {
-                format!("tell it yourself: `brigade send {owner} \"task {id} is yours\"`")
-            }
-            _ => String::new(),
-        };
-        match error {
-            BoardError::Store(error) => error.into(),
-            BoardError::Denied(error) => error.into(),
-            error if hint.is_empty() => Self::failed(error),
-            error => Self::failed(error).hint(hint),
-        }
-    }
-}
-
-impl From<RosterError> for HostError {
-    fn from(error: RosterError) -> Self {
-        let hint = match &error {
-            RosterError::Name(NameError::Taken { .. }) => {
-                Some("`brigade team show` lists the members".into())
-            }
-            RosterError::NoMember { members, .. } => Some(members_hint(members)),
-            RosterError::LeadStays => Some("`brigade team delete`".into()),
-            RosterError::StillActive { .. } => {
-                Some("wait until they are idle, or delete it anyway with --force".into())
-            }
-            RosterError::Native { .. } => Some(
-                "Claude Code deletes it when its session ends; --force deletes it while the session runs"
-                    .into(),
-            ),
-            _ => None,
-        };
-        match error {
-            RosterError::Store(error) => error.into(),
-            RosterError::Release(error) => error.into(),
-            RosterError::Denied(error) => error.into(),
-            error => hint.into_iter().fold(Self::failed(error), Self::hint),
-        }
-    }
-}
-
-impl From<HandshakeError> for HostError {
-    fn from(error: HandshakeError) -> Self {
-        match error {
-            HandshakeError::Store(error) => error.into(),
-            HandshakeError::Denied(error) => error.into(),
-            HandshakeError::Send(error) => error.into(),
-            HandshakeError::Answered { ref first, .. } => {
-                let first = first.as_ref().map(ToString::to_string);
-                first.into_iter().fold(Self::failed(error), Self::hint)
-            }
-            HandshakeError::Unknown { ref open, .. } if open.is_empty() => {
-                Self::new(ErrorKind::Nothing, error).hint("no request is waiting for an answer")
-            }
-            HandshakeError::Unknown { ref open, .. } => {
-                let open: Vec<String> = open.iter().map(ToString::to_string).collect();
-                Self::failed(error)
-                    .hint(format!("waiting: {}; see `brigade approvals`", open.join(", ")))
-            }
-            error => Self::failed(error),
-        }
-    }
-}
-
-impl From<ExportError> for HostError {
-    fn from(error: ExportError) -> Self {
-        match error {
-            ExportError::Store(error) => error.into(),
-            ExportError::Write(error) => output_failed(error),
-            error => Self::failed(error),
-        }
-    }
-}
-
-impl From<ImportError> for HostError {
-    fn from(error: ImportError) -> Self {
-        match error {
-            ImportError::Store(StoreError::TeamExists { team }) => {
-                let exists = StoreError::TeamExists { team };
-                Self::new(ErrorKind::Failed, exists)
-                    .hint("it was not changed; `--rename NAME` imports under another name")
-            }
-            ImportError::Store(error) => error.into(),
-            ImportError::CutShort => {
-                Self::failed(error).hint("export it again with `brigade team export`")
-            }
-            error => Self::failed(error),
-        }
-    }
+/// Converts a system error of a file; `doing` and the path complete the sentence "cannot …".
+pub fn file_failed(doing: &str, path: &Path, source: io::Error) -> HostError {
+    failed(format!("{doing} {}", path.display()), source)
 }
 
 /// Converts an error of writing the output. A reader that closed its end is not a failure.
@@ -351,41 +175,4 @@ pub fn output_failed(source: io::Error) -> HostError {
 /// Returns the hint that lists the members of a team.
 pub fn members_hint(members: &[String]) -> String {
     format!("members: {}", members.join(", "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(error: impl Into<HostError>, kind: ErrorKind, hint: &str) {
-        let error = error.into();
-        assert_eq!(error.kind, kind);
-        assert!(error.hints.iter().any(|one| one.contains(hint)), "{:?}", error.hints);
-    }
-
-    #[test]
-    fn a_held_lock_hints_at_trying_again() {
-        let held = WriteObstacle::Held { path: "/x/bob.json.lock".into(), held_secs: 12 };
-        check(StoreError::from(held.clone()), ErrorKind::Locked, "try again");
-        check(MailError::from(StoreError::from(held)), ErrorKind::Locked, "try again");
-        let busy = WriteObstacle::Busy { path: "/x/bob.state".into() };
-        check(StoreError::from(busy), ErrorKind::Locked, "fuser -v /x/bob.state");
-    }
-
-    #[test]
-    fn errors_that_waiting_cannot_fix_are_failures() {
-        let not_a_lock = WriteObstacle::NotALock { path: "/x/bob.json.lock".into() };
-        check(StoreError::from(not_a_lock), ErrorKind::Failed, "rm /x/bob.json.lock");
-        let refused =
-            StoreError::Refused { path: "/x/bob.json".into(), why: Refusal::ForeignOwner };
-        check(refused, ErrorKind::Failed, "chown");
-    }
-
-    #[test]
-    fn a_refusal_of_the_nats_server_has_another_hint_than_a_timeout() {
-        let forbidden = StoreError::Forbidden { doing: "send it".into() };
-        check(forbidden, ErrorKind::Failed, "--creds FILE");
-        let silent = StoreError::Engine { doing: "send it".into(), source: "no answer".into() };
-        check(MailError::from(silent), ErrorKind::Failed, "brigade doctor");
-    }
 }

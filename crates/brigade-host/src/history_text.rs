@@ -74,7 +74,11 @@ impl LogFormatter {
     }
 
     /// Formats a whole history. The line of a message includes when it was read and shown.
-    pub fn tell<R: Borrow<Record>>(&mut self, records: &[R], width: Option<usize>) -> String {
+    pub fn format_history<R: Borrow<Record>>(
+        &mut self,
+        records: &[R],
+        width: Option<usize>,
+    ) -> String {
         let mut deliveries: HashMap<InboxMessage, DeliveryTimes> = HashMap::new();
         let (mut present, mut deleted) = (HashSet::new(), HashSet::new());
         for record in records.iter().map(R::borrow) {
@@ -110,7 +114,7 @@ impl LogFormatter {
     }
 
     /// Formats one new record.
-    pub fn go_on(&mut self, record: &Record, width: Option<usize>) -> String {
+    pub fn format_record(&mut self, record: &Record, width: Option<usize>) -> String {
         let state = match &record.event {
             Event::Sent { .. } | Event::Seen { .. } => state(&DeliveryTimes::default(), &self.zone),
             _ => String::new(),

@@ -50,7 +50,7 @@ impl Host {
 
     /// Returns the worktree of a member whose spec asks for one.
     pub fn worktree(&self, team: &TeamName, spec: &MemberSpec) -> Option<Worktree> {
-        spec.worktree.then(|| Worktree::of(&self.worktrees, &spec.cwd, team, &spec.name))
+        spec.worktree.then(|| Worktree::new(&self.worktrees, &spec.cwd, team, &spec.name))
     }
 
     /// Whether brigade may act as the lead of the team on this host.
@@ -65,6 +65,16 @@ impl Host {
             return Ok(lead.clone());
         }
         Ok(lead.of(name.clone()))
+    }
+
+    /// Returns the process that runs a member on this host, if one does.
+    pub fn member_process(
+        &self,
+        team: &TeamName,
+        name: &MemberName,
+    ) -> Result<Option<Process>, HostError> {
+        let holder = process_lock::holder(&self.registry.seat(team, name));
+        holder.map_err(|source| failed("find its process", source))
     }
 
     /// Returns the process of the supervisor, if it runs.
@@ -98,6 +108,6 @@ impl Host {
 
 /// Whether the lead runs on another host that `brigade link` connects to this one.
 pub async fn is_led_remotely(seat: &Seat) -> Result<bool, HostError> {
-    let Some(config) = seat.store.team(&seat.team).await? else { return Ok(false) };
+    let Some(config) = seat.find_config().await? else { return Ok(false) };
     Ok(is_mirror(&seat.read(&config)?))
 }

@@ -57,6 +57,14 @@ impl Programs {
         named.or_else(in_settings).or_else(|| self.on_path("claude".as_ref()).find(other))
     }
 
+    /// Like [`claude`](Self::claude), or an error that says how to name the program.
+    pub fn require_claude(&self, claude_dir: Option<&Path>) -> Result<PathBuf, HostError> {
+        self.claude(claude_dir).ok_or_else(|| {
+            let error = HostError::failed(Trouble::NoClaude);
+            error.hint(format!("put it on the PATH, or set {}", variables::CLAUDE))
+        })
+    }
+
     /// Returns the absolute path of a program given as a path or as a name on `PATH`.
     pub fn find(&self, program: &OsStr) -> Option<PathBuf> {
         let path = Path::new(program);

@@ -58,7 +58,11 @@ impl KeyRing {
     }
 
     /// Returns the member's key, and creates one if it has none.
-    pub fn of(&self, member: &MemberName, clock: &dyn Clock) -> Result<SigningKey, KeyError> {
+    pub fn get_or_create(
+        &self,
+        member: &MemberName,
+        clock: &dyn Clock,
+    ) -> Result<SigningKey, KeyError> {
         if let Some(key) = self.find(member)? {
             return Ok(key);
         }
@@ -142,9 +146,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let ring = ring(&dir);
         let (bob, alice) = ("bob".parse().unwrap(), "alice".parse().unwrap());
-        let key = ring.of(&bob, &SystemClock).unwrap();
-        assert_eq!(ring.of(&bob, &SystemClock).unwrap().verify_key(), key.verify_key());
-        assert_ne!(ring.of(&alice, &SystemClock).unwrap().verify_key(), key.verify_key());
+        let key = ring.get_or_create(&bob, &SystemClock).unwrap();
+        assert_eq!(ring.get_or_create(&bob, &SystemClock).unwrap().verify_key(), key.verify_key());
+        assert_ne!(
+            ring.get_or_create(&alice, &SystemClock).unwrap().verify_key(),
+            key.verify_key()
+        );
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let folder = dir.path().join("bob");
         assert_eq!((mode(&ring.path(&bob)), mode(&folder)), (0o600, 0o700));
@@ -156,9 +163,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let ring = ring(&dir);
         let bob = "bob".parse().unwrap();
-        ring.of(&bob, &SystemClock).unwrap();
+        ring.get_or_create(&bob, &SystemClock).unwrap();
         fs::set_permissions(ring.path(&bob), fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(matches!(ring.of(&bob, &SystemClock), Err(KeyError::Exposed { .. })));
+        assert!(matches!(ring.get_or_create(&bob, &SystemClock), Err(KeyError::Exposed { .. })));
     }
 
     #[test]
@@ -167,7 +174,7 @@ mod tests {
         let ring = ring(&dir);
         let bob: MemberName = "bob".parse().unwrap();
         let keys = std::thread::scope(|scope| {
-            let make = || ring.of(&bob, &SystemClock).unwrap().verify_key();
+            let make = || ring.get_or_create(&bob, &SystemClock).unwrap().verify_key();
             let makers: Vec<_> = (0..16).map(|_| scope.spawn(make)).collect();
             makers.into_iter().map(|maker| maker.join().unwrap()).collect::<Vec<_>>()
         });

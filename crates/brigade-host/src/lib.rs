@@ -1,22 +1,55 @@
 //! Runs the members of agent teams on this host.
 //!
-//! Every front end (command line, MCP server, dashboard) calls the functions of this crate. They check what
-//! has to be checked before a member is started or stopped, so that no front end decides anything itself.
+//! Every front end (command line, MCP server, dashboard) calls the functions of this crate. They check what has to be
+//! checked before a member is started or stopped, so that no front end decides anything itself.
 //!
-//! - [`context`]: which store, which team, in whose name; [`location`]: where teams are stored;
-//! - [`team_file`]: reads `brigade.toml`; [`spec`]: the team and the members it describes;
-//! - [`up`], [`spawn`], [`shutdown`], [`down`], [`resume`], [`answer`]: what a person can ask for;
-//! - [`registry`]: the members that should run here, on disk; [`process_lock`]: the process that runs one;
-//! - [`supervisor`]: starts members that should run and do not; `restarts`: when; [`start`]: how;
-//!   `policy_answers`: answers permission requests by rule;
-//! - [`native`]: the real Claude Code as a member, with its [`keys`] and its [`transcript`];
-//! - [`state`]: the state of teams and members; [`wait`]: waits until members are ready;
-//! - [`preflight`], [`installed`]: the programs members need; [`worktree`], [`tmux`]: git and tmux;
-//! - [`progress`]: what a front end can show meanwhile; [`error`]: what failed, with hints;
-//! - [`history_text`]: records of the journal as lines of text.
+//! Members run in processes of their own. The [`registry`] on disk lists the members that should run, and each process
+//! holds a lock while it runs a member. The [`supervisor`] compares the two and starts the missing processes, so it
+//! needs no state in memory, and another one can take over at any time.
 //!
-//! The crate prints nothing, ends no process but those it started, and reads no environment: a front end
-//! passes in what it needs.
+//! # Parts
+//!
+//! | modules | task |
+//! |---|---|
+//! | [`context`], [`location`] | the store, the team and the member a front end acts for; where teams are stored |
+//! | [`host`], [`registry`], [`process_lock`] | this host, the members that should run, the processes that run them |
+//! | [`team_file`], [`spec`] | reads `brigade.toml`; the settings of a team and its members |
+//! | [`up`], [`spawn`], [`shutdown`], [`down`], [`resume`], [`answer`] | the operations a person can ask for |
+//! | [`supervisor`], [`start`], `restarts`, `policy_answers` | keeps members running, and answers requests by rule |
+//! | [`native`], [`keys`], [`transcript`], `native_heartbeat` | the real Claude Code as a member |
+//! | [`state`], [`wait`] | the state of teams and members, and waiting until they are ready |
+//! | [`preflight`], [`installed`], [`worktree`], [`tmux`] | the programs members need, git worktrees, tmux windows |
+//! | [`process`], [`process_tree`], [`signals`] | processes and signals |
+//! | [`progress`], [`error`], [`history_text`], [`suggest`] | text for front ends to show |
+//!
+//! # What it must not do
+//!
+//! - Print, exit, or end processes that it did not start. Front ends get [`progress`] events and a [`HostError`] with
+//!   hints, and decide how to show them.
+//! - Read environment variables. A front end passes in what it needs ([`context::ContextSettings`]); [`variables`] has
+//!   only their names.
+//! - Type into a terminal. Agents get their input over their protocols.
+//!
+//! # Example
+//!
+//! ```
+//! use brigade_host::context::ContextSettings;
+//! use brigade_host::{Context, HostError, progress, state};
+//! use brigade_wire::name::MemberName;
+//!
+//! /// Returns a line for each team that is up on this host.
+//! async fn overview(settings: ContextSettings) -> Result<Vec<String>, HostError> {
+//!     let context = Context::open(settings, &progress::silent).await?;
+//!     let host = context.host()?;
+//!     let mut lines = Vec::new();
+//!     for team in host.registry.teams()? {
+//!         let lead = context.seat_of(team, MemberName::lead());
+//!         let state = state::team(&host, &lead).await?;
+//!         lines.push(format!("{}: {} members", state.team, state.members.len()));
+//!     }
+//!     Ok(lines)
+//! }
+//! ```
 
 #![forbid(unsafe_code)]
 
@@ -24,6 +57,7 @@ pub mod answer;
 pub mod context;
 pub mod down;
 pub mod error;
+mod error_core;
 #[cfg(feature = "nats")]
 mod error_nats;
 pub mod history_text;

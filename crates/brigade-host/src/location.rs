@@ -30,7 +30,7 @@ const FILES: &str = "files";
 
 /// The value of `--store`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
+pub enum StoreAddress {
     /// In Claude Code's folder.
     Files,
     /// On NATS servers: `nats://host:port` or `tls://host:port`.
@@ -51,7 +51,7 @@ pub enum StoreAddressError {
     Host(String),
 }
 
-impl FromStr for Address {
+impl FromStr for StoreAddress {
     type Err = StoreAddressError;
 
     fn from_str(text: &str) -> Result<Self, StoreAddressError> {
@@ -181,7 +181,7 @@ impl NatsServers {
     pub async fn open(&self, lasts: bool, report: Report<'_>) -> Result<Arc<dyn Store>, HostError> {
         let patience =
             if lasts { brigade_nats::RetryLimit::Long } else { brigade_nats::RetryLimit::Short };
-        let options = brigade_nats::Options { patience, ..self.words() };
+        let options = brigade_nats::Options { patience, ..self.store_options() };
         let mut connecting = std::pin::pin!(brigade_nats::NatsStore::connect(options));
         let store = match tokio::time::timeout(SLOW_AFTER, connecting.as_mut()).await {
             Ok(store) => store,
@@ -225,13 +225,13 @@ impl NatsServers {
     /// Connects and returns the figures of the store.
     #[cfg(feature = "nats")]
     pub async fn measures(&self) -> Result<brigade_nats::measures::Measures, HostError> {
-        let store = brigade_nats::NatsStore::connect(self.words()).await?;
+        let store = brigade_nats::NatsStore::connect(self.store_options()).await?;
         Ok(store.measures().await?)
     }
 
     /// Returns the options for the NATS store.
     #[cfg(feature = "nats")]
-    pub fn words(&self) -> brigade_nats::Options {
+    pub fn store_options(&self) -> brigade_nats::Options {
         brigade_nats::Options {
             servers: self.servers.clone(),
             creds: self.creds.clone(),
@@ -295,8 +295,8 @@ mod tests {
 
     fn servers(text: &str) -> Result<String, StoreAddressError> {
         match text.parse()? {
-            Address::Files => Ok(FILES.to_owned()),
-            Address::Servers(servers) => Ok(servers.join(" ")),
+            StoreAddress::Files => Ok(FILES.to_owned()),
+            StoreAddress::Servers(servers) => Ok(servers.join(" ")),
         }
     }
 

@@ -110,7 +110,7 @@ impl NativeStart<'_> {
 
 /// The environment of a native teammate.
 #[derive(Debug)]
-pub struct Surroundings<'s> {
+pub struct NativeOptions<'s> {
     /// The search path and variables that locate programs.
     pub programs: &'s Programs,
     /// The name of this host.
@@ -130,21 +130,21 @@ pub struct Surroundings<'s> {
 pub async fn run(
     mut seat: Seat,
     spec: &MemberSpec,
-    around: Surroundings<'_>,
+    options: NativeOptions<'_>,
 ) -> Result<(), HostError> {
-    let program = spec.program.clone().or_else(|| around.programs.claude(Some(around.claude_dir)));
-    let program = program.ok_or_else(|| {
-        let error = HostError::failed(Trouble::NoClaude);
-        error.hint(format!("put it on the PATH, or set {}", variables::CLAUDE))
-    })?;
+    let program = match &spec.program {
+        Some(program) => program.clone(),
+        None => options.programs.require_claude(Some(options.claude_dir))?,
+    };
     let supports_key =
         version(&program).await?.is_some_and(|version| version >= FIRST_VERSION_WITH_KEY);
-    let key = around.keys.of(&seat.name, seat.clock.as_ref()).map_err(HostError::failed)?;
+    let key =
+        options.keys.get_or_create(&seat.name, seat.clock.as_ref()).map_err(HostError::failed)?;
     seat.lead_key = supports_key.then(|| key.verify_key().parse().ok()).flatten();
     if seat.role().await?.is_none() {
         return Ok(());
     }
-    if let Some(files) = &around.alone_in {
+    if let Some(files) = &options.alone_in {
         // This process holds the member's lock, so its previous process has ended and the locks that one left
         // are stale.
         if let Err(error) = files.recover_after_natives_ended(&seat.team, &seat.name).await {
@@ -152,21 +152,21 @@ pub async fn run(
             tracing::warn!(member = %seat.name, %error, "cannot release a stale inbox lock");
         }
     }
-    let session = session(&seat, around.claude_dir).await?;
+    let session = session(&seat, options.claude_dir).await?;
     let lead_key = supports_key.then(|| key.verify_key());
     let start = start(&seat, spec, session, lead_key).await?;
     let mut command = Command::new(&program);
-    if let Some(variables) = &around.inherits {
+    if let Some(variables) = &options.inherits {
         command.env_clear().envs(variables.iter().map(|(name, value)| (name, value)));
     }
-    if around.programs.claude_dir.as_deref() != Some(around.claude_dir) {
-        command.env(variables::CLAUDE_CONFIG_DIR, around.claude_dir);
+    if options.programs.claude_dir.as_deref() != Some(options.claude_dir) {
+        command.env(variables::CLAUDE_CONFIG_DIR, options.claude_dir);
     }
     // A `brigade` command run from its shell acts as this member, not as the lead.
     command.env(variables::TEAM, seat.team.as_str()).env(variables::AS, seat.name.as_str());
     command
         .env(variables::CLAUDE_TEAMS, "1")
-        .env(variables::ANSWERS, ApprovalAuthority::Person.word());
+        .env(variables::ANSWERS, ApprovalAuthority::Person.as_str());
     command.args(start.arguments()).current_dir(&spec.cwd);
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
     let failed = |source| failed(format!("start {}", program.display()), source);
@@ -181,7 +181,7 @@ pub async fn run(
                 Some(_) => Err(HostError::failed(Trouble::ClaudeEnded { how: ended.to_string() })),
             }
         }
-        never = native_heartbeat::beat(&seat, around.host, start.session.id()) => match never {},
+        never = native_heartbeat::beat(&seat, options.host, start.session.id()) => match never {},
         signal = signals::stop_signal() => {
             let signal = signal?;
             process_tree::end(getpid(), GRACE).await;
@@ -245,7 +245,7 @@ async fn start<'s>(
 
 /// Returns the team's `config.json`, or no bytes if the team does not exist.
 async fn config(seat: &Seat) -> Result<Vec<u8>, HostError> {
-    let config = seat.store.team(&seat.team).await?;
+    let config = seat.find_config().await?;
     Ok(config.map(|config| config.bytes).unwrap_or_default())
 }
 

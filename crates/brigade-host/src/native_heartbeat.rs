@@ -18,7 +18,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) async fn beat(seat: &Seat, host: &str, session: &str) -> Infallible {
     let now = || seat.clock.now();
     let mut pulse = Pulse {
-        process: process::this(),
+        process: process::current(),
         host: host.to_owned(),
         at: now(),
         state: State::Starting {},
@@ -49,7 +49,7 @@ pub(crate) async fn beat(seat: &Seat, host: &str, session: &str) -> Infallible {
 }
 
 async fn state(seat: &Seat) -> State {
-    let config = seat.store.team(&seat.team).await.ok().flatten();
+    let config = seat.find_config().await.ok().flatten();
     let active = config.and_then(|config| {
         let team = Team::read(&config.bytes).ok()?;
         team.member(seat.name.as_str())?.is_active()

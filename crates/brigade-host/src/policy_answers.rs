@@ -11,7 +11,7 @@ use crate::Host;
 use crate::error::HostError;
 use crate::progress::Log;
 
-/// How long after a request was last seen to check the requests recheck. If the process that decided on an answer died
+/// How long after a request was last seen to check the requests again. If the process that decided on an answer died
 /// before sending it, the answer is sent within this time.
 const RECHECK_AFTER: Duration = Duration::from_secs(30);
 

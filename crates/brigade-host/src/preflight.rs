@@ -18,11 +18,11 @@ pub struct MissingProgram {
 }
 
 /// Returns the programs these members need that are not installed, without duplicates.
-pub fn lacks<'m>(
+pub fn missing_programs<'m>(
     programs: &Programs,
     members: impl IntoIterator<Item = &'m MemberSpec>,
 ) -> Vec<MissingProgram> {
-    let mut lacks: Vec<MissingProgram> = Vec::new();
+    let mut missing: Vec<MissingProgram> = Vec::new();
     for member in members {
         let window = (member.place != Place::Headless).then_some("tmux");
         let branch = member.worktree.then_some("git");
@@ -33,25 +33,25 @@ pub fn lacks<'m>(
                     remedy: format!("install {tool} with your package manager"),
                 }
             });
-        for lack in missing_agent(programs, member).into_iter().chain(tools) {
-            if !lacks.contains(&lack) {
-                lacks.push(lack);
+        for program in missing_agent(programs, member).into_iter().chain(tools) {
+            if !missing.contains(&program) {
+                missing.push(program);
             }
         }
     }
-    lacks
+    missing
 }
 
 /// Refuses to start members that cannot run here.
-pub fn refuse<'m>(
+pub fn check<'m>(
     programs: &Programs,
     members: impl IntoIterator<Item = &'m MemberSpec> + Clone,
 ) -> Result<(), HostError> {
-    let lacks = lacks(programs, members.clone());
-    if !lacks.is_empty() {
-        let names = lacks.iter().map(|lack| lack.what.clone()).collect();
+    let missing = missing_programs(programs, members.clone());
+    if !missing.is_empty() {
+        let names = missing.iter().map(|program| program.what.clone()).collect();
         let error = HostError::failed(Trouble::NotInstalled { names });
-        return Err(lacks.into_iter().fold(error, |error, lack| error.hint(lack.remedy)));
+        return Err(missing.into_iter().fold(error, |error, program| error.hint(program.remedy)));
     }
     for member in members.into_iter().filter(|member| member.worktree) {
         worktree::check_can_branch(&member.cwd)?;

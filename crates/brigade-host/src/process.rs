@@ -4,7 +4,7 @@ use brigade_core::pulse::Process;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Returns this process.
-pub fn this() -> Process {
+pub fn current() -> Process {
     let pid = std::process::id();
     Process { pid, began: began(pid).unwrap_or_default() }
 }
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_process_is_identified_by_its_number_and_start_time() {
-        let this = this();
+        let this = current();
         assert!(is_there(&this));
         assert!(!is_there(&Process { began: "long ago".to_owned(), ..this }));
         let mut ended = std::process::Command::new("true").spawn().unwrap();

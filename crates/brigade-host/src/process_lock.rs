@@ -22,7 +22,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A lock, held until this is dropped or the process ends.
 #[derive(Debug)]
-pub struct Held {
+pub struct ProcessLock {
     _file: File,
 }
 
@@ -31,7 +31,7 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Acquires a lock; `None` if another process holds it.
-pub async fn take(path: &Path) -> io::Result<Option<Held>> {
+pub async fn take(path: &Path) -> io::Result<Option<ProcessLock>> {
     for _ in 0..TRIES {
         let mut file = open(path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -40,8 +40,8 @@ pub async fn take(path: &Path) -> io::Result<Option<Held>> {
             Ok(()) => {
                 file.set_len(0)?;
                 file.rewind()?;
-                file.write_all(&serde_json::to_vec(&process::this())?)?;
-                return Ok(Some(Held { _file: file }));
+                file.write_all(&serde_json::to_vec(&process::current())?)?;
+                return Ok(Some(ProcessLock { _file: file }));
             }
             Err(Errno::WOULDBLOCK) => tokio::time::sleep(RETRY_INTERVAL).await,
             Err(error) => return Err(error.into()),
@@ -61,7 +61,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 }
 
 /// Acquires a lock, and waits as long as another process holds it.
-pub async fn wait_for(path: &Path) -> io::Result<Held> {
+pub async fn wait_for(path: &Path) -> io::Result<ProcessLock> {
     loop {
         if let Some(held) = take(path).await? {
             return Ok(held);
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(holder(&path).unwrap(), None);
         let held = take(&path).await.unwrap();
         assert!(held.is_some());
-        assert_eq!(holder(&path).unwrap(), Some(process::this()));
+        assert_eq!(holder(&path).unwrap(), Some(process::current()));
         assert!(take(&path).await.unwrap().is_none());
         drop(held);
         assert_eq!(holder(&path).unwrap(), None);

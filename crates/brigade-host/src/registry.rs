@@ -18,7 +18,7 @@ use brigade_wire::name::{MemberName, TeamName};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::{HostError, Trouble};
+use crate::error::{HostError, file_failed};
 use crate::keys::KeyRing;
 use crate::spec::{MemberSpec, TeamSpec};
 
@@ -119,7 +119,7 @@ impl Registry {
         match fs::remove_dir_all(&dir) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(source) => Err(failed("remove", &dir, source)),
+            Err(source) => Err(file_failed("remove", &dir, source)),
         }
     }
 
@@ -150,7 +150,7 @@ impl Registry {
         match linked {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            Err(source) => Err(failed("write", &path, source)),
+            Err(source) => Err(file_failed("write", &path, source)),
         }
     }
 
@@ -166,7 +166,7 @@ impl Registry {
         match fs::remove_dir_all(&dir) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(source) => Err(failed("remove", &dir, source)),
+            Err(source) => Err(file_failed("remove", &dir, source)),
         }
     }
 
@@ -199,7 +199,7 @@ impl Registry {
     /// Records that the member was added to the roster.
     pub fn set_joined(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
         let path = self.member_dir(team, name).join(JOINED);
-        File::create(&path).map(|_| ()).map_err(|source| failed("write", &path, source))
+        File::create(&path).map(|_| ()).map_err(|source| file_failed("write", &path, source))
     }
 
     /// Returns the reason the supervisor marked the member as failed.
@@ -216,7 +216,9 @@ impl Registry {
     ) -> Result<(), HostError> {
         let path = self.member_dir(team, name).join(TROUBLE);
         match why {
-            Some(why) => fs::write(&path, why).map_err(|source| failed("write", &path, source)),
+            Some(why) => {
+                fs::write(&path, why).map_err(|source| file_failed("write", &path, source))
+            }
             None => remove(&path),
         }
     }
@@ -227,7 +229,7 @@ fn children(dir: &Path, file: &str) -> Result<Vec<String>, HostError> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(failed("read", dir, source)),
+        Err(source) => return Err(file_failed("read", dir, source)),
     };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut names: Vec<String> = names.filter(|name| dir.join(name).join(file).is_file()).collect();
@@ -237,24 +239,24 @@ fn children(dir: &Path, file: &str) -> Result<Vec<String>, HostError> {
 
 fn create_dir(dir: &Path) -> Result<(), HostError> {
     let created = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    created.map_err(|source| failed("create the folder", dir, source))
+    created.map_err(|source| file_failed("create the folder", dir, source))
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, HostError> {
     match fs::read(path) {
         Ok(bytes) => {
             let read = serde_json::from_slice(&bytes).map(Some);
-            read.map_err(|source| failed("read", path, source.into()))
+            read.map_err(|source| file_failed("read", path, source.into()))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(failed("read", path, source)),
+        Err(source) => Err(file_failed("read", path, source)),
     }
 }
 
 fn write(path: &Path, value: &impl Serialize) -> Result<(), HostError> {
     let temp = temp(path);
     write_file(&temp, value)?;
-    fs::rename(&temp, path).map_err(|source| failed("write", path, source))
+    fs::rename(&temp, path).map_err(|source| file_failed("write", path, source))
 }
 
 fn write_file(path: &Path, value: &impl Serialize) -> Result<(), HostError> {
@@ -263,7 +265,7 @@ fn write_file(path: &Path, value: &impl Serialize) -> Result<(), HostError> {
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
         file.write_all(&serde_json::to_vec_pretty(value)?)
     };
-    write().map_err(|source| failed("write", path, source))
+    write().map_err(|source| file_failed("write", path, source))
 }
 
 fn temp(path: &Path) -> PathBuf {
@@ -272,11 +274,9 @@ fn temp(path: &Path) -> PathBuf {
 
 fn remove(path: &Path) -> Result<(), HostError> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", path, error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(file_failed("remove", path, error))
+        }
         _ => Ok(()),
     }
-}
-
-fn failed(doing: &str, path: &Path, source: io::Error) -> HostError {
-    HostError::failed(Trouble::Io { doing: format!("{doing} {}", path.display()), source })
 }

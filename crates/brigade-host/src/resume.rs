@@ -7,11 +7,11 @@ use brigade_core::revive::{self, Revived};
 use brigade_wire::name::{MemberName, TeamName};
 
 use crate::context::Context;
-use crate::down::which;
+use crate::down::choose_team;
 use crate::error::{ErrorKind, HostError, Trouble};
 use crate::host::Host;
 use crate::progress::{Progress, Report};
-use crate::spec::{ApprovalAuthority, TeamSpec};
+use crate::spec::TeamSpec;
 use crate::{spawn, wait};
 
 /// A team that was restarted.
@@ -39,7 +39,7 @@ pub async fn resume(
             if host.registry.members(team)?.is_empty() {
                 take_over(context, &host, team, report).await?;
             }
-            vec![which(context, &host, Some(team)).await?]
+            vec![choose_team(context, &host, Some(team)).await?]
         }
         None => host.registry.teams()?,
     };
@@ -87,25 +87,18 @@ async fn take_over(
     team: &TeamName,
     report: Report<'_>,
 ) -> Result<(), HostError> {
-    if context.store.team(team).await?.is_some() {
+    if context.team_exists(team).await? {
         // Another program still leads it.
         return Ok(());
     }
     restore(context, team, report).await?;
     let lead_seat = context.seat_of(team.clone(), MemberName::lead());
-    let Some(config) = context.store.team(team).await? else { return Ok(()) };
+    let Some(config) = lead_seat.find_config().await? else { return Ok(()) };
     let Ok(roster) = lead_seat.read(&config) else { return Ok(()) };
     let lead = roster.lead().and_then(|lead| Some(lead.name()?.into_owned()));
     let lead_cwd = roster.lead().and_then(|lead| Some(lead.cwd()?.into_owned()));
-    host.registry.put_team(&TeamSpec {
-        team: team.clone(),
-        description: String::new(),
-        root: lead_cwd.map_or_else(|| context.cwd.clone(), Into::into),
-        lead: None,
-        answers: ApprovalAuthority::Person,
-        members: Vec::new(),
-        tasks: Vec::new(),
-    })?;
+    let root = lead_cwd.map_or_else(|| context.cwd.clone(), Into::into);
+    host.registry.put_team(&TeamSpec::new(team.clone(), root))?;
     for member in roster.members() {
         let Some(name) = member.name().filter(|name| lead.as_deref() != Some(&**name)) else {
             continue;

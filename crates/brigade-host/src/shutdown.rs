@@ -16,11 +16,11 @@ use brigade_wire::protocol::Protocol;
 use rustix::process::Signal;
 use tokio::time::Instant;
 
-use crate::error::{HostError, failed};
+use crate::error::HostError;
 use crate::process::send_signal;
 use crate::progress::{Ended, Progress, Report};
 use crate::worktree::{Removed, Worktree};
-use crate::{Host, process_lock, state};
+use crate::{Host, state};
 
 /// How often to check whether a member has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -109,20 +109,16 @@ pub async fn kill(
     names: &[MemberName],
     report: Report<'_>,
 ) -> Result<(), HostError> {
-    let process_of = |name: &MemberName| {
-        let holder = process_lock::holder(&host.registry.seat(team, name));
-        holder.map_err(|source| failed("find its process", source))
-    };
     for name in names {
         host.registry.withdraw_member(team, name)?;
-        if let Some(process) = process_of(name)? {
+        if let Some(process) = host.member_process(team, name)? {
             send_signal(&process, Signal::TERM);
             report(Progress::ToldToEnd(name.clone()));
         }
     }
     let began = Instant::now();
     for name in names {
-        while let Some(process) = process_of(name)? {
+        while let Some(process) = host.member_process(team, name)? {
             if began.elapsed() > GRACE {
                 send_signal(&process, Signal::KILL);
             }
@@ -141,7 +137,7 @@ async fn step(
     is_late: bool,
     report: Report<'_>,
 ) -> Result<(), HostError> {
-    let Some(process) = running_process(host, lead, &one.name)? else {
+    let Some(process) = host.member_process(&lead.team, &one.name)? else {
         let on_roster = lead.of(one.name.clone()).role().await;
         let on_roster = matches!(on_roster, Ok(Some(_)));
         let ended = match (one.terminated, &one.request) {
@@ -192,15 +188,6 @@ async fn step(
         _ => {}
     }
     Ok(())
-}
-
-fn running_process(
-    host: &Host,
-    lead: &Seat,
-    name: &MemberName,
-) -> Result<Option<brigade_core::pulse::Process>, HostError> {
-    let holder = process_lock::holder(&host.registry.seat(&lead.team, name));
-    holder.map_err(|source| failed("find its process", source))
 }
 
 /// The answer to a shutdown request.

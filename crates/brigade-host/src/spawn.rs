@@ -10,7 +10,7 @@ use brigade_wire::team::Team;
 
 use crate::error::{HostError, Trouble};
 use crate::progress::{Progress, Report};
-use crate::spec::{AccessLevel, ApprovalAuthority, MemberSpec, Place, Restart, TeamSpec};
+use crate::spec::{AccessLevel, MemberSpec, Place, Restart, TeamSpec};
 use crate::{Host, preflight, state, suggest, up, wait};
 
 /// The result of [`spawn`].
@@ -43,7 +43,7 @@ pub fn plain(name: MemberName, agent: String, cwd: PathBuf) -> MemberSpec {
 
 /// Refuses the name of the lead, and a name whose inbox would be another member's.
 pub async fn check_name(seat: &Seat, name: &MemberName) -> Result<(), HostError> {
-    let Some(config) = seat.store.team(&seat.team).await? else { return Ok(()) };
+    let Some(config) = seat.find_config().await? else { return Ok(()) };
     let team = Team::read(&config.bytes).map_err(HostError::failed)?;
     if team.lead().is_some_and(|lead| lead.is(name.as_str())) {
         let (name, team) = (name.to_string(), seat.team.to_string());
@@ -110,18 +110,10 @@ pub async fn spawn(
         check_not_elsewhere(host, lead, &spec.name).await?;
     } else {
         check(host, lead, &spec.name, report).await?;
-        preflight::refuse(&host.programs, [spec])?;
+        preflight::check(&host.programs, [spec])?;
     }
     if host.registry.team(&lead.team)?.is_none() {
-        host.registry.put_team(&TeamSpec {
-            team: lead.team.clone(),
-            description: String::new(),
-            root: spec.cwd.clone(),
-            lead: None,
-            answers: ApprovalAuthority::Person,
-            members: Vec::new(),
-            tasks: Vec::new(),
-        })?;
+        host.registry.put_team(&TeamSpec::new(lead.team.clone(), spec.cwd.clone()))?;
     }
     let new = host.registry.add_member(&lead.team, spec)?;
     if !new

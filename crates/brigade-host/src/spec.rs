@@ -25,6 +25,21 @@ pub struct TeamSpec {
     pub tasks: Vec<TaskSpec>,
 }
 
+impl TeamSpec {
+    /// The settings of a team without a file. Its members are added later.
+    pub(crate) fn new(team: TeamName, root: PathBuf) -> Self {
+        Self {
+            team,
+            description: String::new(),
+            root,
+            lead: None,
+            answers: ApprovalAuthority::Person,
+            members: Vec::new(),
+            tasks: Vec::new(),
+        }
+    }
+}
+
 /// The party that may answer permission requests and plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -38,7 +53,7 @@ pub enum ApprovalAuthority {
 
 impl ApprovalAuthority {
     /// Returns the value for the environment variable.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Person => "person",
             Self::Lead => "lead",

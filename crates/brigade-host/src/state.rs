@@ -12,10 +12,10 @@ use brigade_wire::task::{Status, Task};
 use brigade_wire::team::Team;
 use serde::Serialize;
 
-use crate::error::{HostError, failed};
+use crate::Host;
+use crate::error::HostError;
 use crate::spec::{MemberSpec, Place};
 use crate::worktree::{BranchDistance, Worktree};
-use crate::{Host, process_lock};
 
 /// The state of a team.
 #[derive(Debug, Serialize)]
@@ -156,7 +156,7 @@ async fn remote_members(
     host: &Host,
     lead: &Seat,
 ) -> Result<(Vec<MemberState>, Vec<MemberName>), HostError> {
-    let Some(config) = lead.store.team(&lead.team).await? else { return Ok(Default::default()) };
+    let Some(config) = lead.find_config().await? else { return Ok(Default::default()) };
     let roster = Team::read(&config.bytes).map_err(HostError::failed)?;
     let here = host.registry.members(&lead.team)?;
     let (mut remote, mut unplayed) = (Vec::new(), Vec::new());
@@ -211,8 +211,7 @@ pub async fn liveness(
     lead: &Seat,
     name: &MemberName,
 ) -> Result<(Option<Process>, Option<Pulse>, Judged), HostError> {
-    let process = process_lock::holder(&host.registry.seat(&lead.team, name));
-    let process = process.map_err(|source| failed("find its process", source))?;
+    let process = host.member_process(&lead.team, name)?;
     let pulse = pulse::of(lead, name).await?;
     let mut judged = pulse::judge(pulse.as_ref(), process.as_ref(), &host.name, lead.clock.now());
     if process.is_none() {

@@ -127,7 +127,7 @@ impl Supervisor<'_> {
 
     async fn check_team(&mut self, team: &TeamName) -> Result<(), HostError> {
         // A team whose registry is gone waits for `brigade resume`.
-        if self.context.store.team(team).await?.is_none() {
+        if !self.context.team_exists(team).await? {
             self.teams.remove(team);
             // Without members on this host there is nothing to resume.
             if self.host.registry.members(team)?.is_empty() {
@@ -179,7 +179,7 @@ impl Supervisor<'_> {
 
     async fn supervise_team(&self, team: &TeamName) -> Result<SupervisedTeam, HostError> {
         let seat = self.context.seat_of(team.clone(), MemberName::lead());
-        let mut watch = seat.store.watch_without_work(team).await?;
+        let mut watch = seat.watch_without_work().await?;
         let woken = Arc::clone(&self.woken);
         // Requests may have arrived while no supervisor was running.
         let asked = Arc::new(AtomicBool::new(true));
@@ -215,8 +215,7 @@ async fn check_member(
     let Some(spec) = registry.member(team, name)? else { return Ok(()) };
     // If this fails, the next check tries again.
     let _shortened = start::shorten(&registry.log(team, name));
-    let process = process_lock::holder(&registry.seat(team, name));
-    let process = process.map_err(|source| failed("find its process", source))?;
+    let process = host.member_process(team, name)?;
     if let Some(child) = &mut member.child
         && let Ok(Some(_)) = child.try_wait()
     {
@@ -280,15 +279,19 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
     }
     if acting.name == seat.name {
         // Create the key before the first message, so that this message is signed, too.
-        let key = host.registry.keys(&seat.team).of(&spec.name, seat.clock.as_ref());
+        let key = host.registry.keys(&seat.team).get_or_create(&spec.name, seat.clock.as_ref());
         key.map_err(HostError::failed)?;
     }
     // In a team that Claude Code leads, the prompt comes from its user and is delivered with the first turn.
     if let Some(prompt) = &spec.prompt
         && acting.name == seat.name
     {
+        // The join time is part of the id: a later member of the same name gets its own prompt.
+        let config = seat.config().await?;
+        let joined = seat.read(&config)?.member(spec.name.as_str()).and_then(|m| m.joined_at());
+        let prompt_id = format!("prompt {}", joined.unwrap_or_default());
         let text = Words { text: prompt, summary: None };
-        mail::send_once(seat, &spec.name, "prompt", text).await?;
+        mail::send_once(seat, &spec.name, &prompt_id, text).await?;
     }
     host.registry.set_joined(&seat.team, &spec.name)?;
     Ok(true)

@@ -2,15 +2,15 @@
 //!
 //! [`read`] returns the team with defaults filled in, or all mistakes in the file with their positions.
 
-mod board;
-mod form;
-#[cfg(test)]
-mod laws;
 mod mistake;
 mod prompt;
+#[cfg(test)]
+mod property_tests;
 mod resolve;
-mod shape;
 pub mod starter;
+mod tables;
+mod tasks;
+mod toml_value;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -22,13 +22,13 @@ use brigade_wire::name::TeamName;
 use thiserror::Error;
 use toml::de::{DeTable, DeValue};
 
-pub use self::board::graph;
-pub use self::form::schema;
 pub use self::mistake::Mistake;
 use self::mistake::Mistakes;
-use self::shape::TomlValue as _;
+pub use self::tables::schema;
+pub use self::tasks::graph;
+use self::toml_value::TomlValue as _;
 use crate::error::HostError;
-use crate::location::Address;
+use crate::location::StoreAddress;
 use crate::spec::TeamSpec;
 use brigade_core::text::plain;
 
@@ -179,7 +179,7 @@ pub fn read(path: &Path) -> Result<TeamSpec, TeamFileError> {
 }
 
 /// Returns the `store` and `creds` of a file, if it has a `store`. Other parts of the file are not checked.
-pub fn location(path: &Path) -> Result<Option<(Address, Option<PathBuf>)>, TeamFileError> {
+pub fn location(path: &Path) -> Result<Option<(StoreAddress, Option<PathBuf>)>, TeamFileError> {
     let text = match text(path) {
         Ok(text) if text.lines().any(|line| line.trim_start().starts_with("store")) => text,
         // The command that needs the file reports its mistakes.
@@ -194,8 +194,8 @@ pub fn location(path: &Path) -> Result<Option<(Address, Option<PathBuf>)>, TeamF
         mistakes.add(&error.span().unwrap_or(text.len()..text.len()), error.message());
     }
     let mut keys = document.into_inner();
-    let store = keys.remove("store").and_then(|value| Address::read(value, &mut mistakes));
-    let creds = keys.remove("creds").and_then(|value| form::NonEmpty::read(value, &mut mistakes));
+    let store = keys.remove("store").and_then(|value| StoreAddress::read(value, &mut mistakes));
+    let creds = keys.remove("creds").and_then(|value| tables::NonEmpty::read(value, &mut mistakes));
     if !mistakes.is_empty() {
         let mistakes = mistakes.placed(&text);
         return Err(TeamFileError::Mistakes { path: path.to_owned(), mistakes });
@@ -218,7 +218,7 @@ fn parse(text: &str, root: &Path) -> Result<TeamSpec, Vec<Mistake>> {
     }
     let span = document.span();
     let document = toml::Spanned::new(span, DeValue::Table(document.into_inner()));
-    let file = form::File::read(document, &mut mistakes);
+    let file = tables::File::read(document, &mut mistakes);
     let team = file.and_then(|file| resolve::team(&file, root, &mut mistakes));
     match team {
         Some(team) if mistakes.is_empty() => Ok(team),

@@ -58,11 +58,10 @@ pub async fn up(
         }
         Err(error) => return Err(error.into()),
     }
-    let mut brought =
-        UpResult { tasks: add_tasks(lead, &spec.tasks).await?, ..UpResult::default() };
+    let mut result = UpResult { tasks: add_tasks(lead, &spec.tasks).await?, ..UpResult::default() };
     host.registry.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
-    add_all(host, lead, spec, &mut brought, report).await?;
-    Ok(brought)
+    add_all(host, lead, spec, &mut result, report).await?;
+    Ok(result)
 }
 
 /// A native Claude Code reads and writes files; it cannot be a member of a team on a NATS server.
@@ -89,12 +88,12 @@ fn check_programs(host: &Host, spec: &TeamSpec, report: Report<'_>) -> Result<()
         }
     }
     if host.is_shared {
-        for lack in preflight::lacks(&host.programs, new) {
-            report(Progress::NotInstalled(lack.what, lack.remedy));
+        for missing in preflight::missing_programs(&host.programs, new) {
+            report(Progress::NotInstalled(missing.what, missing.remedy));
         }
         return Ok(());
     }
-    preflight::refuse(&host.programs, new)
+    preflight::check(&host.programs, new)
 }
 
 /// Brings up the members of a team that another host leads. That host also adds the tasks.
@@ -104,28 +103,28 @@ async fn join(
     spec: &TeamSpec,
     report: Report<'_>,
 ) -> Result<UpResult, HostError> {
-    if lead.store.team(&lead.team).await?.is_none() {
+    if lead.find_config().await?.is_none() {
         let error = HostError::from(StoreError::NoTeam { team: lead.team.clone() });
         return Err(error.hint("its lead has to create it; these are credentials of a member"));
     }
-    let mut brought = UpResult::default();
+    let mut result = UpResult::default();
     host.registry.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
-    add_all(host, lead, spec, &mut brought, report).await?;
-    Ok(brought)
+    add_all(host, lead, spec, &mut result, report).await?;
+    Ok(result)
 }
 
 async fn add_all(
     host: &Host,
     lead: &Seat,
     spec: &TeamSpec,
-    brought: &mut UpResult,
+    result: &mut UpResult,
     report: Report<'_>,
 ) -> Result<(), HostError> {
     for member in spec.members.iter().chain(&spec.lead) {
         if let Some(other) = state::remote_host(host, lead, &member.name).await? {
             report(Progress::RunsElsewhere(member.name.clone(), other));
-        } else if add(host, lead, member, brought)? {
-            brought.new.push(member.name.clone());
+        } else if add(host, lead, member, result)? {
+            result.new.push(member.name.clone());
         }
     }
     Ok(())
@@ -136,7 +135,7 @@ fn add(
     host: &Host,
     lead: &Seat,
     spec: &MemberSpec,
-    brought: &mut UpResult,
+    result: &mut UpResult,
 ) -> Result<bool, HostError> {
     if host.registry.add_member(&lead.team, spec)? {
         return Ok(true);
@@ -144,7 +143,7 @@ fn add(
     if let Some(existing) = host.registry.member(&lead.team, &spec.name)?
         && let Some(difference) = difference(&existing, spec)
     {
-        brought.differs.push((spec.name.clone(), difference));
+        result.differs.push((spec.name.clone(), difference));
     }
     // Start it again if it was marked failed.
     host.registry.set_failure(&lead.team, &spec.name, None)?;
@@ -166,15 +165,18 @@ pub fn difference(existing: &MemberSpec, wanted: &MemberSpec) -> Option<String> 
     (!differs.is_empty()).then(|| differs.join(", "))
 }
 
+/// Returns the name a task has in the file, if it came from one.
+fn task_key(task: &Task<'_>) -> Option<String> {
+    let metadata: Value = serde_json::from_str(task.field("metadata")?).ok()?;
+    Some(metadata.get(KEY)?.as_str()?.to_owned())
+}
+
 /// Adds the tasks that are not on the board yet, and returns their number.
 async fn add_tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, HostError> {
     let (existing, _) = board::list(lead).await?;
     let mut known: HashMap<String, TaskId> = HashMap::new();
     for (id, document) in &existing {
-        let key = Task::read(&document.bytes).ok().and_then(|task| {
-            let metadata: Value = serde_json::from_str(task.field("metadata")?).ok()?;
-            Some(metadata.get(KEY)?.as_str()?.to_owned())
-        });
+        let key = Task::read(&document.bytes).ok().and_then(|task| task_key(&task));
         known.extend(key.map(|key| (key, *id)));
     }
     let mut new = 0;
@@ -199,14 +201,12 @@ async fn add_tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, HostError> 
 
 /// Assigns the tasks to their owners in the file. Call this after the members have joined, because only members can
 /// own tasks. Tasks that have an owner are not changed.
-pub async fn give(lead: &Seat, tasks: &[TaskSpec]) -> Result<(), HostError> {
+pub async fn assign_tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<(), HostError> {
     let (existing, _) = board::list(lead).await?;
     for (id, document) in &existing {
         let Ok(task) = Task::read(&document.bytes) else { continue };
-        let metadata = task.field("metadata").and_then(|json| serde_json::from_str(json).ok());
-        let metadata: Value = metadata.unwrap_or_default();
-        let key = metadata.get(KEY).and_then(Value::as_str);
-        let spec = tasks.iter().find(|spec| Some(spec.key.as_str()) == key);
+        let key = task_key(&task);
+        let spec = tasks.iter().find(|spec| Some(&spec.key) == key.as_ref());
         let Some(owner) = spec.and_then(|spec| spec.owner.as_ref()) else { continue };
         if task.owner().is_none() {
             let owner = brigade_wire::change::Change::Set(owner.clone());

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use brigade_wire::name::{MemberName, TeamName};
 use serde::Serialize;
 
-use crate::error::{HostError, Trouble};
+use crate::error::{HostError, Trouble, failed};
 
 /// A member's worktree.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub enum Removed {
 
 impl Worktree {
     /// The worktree of a member. It may not exist yet.
-    pub fn of(worktrees: &Path, repository: &Path, team: &TeamName, name: &MemberName) -> Self {
+    pub fn new(worktrees: &Path, repository: &Path, team: &TeamName, name: &MemberName) -> Self {
         Self {
             repository: repository.to_owned(),
             dir: worktrees.join(team.as_str()).join(name.as_str()),
@@ -78,8 +78,7 @@ impl Worktree {
         if !self.is_there() {
             if let Some(parent) = self.dir.parent() {
                 std::fs::create_dir_all(parent).map_err(|source| {
-                    let doing = format!("create the folder {}", parent.display());
-                    HostError::failed(Trouble::Io { doing, source })
+                    failed(format!("create the folder {}", parent.display()), source)
                 })?;
             }
             // If a person deleted the folder by hand, git still lists the worktree and refuses a new one.
@@ -128,10 +127,7 @@ impl Worktree {
             git(&self.dir, &["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
         let index_copy = PathBuf::from(format!("{index}.brigade-{}", std::process::id()));
         let copied = std::fs::copy(&index, &index_copy);
-        copied.map_err(|source| {
-            let doing = format!("copy {index}");
-            HostError::failed(Trouble::Io { doing, source })
-        })?;
+        copied.map_err(|source| failed(format!("copy {index}"), source))?;
         let shown = self.diff_with(&index_copy, &base, color, stat);
         let _removed = std::fs::remove_file(&index_copy);
         shown
@@ -211,9 +207,7 @@ fn run_with(index: Option<&Path>, dir: &Path, args: &[&OsStr]) -> Result<String,
     if let Some(index) = index {
         git.env("GIT_INDEX_FILE", index);
     }
-    let done = git
-        .output()
-        .map_err(|source| HostError::failed(Trouble::Io { doing: "run git".to_owned(), source }))?;
+    let done = git.output().map_err(|source| failed("run git", source))?;
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }

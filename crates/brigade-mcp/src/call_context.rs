@@ -11,25 +11,25 @@ use rmcp::RoleServer;
 use rmcp::model::ProgressNotificationParam;
 use rmcp::service::RequestContext;
 
-use crate::reply::Refusal;
+use crate::reply::ToolError;
 use crate::server::McpServer;
 use crate::team_view::with_team;
 
 /// The context of one tool call.
-pub(super) struct Desk<'c> {
+pub(super) struct CallContext<'c> {
     pub(super) server: &'c McpServer,
-    pub(super) call: &'c RequestContext<RoleServer>,
+    pub(super) request: &'c RequestContext<RoleServer>,
     seat: Option<Seat>,
 }
 
-impl<'c> Desk<'c> {
-    pub(super) fn new(server: &'c McpServer, call: &'c RequestContext<RoleServer>) -> Self {
-        Self { server, call, seat: server.seat() }
+impl<'c> CallContext<'c> {
+    pub(super) fn new(server: &'c McpServer, request: &'c RequestContext<RoleServer>) -> Self {
+        Self { server, request, seat: server.seat() }
     }
 
     /// The calling seat. It is fixed when the server starts; no argument can change it.
-    pub(super) fn seat(&self) -> Result<&Seat, Refusal> {
-        let no_team = || Refusal::new("you have no team yet; create one with team_create");
+    pub(super) fn seat(&self) -> Result<&Seat, ToolError> {
+        let no_team = || ToolError::new("you have no team yet; create one with team_create");
         self.seat.as_ref().ok_or_else(no_team)
     }
 
@@ -39,7 +39,7 @@ impl<'c> Desk<'c> {
     }
 
     /// The colour of a member.
-    pub(super) async fn color_of(&self, name: &str) -> Result<Option<String>, Refusal> {
+    pub(super) async fn color_of(&self, name: &str) -> Result<Option<String>, ToolError> {
         let color = |team: &brigade_wire::team::Team<'_>| {
             team.member(name).and_then(|member| Some(member.color()?.into_owned()))
         };
@@ -47,7 +47,7 @@ impl<'c> Desk<'c> {
     }
 
     /// Checks that the team has a member with this name.
-    pub(super) async fn member(&self, name: &str) -> Result<MemberName, Refusal> {
+    pub(super) async fn member(&self, name: &str) -> Result<MemberName, ToolError> {
         let seat = self.seat()?;
         let all_names = |team: &brigade_wire::team::Team<'_>| {
             team.members().filter_map(|member| Some(member.name()?.into_owned())).collect()
@@ -63,7 +63,7 @@ impl<'c> Desk<'c> {
     }
 
     /// The messages the model has not seen, except those in another answer that is being sent.
-    pub(super) async fn unseen(&self) -> Result<Vec<Mail>, Refusal> {
+    pub(super) async fn unseen(&self) -> Result<Vec<Mail>, ToolError> {
         let seat = self.seat()?;
         let mut mail = mail::inbox(seat, &seat.name, InboxFilter::All).await?;
         let in_unwritten_answers = self.server.read_marks.in_unwritten_answers();
@@ -80,17 +80,17 @@ impl<'c> Desk<'c> {
         if let Some(seat) = &self.seat
             && !keys.is_empty()
         {
-            self.server.read_marks.register(self.call.id.clone(), seat.clone(), keys);
+            self.server.read_marks.register(self.request.id.clone(), seat.clone(), keys);
         }
     }
 
     /// Sends a progress notification, if the client asked for them.
     pub(super) async fn progress(&self, done: Duration, total: Duration) {
-        if let Some(token) = self.call.meta.get_progress_token() {
+        if let Some(token) = self.request.meta.get_progress_token() {
             let mut progress = ProgressNotificationParam::new(token, done.as_secs_f64());
             progress.total = Some(total.as_secs_f64());
             progress.message = Some("waiting for messages".to_owned());
-            if let Err(error) = self.call.peer.notify_progress(progress).await {
+            if let Err(error) = self.request.peer.notify_progress(progress).await {
                 tracing::debug!(%error, "cannot send a progress notification");
             }
         }
@@ -98,11 +98,11 @@ impl<'c> Desk<'c> {
 
     /// Whether the client cancelled the call.
     pub(super) fn is_cancelled(&self) -> bool {
-        self.call.ct.is_cancelled()
+        self.request.ct.is_cancelled()
     }
 
     /// Waits until the client cancels the call.
     pub(super) async fn cancelled(&self) {
-        self.call.ct.cancelled().await;
+        self.request.ct.cancelled().await;
     }
 }

@@ -35,16 +35,16 @@ pub(super) fn split(
     input: impl AsyncRead + Unpin + Send + 'static,
 ) -> (DuplexStream, mpsc::Receiver<RejectedLine>) {
     let (sender, valid) = tokio::io::duplex(READ_AHEAD);
-    let (refuse, rejected) = mpsc::channel(1);
+    let (reject, rejected) = mpsc::channel(1);
     // The task ends with the input, or when both receivers are dropped.
-    tokio::spawn(check_lines(input, sender, refuse));
+    tokio::spawn(check_lines(input, sender, reject));
     (valid, rejected)
 }
 
 async fn check_lines(
     input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
-    refuse: mpsc::Sender<RejectedLine>,
+    reject: mpsc::Sender<RejectedLine>,
 ) -> io::Result<()> {
     let mut input = BufReader::new(input);
     let mut line = Vec::new();
@@ -68,7 +68,7 @@ async fn check_lines(
                 output.write_all(text.trim_end().as_bytes()).await?;
                 output.write_all(b"\n").await?;
             }
-            Err(rejected) => refuse.send(rejected).await.map_err(io::Error::other)?,
+            Err(rejected) => reject.send(rejected).await.map_err(io::Error::other)?,
         }
         line.clear();
         line.shrink_to(READ_AHEAD);
@@ -88,16 +88,16 @@ async fn read(
 /// Checks that a line is JSON. Replaces unpaired surrogates, which JavaScript writes and the SDK rejects.
 fn read_line(line: &[u8]) -> Result<Cow<'_, str>, RejectedLine> {
     let text = legible(line);
-    let refuse = |message: String| RejectedLine {
+    let reject = |message: String| RejectedLine {
         id: leading_id(&text),
         error: ErrorData::new(ErrorCode::PARSE_ERROR, message, None),
     };
     if str::from_utf8(line).is_err() {
-        return Err(refuse("the line is not UTF-8".to_owned()));
+        return Err(reject("the line is not UTF-8".to_owned()));
     }
     if !text.trim().is_empty() {
         serde_json::from_str::<Value>(&text)
-            .map_err(|error| refuse(format!("the line is not JSON: {error}")))?;
+            .map_err(|error| reject(format!("the line is not JSON: {error}")))?;
     }
     Ok(text)
 }

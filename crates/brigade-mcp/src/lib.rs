@@ -1,14 +1,53 @@
-//! `brigade mcp`: serves the team's tools to any agent that speaks the Model Context Protocol.
+//! `brigade mcp`: gives the tools of a team to any agent that speaks the Model Context Protocol.
 //!
-//! - `tools`: one row per tool, each a few lines on top of `brigade-core`;
-//! - `server`: handles requests; `call_context`: the context of one call; `reply`: its result;
-//! - `resources`, `prompts`: what clients can read besides the tools;
-//! - `framing`, `transport`, `read_marks`: line framing, transport, and when a message is marked read.
+//! The agent starts the server as a child process and talks to it on standard input and output. The server acts for
+//! one seat: one member of one team. It offers the tools that this member's role can use, the board, the roster and
+//! the log as resources, and instructions as prompts.
+//!
+//! # Parts
+//!
+//! | modules | task |
+//! |---|---|
+//! | `tools` | one row for each tool: who is offered it, its description, and a function of a few lines |
+//! | `schema` | short JSON Schemas of arguments and results |
+//! | `handler` | dispatches the client's requests |
+//! | `server`, `call_context` | the state of the server, and the context of one tool call |
+//! | `reply` | the result of a call, or its error with a hint for the model |
+//! | `resources`, `prompts`, `board_view`, `team_view` | what clients can read |
+//! | `framing`, `transport` | checks around the SDK: lines that are not JSON, ids used twice, too many requests |
+//! | `read_marks` | marks a message read once the answer with it was written |
+//!
+//! # What it must not do
+//!
+//! - Let an argument choose the identity. The seat is fixed when the server starts, because a model writes the
+//!   arguments.
+//! - Decide what a member may do. `brigade-core` checks permissions; `brigade-host` checks whether a member can be
+//!   started or stopped.
+//! - Write anything but protocol messages to standard output.
+//! - Mark a message read before the client has it. If the server is killed, the message must be delivered again.
+//!
+//! # Example
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use brigade_agents::brief::Mail;
+//! use brigade_host::{Context, HostError};
+//!
+//! /// Serves the member that the context names. The agent fetches its mail with a tool.
+//! async fn serve_member(context: Context) -> Result<(), HostError> {
+//!     let context = Arc::new(context);
+//!     let seat = context.seat().await?.with_user(context.agent());
+//!     brigade_mcp::serve(context, seat, Mail::Fetched).await
+//! }
+//! ```
 
 #![forbid(unsafe_code)]
 
+mod board_view;
 mod call_context;
 mod framing;
+mod handler;
 mod prompts;
 mod read_marks;
 mod reply;
@@ -19,7 +58,7 @@ mod team_view;
 mod tools;
 mod transport;
 
-pub use self::tools::told as tools_told;
+pub use self::tools::tool_docs;
 
 use std::sync::Arc;
 
@@ -47,8 +86,8 @@ pub async fn serve_without_team(
     mail: Mail,
 ) -> Result<(), HostError> {
     let (store, clock) = (Arc::clone(&context.store), Arc::clone(&context.clock));
-    let hand = context.agent();
-    run(context, ServerIdentity::Founder { store, clock, named, hand }, mail).await
+    let user = context.agent();
+    run(context, ServerIdentity::Founder { store, clock, named, user }, mail).await
 }
 
 async fn run(context: Arc<Context>, identity: ServerIdentity, mail: Mail) -> Result<(), HostError> {
@@ -57,7 +96,9 @@ async fn run(context: Arc<Context>, identity: ServerIdentity, mail: Mail) -> Res
     let (valid, rejected) = framing::split(input);
     let inner = AsyncRwTransport::new_server(valid, output);
     let transport = GuardedTransport::new(inner, rejected, server.read_marks.clone());
-    let broken = |error: Box<dyn std::error::Error + Send + Sync>| HostError::failed(Broken(error));
+    let broken = |error: Box<dyn std::error::Error + Send + Sync>| {
+        HostError::failed(ConnectionBroken(error))
+    };
     let running = match server.serve(transport).await {
         Ok(running) => running,
         // The client disconnected before it initialized.
@@ -71,4 +112,4 @@ async fn run(context: Arc<Context>, identity: ServerIdentity, mail: Mail) -> Res
 /// The connection to the client broke.
 #[derive(Debug, Error)]
 #[error("the connection to the MCP client broke")]
-struct Broken(#[source] Box<dyn std::error::Error + Send + Sync>);
+struct ConnectionBroken(#[source] Box<dyn std::error::Error + Send + Sync>);

@@ -26,7 +26,7 @@ pub(super) struct ReadMarks(Arc<Mutex<ReadMarkState>>);
 #[derive(Default)]
 struct ReadMarkState {
     /// Answers that are not written yet.
-    unwritten: HashMap<RequestId, PendingMarks>,
+    unwritten: HashMap<RequestId, UnwrittenAnswer>,
     /// Answers that were written recently.
     written: VecDeque<(RequestId, Vec<MessageKey>)>,
     /// Messages in answers that were cancelled after they had been written.
@@ -34,7 +34,7 @@ struct ReadMarkState {
 }
 
 /// The messages in the answer to one call.
-struct PendingMarks {
+struct UnwrittenAnswer {
     since: Instant,
     seat: Seat,
     keys: Vec<MessageKey>,
@@ -51,7 +51,7 @@ impl ReadMarks {
         for key in &keys {
             state.unseen.remove(key);
         }
-        state.unwritten.insert(call, PendingMarks { since: Instant::now(), seat, keys });
+        state.unwritten.insert(call, UnwrittenAnswer { since: Instant::now(), seat, keys });
     }
 
     /// Messages in answers that are not written yet. They must not be delivered a second time.
@@ -79,7 +79,7 @@ impl ReadMarks {
 
     /// Called when the answer to this call was written: marks its messages read.
     pub(super) async fn written(&self, call: &RequestId) {
-        let Some((seat, keys)) = self.lock().unwritten.get(call).map(PendingMarks::parts) else {
+        let Some((seat, keys)) = self.lock().unwritten.get(call).map(UnwrittenAnswer::parts) else {
             return;
         };
         if let Err(error) = mail::mark(&seat, &keys, Mark::Read).await {
@@ -98,7 +98,7 @@ impl ReadMarks {
     }
 }
 
-impl PendingMarks {
+impl UnwrittenAnswer {
     fn parts(&self) -> (Seat, Vec<MessageKey>) {
         (self.seat.clone(), self.keys.clone())
     }

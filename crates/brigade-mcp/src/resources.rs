@@ -19,9 +19,8 @@ use rmcp::service::Peer;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::server::McpServer;
+use crate::board_view::task_lines;
 use crate::team_view;
-use crate::tools::task_lines;
 use brigade_host::history_text::LogFormatter;
 use jiff::tz::TimeZone;
 
@@ -106,11 +105,11 @@ fn failed(error: impl std::fmt::Display) -> ErrorData {
 /// others.
 async fn log(seat: &Seat) -> Result<String, StoreError> {
     let all = seat.role().await? == Some(Role::Lead);
-    let mut records = seat.store.history_without_work(&seat.team).await?;
+    let mut records = seat.history_without_work().await?;
     records.retain(|record| all || concerns(seat, record));
     let start = records.len().saturating_sub(LOG_RECORDS);
-    let text =
-        LogFormatter::new(TimeZone::system()).tell(records.get(start..).unwrap_or_default(), None);
+    let text = LogFormatter::new(TimeZone::system())
+        .format_history(records.get(start..).unwrap_or_default(), None);
     Ok(anstream::adapter::strip_str(&text).to_string())
 }
 
@@ -163,23 +162,24 @@ impl Subscriptions {
 
 /// Notifies the client of changes to the resource from now on.
 pub(super) async fn subscribe(
-    server: &McpServer,
+    seat: Option<&Seat>,
+    subscriptions: &Subscriptions,
     requested: String,
     peer: Peer<RoleServer>,
 ) -> Result<(), ErrorData> {
-    let (seat, ..) = find(server.seat().as_ref(), &requested)?;
+    let (seat, ..) = find(seat, &requested)?;
     let watched = {
-        let mut subscribed = server.subscriptions.lock();
+        let mut subscribed = subscriptions.lock();
         subscribed.uris.insert(requested);
         std::mem::replace(&mut subscribed.watched, true)
     };
     if !watched {
-        match seat.store.watch_without_work(&seat.team).await {
+        match seat.watch_without_work().await {
             Ok(watch) => {
-                drop(tokio::spawn(notify(seat, watch, server.subscriptions.clone(), peer)));
+                drop(tokio::spawn(notify(seat, watch, subscriptions.clone(), peer)));
             }
             Err(error) => {
-                *server.subscriptions.lock() = SubscribedUris::default();
+                *subscriptions.lock() = SubscribedUris::default();
                 return Err(failed(error));
             }
         }

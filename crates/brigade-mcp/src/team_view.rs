@@ -1,12 +1,11 @@
 //! The team's members, as tools and resources show them.
 
 use brigade_core::seat::Seat;
-use brigade_core::store::StoreError;
 use brigade_wire::team::Team;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
-use crate::reply::Refusal;
+use crate::reply::ToolError;
 
 /// A member in a tool's result.
 #[derive(Serialize, JsonSchema)]
@@ -28,16 +27,15 @@ pub(super) struct MemberView {
 pub(super) async fn with_team<T>(
     seat: &Seat,
     read: impl FnOnce(&Team<'_>) -> T,
-) -> Result<T, Refusal> {
-    let gone = || StoreError::NoTeam { team: seat.team.clone() };
-    let config = seat.store.team(&seat.team).await?.ok_or_else(gone)?;
-    let damaged = |_| Refusal::new("the team's configuration cannot be read; try again");
+) -> Result<T, ToolError> {
+    let config = seat.config().await?;
+    let damaged = |_| ToolError::new("the team's configuration cannot be read; try again");
     let team = Team::read(&config.bytes).map_err(damaged)?;
     Ok(read(&team))
 }
 
 /// All members, in roster order.
-pub(super) async fn members(seat: &Seat) -> Result<Vec<MemberView>, Refusal> {
+pub(super) async fn members(seat: &Seat) -> Result<Vec<MemberView>, ToolError> {
     with_team(seat, |team| {
         let lead = team.lead().and_then(|lead| Some(lead.name()?.into_owned()));
         let owned =

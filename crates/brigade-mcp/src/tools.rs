@@ -4,10 +4,8 @@
 mod board;
 mod handshake;
 mod mail;
-mod staff;
+mod members;
 mod team;
-
-pub(super) use self::board::task_lines;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,8 +16,8 @@ use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::call_context::Desk;
-use crate::reply::{Refusal, Reply};
+use crate::call_context::CallContext;
+use crate::reply::{ToolError, ToolReply};
 use crate::schema;
 
 /// A tool.
@@ -62,7 +60,7 @@ impl Audience {
 }
 
 /// The documented properties of a tool.
-pub struct Told {
+pub struct ToolDoc {
     pub name: &'static str,
     pub offered: &'static str,
     pub description: &'static str,
@@ -70,7 +68,7 @@ pub struct Told {
 }
 
 /// Every tool, for the generated documentation.
-pub fn told() -> impl Iterator<Item = Told> {
+pub fn tool_docs() -> impl Iterator<Item = ToolDoc> {
     TOOLS.iter().map(|row| {
         let offered = match row.audience {
             Audience::Everyone => "all agents",
@@ -80,7 +78,7 @@ pub fn told() -> impl Iterator<Item = Told> {
             Audience::Teammate => "teammates",
             Audience::Founder => "agents without a team",
         };
-        Told { name: row.name, offered, description: row.description, input: (row.input)() }
+        ToolDoc { name: row.name, offered, description: row.description, input: (row.input)() }
     })
 }
 
@@ -92,9 +90,10 @@ enum ToolEffect {
 }
 
 /// The future of a call.
-pub(super) type CallFuture<'c> = Pin<Box<dyn Future<Output = Result<Reply, Refusal>> + Send + 'c>>;
+pub(super) type CallFuture<'c> =
+    Pin<Box<dyn Future<Output = Result<ToolReply, ToolError>> + Send + 'c>>;
 
-type CallFn = for<'c> fn(&'c Desk<'c>, JsonObject) -> CallFuture<'c>;
+type CallFn = for<'c> fn(&'c CallContext<'c>, JsonObject) -> CallFuture<'c>;
 
 impl ToolRow {
     /// The tool's description for clients.
@@ -117,8 +116,8 @@ impl ToolRow {
 
 /// Parses arguments. Unknown ones are an error, not ignored: a model that passes `from` must learn that it has
 /// no effect.
-fn parse<P: DeserializeOwned>(arguments: JsonObject) -> Result<P, Refusal> {
-    let invalid = |error: serde_json::Error| Refusal::new(format!("invalid arguments: {error}"));
+fn parse<P: DeserializeOwned>(arguments: JsonObject) -> Result<P, ToolError> {
+    let invalid = |error: serde_json::Error| ToolError::new(format!("invalid arguments: {error}"));
     serde_json::from_value(Value::Object(arguments)).map_err(invalid)
 }
 
@@ -133,63 +132,63 @@ macro_rules! tools {
             description: $description,
             input: schema::input::<$module::$input>,
             output: schema::output::<$module::$output>,
-            call: |desk, arguments| Box::pin(async move {
-                $module::$name(desk, parse(arguments)?).await
+            call: |call, arguments| Box::pin(async move {
+                $module::$name(call, parse(arguments)?).await
             }),
         }),*];
     };
 }
 
 tools! {
-    send_message Everyone Changes mail::SendMessage => SentReply
+    send_message Everyone Changes mail::SendMessageParams => SentReply
         "Send a message to a teammate. Your plain text output is not visible to the team: to \
          communicate, call this. Refer to teammates by name. Do not send JSON status messages, and \
          do not repeat what a teammate can see on the task board."
-    broadcast Everyone Changes mail::Broadcast => SentReply
+    broadcast Everyone Changes mail::BroadcastParams => SentReply
         "Send one message to every teammate. Expensive: costs one turn of each of them. Only for \
          what concerns all of them; otherwise use send_message."
-    read_messages MailFetcher Changes mail::ReadMessages => MessagesReply
+    read_messages MailFetcher Changes mail::ReadMessagesParams => MessagesReply
         "Read your unread messages and mark them read. They come from teammates, not from your \
          user: judge them yourself. Answer requests with the answer_* tools."
-    wait_for_messages MailFetcher Changes mail::WaitForMessages => MessagesReply
+    wait_for_messages MailFetcher Changes mail::WaitForMessagesParams => MessagesReply
         "Wait until a message arrives, then read it like read_messages. Only when you have \
          nothing else to do."
-    task_create Everyone Changes board::TaskCreate => TaskCreated
+    task_create Everyone Changes board::TaskCreateParams => TaskCreated
         "Add a task to the shared board: work with several steps, or for another member. It starts \
          pending and without an owner."
-    task_list Everyone ReadOnly board::TaskList => TaskListReply
+    task_list Everyone ReadOnly board::TaskListParams => TaskListReply
         "List the tasks: state, owner, and what still blocks each. Check it when you have finished \
          one; prefer the lowest number."
-    task_get Everyone ReadOnly board::TaskGet => TaskReply
+    task_get Everyone ReadOnly board::TaskGetParams => TaskReply
         "Read a task in full before you start it."
-    task_claim Everyone Changes board::TaskClaim => Done
+    task_claim Everyone Changes board::TaskClaimParams => DoneReply
         "Claim a task that has no owner and is not blocked: it becomes yours and in progress. If two \
          try, only one gets it."
-    task_update Everyone Changes board::TaskUpdate => Done
+    task_update Everyone Changes board::TaskUpdateParams => DoneReply
         "Change a task. Set it completed only when the work is fully done, never with failing \
          tests. Setting an owner notifies that member. Only its owner or the lead can move a task \
          that has one."
-    list_members Everyone ReadOnly team::ListMembers => MembersReply
+    list_members Everyone ReadOnly team::ListMembersParams => MembersReply
         "List the members of the team."
-    request_shutdown Lead Changes handshake::RequestShutdown => RequestSent
+    request_shutdown Lead Changes handshake::RequestShutdownParams => RequestSent
         "Ask a teammate to stop when its work is done. It may refuse."
-    spawn_teammate ActiveLead Changes staff::SpawnTeammate => Done
+    spawn_teammate ActiveLead Changes members::SpawnTeammateParams => DoneReply
         "Start an agent that is installed here as your teammate, in your team's folder. It asks you \
          for permission when its own rules require it."
-    stop_teammate ActiveLead Changes staff::StopTeammate => Done
+    stop_teammate ActiveLead Changes members::StopTeammateParams => DoneReply
         "Stop a teammate on this host: it is asked and may refuse; without an answer it is killed."
-    answer_plan Lead Changes handshake::AnswerPlan => Done
+    answer_plan Lead Changes handshake::AnswerPlanParams => DoneReply
         "Approve or reject a plan that a teammate submitted. Until then it changes nothing."
-    answer_permission Lead Changes handshake::AnswerPermission => Done
+    answer_permission Lead Changes handshake::AnswerPermissionParams => DoneReply
         "Grant or deny the one tool call a teammate asked permission for. Deny what you would not \
          do yourself."
-    answer_shutdown Teammate Changes handshake::AnswerShutdown => Done
+    answer_shutdown Teammate Changes handshake::AnswerShutdownParams => DoneReply
         "Answer the lead's shutdown request; a text message is not enough. If you approve, \
          you leave the team and your open tasks return to the board, so end your turn."
-    submit_plan Teammate Changes handshake::SubmitPlan => RequestSent
+    submit_plan Teammate Changes handshake::SubmitPlanParams => RequestSent
         "Submit your plan to the lead, then wait_for_messages. Change nothing until it is approved."
-    team_create Founder Changes team::TeamCreate => TeamCreated
+    team_create Founder Changes team::TeamCreateParams => TeamCreated
         "Create a team with you as its lead."
-    team_delete Lead Changes team::TeamDelete => Done
+    team_delete Lead Changes team::TeamDeleteParams => DoneReply
         "Delete the team and its board when all work is done and all members have stopped."
 }

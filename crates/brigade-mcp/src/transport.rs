@@ -32,7 +32,7 @@ pub(super) struct GuardedTransport<T: Transport<RoleServer>> {
     inner: T,
     rejected: mpsc::Receiver<RejectedLine>,
     /// An error answer of this transport that is being written.
-    refusal: Option<JoinHandle<Result<(), T::Error>>>,
+    error_answer: Option<JoinHandle<Result<(), T::Error>>>,
     initialized: bool,
     read_marks: ReadMarks,
     open_requests: OpenRequests,
@@ -81,11 +81,11 @@ impl<T: Transport<RoleServer>> GuardedTransport<T> {
         let permits = Arc::new(Semaphore::new(MAX_OPEN_REQUESTS));
         let unwritten_room = Arc::new(Semaphore::new(MAX_UNWRITTEN as usize));
         let open_requests = OpenRequests::default();
-        let (initialized, refusal) = (false, None);
+        let (initialized, error_answer) = (false, None);
         Self {
             inner,
             rejected,
-            refusal,
+            error_answer,
             initialized,
             read_marks,
             open_requests,
@@ -96,9 +96,9 @@ impl<T: Transport<RoleServer>> GuardedTransport<T> {
 
     /// Answers with an error. A separate task writes it, because the SDK drops `receive` when it has something
     /// to send.
-    fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
-        let refusal = self.send(ServerJsonRpcMessage::error(error, id));
-        self.refusal = Some(tokio::spawn(refusal));
+    fn answer_with_error(&mut self, error: ErrorData, id: Option<RequestId>) {
+        let error_answer = self.send(ServerJsonRpcMessage::error(error, id));
+        self.error_answer = Some(tokio::spawn(error_answer));
     }
 }
 
@@ -138,10 +138,10 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for GuardedTransport<T> {
         // Cancel-safe while waiting for a permit or a message. Before initialization it also sends, but then the
         // SDK does not drop it.
         loop {
-            if let Some(refusal) = &mut self.refusal {
+            if let Some(error_answer) = &mut self.error_answer {
                 // If the write fails, later writes fail too, and the SDK notices.
-                let _written = refusal.await;
-                self.refusal = None;
+                let _written = error_answer.await;
+                self.error_answer = None;
             }
             drop(self.unwritten_room.acquire().await.ok()?);
             let permit = Arc::clone(&self.permits).acquire_owned().await.ok()?;
@@ -149,7 +149,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for GuardedTransport<T> {
                 biased;
                 Some(RejectedLine { id, error }) = self.rejected.recv() => {
                     let id = id.filter(|id| !self.open_requests.lock().contains_key(id));
-                    self.refuse(error, id);
+                    self.answer_with_error(error, id);
                     continue;
                 }
                 message = self.inner.receive() => message?,
@@ -169,7 +169,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for GuardedTransport<T> {
             };
             if !self.open_requests.reserve(&request.id, permit) {
                 let error = ErrorData::invalid_request("another open request has this id", None);
-                self.refuse(error, None);
+                self.answer_with_error(error, None);
                 continue;
             }
             if self.initialized {

@@ -33,11 +33,12 @@ pub use crate::notes::{
 pub use crate::work::work_events_are_reported_in_order;
 
 /// Defines a test for each case of the contract. `$make` returns an empty store and a value that keeps its
-/// environment alive, such as a temporary directory.
+/// environment alive, such as a temporary directory. `$program` is a [program](crate::needs::Program) that the store
+/// needs.
 #[macro_export]
 macro_rules! contract_tests {
-    ($make:expr) => {
-        $crate::contract_tests!($make;
+    ($make:expr $(, $program:ident)?) => {
+        $crate::contract_tests!($make; ($($program)?)
             a_team_is_created_once_and_deleted
             a_team_is_replaced_only_at_its_revision
             a_late_update_does_not_restore_a_member_that_left
@@ -65,14 +66,19 @@ macro_rules! contract_tests {
             the_chronicle_of_a_deleted_team_ends
         );
     };
-    ($make:expr; $($case:ident)*) => {
+    ($make:expr; $program:tt $($case:ident)*) => {
         $(
             #[test]
             fn $case() {
+                $crate::contract_tests!(@needs $program);
                 let (store, _environment) = $make;
                 $crate::contract::run($crate::contract::$case(store));
             }
         )*
+    };
+    (@needs ()) => {};
+    (@needs ($program:ident)) => {
+        $crate::needs!($program);
     };
 }
 

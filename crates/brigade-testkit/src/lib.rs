@@ -16,6 +16,7 @@ pub mod exports;
 pub mod files;
 pub mod flaky;
 pub mod nats_server;
+pub mod needs;
 pub mod notes;
 pub mod signing;
 pub mod work;

@@ -1,10 +1,11 @@
 //! Real NATS servers for tests, single or clustered, on free loopback ports and in a temporary directory.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +15,9 @@ use tempfile::TempDir;
 /// The environment variable with the path of the server program. The default is `nats-server` on the `PATH`.
 pub const PROGRAM: &str = "BRIGADE_NATS_SERVER";
 
+/// The oldest minor version of NATS 2 that the store supports.
+const MINOR: u32 = 15;
+
 /// The time limit for the start of a server and for the election of a cluster.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -21,6 +25,18 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// test process ends, even if that was killed.
 const WRAPPER: &str =
     r#""$0" -c "$1" >>"$2" 2>&1 & pid=$!; echo $pid; read -r word; kill -9 $pid; wait $pid"#;
+
+/// Whether the server program exists and is recent enough.
+pub(crate) fn is_installed() -> bool {
+    let Ok(output) = Command::new(program()).arg("--version").output() else { return false };
+    let version = String::from_utf8_lossy(&output.stdout);
+    let minor = version.split_once("v2.").and_then(|(_, rest)| rest.split('.').next());
+    minor.and_then(|minor| minor.parse().ok()).is_some_and(|minor: u32| minor >= MINOR)
+}
+
+fn program() -> OsString {
+    env::var_os(PROGRAM).unwrap_or_else(|| "nats-server".into())
+}
 
 /// NATS servers that run until this is dropped.
 #[derive(Debug)]
@@ -36,13 +52,37 @@ struct Node {
     port: u16,
     monitor: u16,
     route: u16,
-    running: Option<Running>,
+    running: Option<ServerProcess>,
 }
 
+/// One server, which is killed when this is dropped.
 #[derive(Debug)]
-struct Running {
+pub struct ServerProcess {
     wrapper: Child,
     pid: u32,
+}
+
+impl ServerProcess {
+    /// Starts a server with this configuration file, and appends its output to `log`. Does not wait until it is ready.
+    pub fn start(config: &Path, log: &Path) -> Self {
+        assert!(
+            is_installed(),
+            "no nats-server 2.15 or later: install it on the PATH, or set {PROGRAM} to its path"
+        );
+        let mut wrapper = Command::new("sh")
+            .arg("-c")
+            .arg(WRAPPER)
+            .arg(program())
+            .args([config, log])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(wrapper.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { wrapper, pid: line.trim().parse().unwrap() }
+    }
 }
 
 impl Engine {
@@ -184,25 +224,8 @@ impl Engine {
 
     fn launch(&mut self, index: usize) {
         let folder = self.folder(index);
-        let program = env::var_os(PROGRAM).unwrap_or_else(|| "nats-server".into());
-        let found = Command::new(&program).arg("--version").stdout(Stdio::null()).status();
-        assert!(
-            found.is_ok_and(|status| status.success()),
-            "these tests need nats-server 2.15: install it on the PATH, or set {PROGRAM} to its path"
-        );
-        let mut wrapper = Command::new("sh")
-            .arg("-c")
-            .arg(WRAPPER)
-            .arg(program)
-            .args([folder.join("server.conf"), folder.join("log")])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(wrapper.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        self.nodes[index].running = Some(Running { wrapper, pid: line.trim().parse().unwrap() });
+        let process = ServerProcess::start(&folder.join("server.conf"), &folder.join("log"));
+        self.nodes[index].running = Some(process);
     }
 
     fn config(&self, index: usize, more: &str) -> String {
@@ -230,7 +253,7 @@ impl Engine {
     }
 }
 
-impl Drop for Running {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         // The wrapper kills the server when this pipe is closed, and then exits.
         drop(self.wrapper.stdin.take());

@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::style::Theme;
-use super::views::View;
+use crate::view::View;
 
 /// Something that can be clicked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,12 +38,12 @@ pub(crate) struct FrameInfo {
 pub(crate) struct Canvas<'b> {
     pub(crate) buffer: &'b mut Buffer,
     pub(crate) theme: Theme,
-    pub(crate) drawn: FrameInfo,
+    pub(crate) frame: FrameInfo,
 }
 
 impl<'b> Canvas<'b> {
     pub(crate) fn new(buffer: &'b mut Buffer, theme: Theme) -> Self {
-        Self { buffer, theme, drawn: FrameInfo::default() }
+        Self { buffer, theme, frame: FrameInfo::default() }
     }
 
     /// Draws a ratatui widget.
@@ -77,7 +77,7 @@ impl<'b> Canvas<'b> {
         } else {
             self.draw(line, area);
         }
-        self.drawn.click_targets.push((area, target));
+        self.frame.click_targets.push((area, target));
     }
 
     /// Applies a style to an area.
@@ -87,13 +87,13 @@ impl<'b> Canvas<'b> {
 
     /// Registers a click target.
     pub(crate) fn add_click_target(&mut self, area: Rect, target: ClickTarget) {
-        self.drawn.click_targets.push((area, target));
+        self.frame.click_targets.push((area, target));
     }
 
     /// Sets the scroll limits for `total` lines, of which `height` fit.
     pub(crate) fn set_scroll(&mut self, total: usize, height: u16) {
-        self.drawn.page = usize::from(height);
-        self.drawn.max_scroll = total.saturating_sub(usize::from(height));
+        self.frame.page = usize::from(height);
+        self.frame.max_scroll = total.saturating_sub(usize::from(height));
     }
 }
 

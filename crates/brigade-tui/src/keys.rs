@@ -3,11 +3,11 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::views::View;
+use crate::view::View;
 
 /// An action bound to a key or listed in the command palette.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Command {
+pub(crate) enum KeyCommand {
     Quit,
     Help,
     Palette,
@@ -53,7 +53,7 @@ pub(crate) enum Command {
     Suspend,
 }
 
-impl Command {
+impl KeyCommand {
     /// Whether the command acts on the team. A replay cannot run these.
     pub(crate) fn acts_on_team(self) -> bool {
         matches!(
@@ -88,7 +88,7 @@ pub(crate) struct KeyBinding {
     pub(crate) scope: KeyScope,
     /// Key names in the form that [`key_name`] returns.
     pub(crate) keys: &'static [&'static str],
-    pub(crate) command: Command,
+    pub(crate) command: KeyCommand,
     /// Description for the help and the palette, at most 24 characters.
     pub(crate) description: &'static str,
     /// Label for the bottom line; empty if the binding is not shown there.
@@ -98,14 +98,14 @@ pub(crate) struct KeyBinding {
 const fn key(
     scope: KeyScope,
     keys: &'static [&'static str],
-    command: Command,
+    command: KeyCommand,
     label: &'static str,
     description: &'static str,
 ) -> KeyBinding {
     KeyBinding { scope, keys, command, description, label }
 }
 
-use Command as C;
+use KeyCommand as C;
 use KeyScope::{Everywhere, In, Replay};
 use View::{Approvals, Board, Mail, Member, Team, Timeline};
 
@@ -182,7 +182,7 @@ pub(crate) fn bindings_for(
 }
 
 /// The command bound to a key in a view.
-pub(crate) fn command(event: &KeyEvent, view: View, is_replay: bool) -> Option<Command> {
+pub(crate) fn command(event: &KeyEvent, view: View, is_replay: bool) -> Option<KeyCommand> {
     let pressed = key_name(event)?;
     let bindings = bindings_for(view, is_replay).filter(|key| key.keys.contains(&pressed.as_str()));
     // A binding of this view takes precedence over a global one.
@@ -220,7 +220,7 @@ fn key_name(event: &KeyEvent) -> Option<String> {
 }
 
 /// The table as Markdown, for the documentation.
-pub fn documented() -> String {
+pub fn key_table() -> String {
     let mut text = "| where | keys | action |\n|---|---|---|\n".to_owned();
     for key in KEYS {
         let scope = match key.scope {
@@ -265,11 +265,11 @@ mod tests {
             let key = KeyEvent::new(code, KeyModifiers::NONE);
             assert_eq!(super::command(&key, view, false), command);
         };
-        check(KeyCode::Char('a'), Approvals, Some(Command::Approve));
-        check(KeyCode::Char('a'), Board, Some(Command::AddTask));
+        check(KeyCode::Char('a'), Approvals, Some(KeyCommand::Approve));
+        check(KeyCode::Char('a'), Board, Some(KeyCommand::AddTask));
         check(KeyCode::Char('a'), Team, None);
-        check(KeyCode::Char('j'), Team, Some(Command::Down));
+        check(KeyCode::Char('j'), Team, Some(KeyCommand::Down));
         check(KeyCode::Char(' '), Team, None);
-        check(KeyCode::BackTab, Team, Some(Command::PreviousView));
+        check(KeyCode::BackTab, Team, Some(KeyCommand::PreviousView));
     }
 }

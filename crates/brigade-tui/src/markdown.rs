@@ -10,8 +10,8 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::prose::wrap;
 use super::style::Theme;
+use super::text_layout::wrap;
 use brigade_core::text::plain;
 
 /// Minimum width for text, however deeply it is nested.

@@ -9,8 +9,8 @@ use brigade_core::store::event_log::{Batch, Feed, Spot};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-use super::keys::Command;
-use super::screen::Replay;
+use super::keys::KeyCommand;
+use super::screen::ReplayState;
 
 /// Upper bound on the wait for the next record, however long the pause in the journal was.
 const MAX_WAIT: Duration = Duration::from_secs(2);
@@ -21,9 +21,9 @@ const SPEED_RANGE: std::ops::RangeInclusive<f64> = 0.25..=4096.0;
 
 /// A journal that is being replayed.
 #[derive(Debug)]
-pub(crate) struct Player {
+pub(crate) struct ReplayPlayer {
     feed: Feed,
-    ahead: VecDeque<(Spot, Arc<Record>)>,
+    queued: VecDeque<(Spot, Arc<Record>)>,
     is_at_end: bool,
     speed: f64,
     paused: bool,
@@ -32,27 +32,27 @@ pub(crate) struct Player {
     reached_at: Instant,
 }
 
-impl Player {
+impl ReplayPlayer {
     /// Starts a replay from the first record. Speed 0 delivers all records immediately.
     pub(crate) async fn start(feed: Feed, speed: f64) -> Self {
         let journal_time = Timestamp::UNIX_EPOCH;
         let mut player = Self {
             feed,
-            ahead: VecDeque::new(),
+            queued: VecDeque::new(),
             is_at_end: false,
             speed,
             paused: false,
             journal_time,
             reached_at: Instant::now(),
         };
-        player.fill().await;
-        player.journal_time = player.ahead.front().map_or(journal_time, |(_, record)| record.at);
+        player.read_ahead().await;
+        player.journal_time = player.queued.front().map_or(journal_time, |(_, record)| record.at);
         player
     }
 
-    pub(crate) fn state(&self) -> Replay {
-        let over = self.is_at_end && self.ahead.is_empty();
-        Replay { speed: self.speed, paused: self.paused, over }
+    pub(crate) fn state(&self) -> ReplayState {
+        let over = self.is_at_end && self.queued.is_empty();
+        ReplayState { speed: self.speed, paused: self.paused, over }
     }
 
     /// The current time in the journal.
@@ -64,22 +64,22 @@ impl Player {
         let elapsed = SignedDuration::try_from_secs_f64(elapsed).unwrap_or_default();
         let now = self.journal_time.saturating_add(elapsed).unwrap_or(self.journal_time);
         // A long pause is cut short; the clock must not run past the next record.
-        self.ahead.front().map_or(now, |(_, record)| now.min(record.at.max(self.journal_time)))
+        self.queued.front().map_or(now, |(_, record)| now.min(record.at.max(self.journal_time)))
     }
 
     /// Handles a replay key: pause, speed or skip.
-    pub(crate) fn command(&mut self, command: Command) {
+    pub(crate) fn command(&mut self, command: KeyCommand) {
         self.set_clock(self.now());
         match command {
-            Command::Pause => self.paused = !self.paused,
-            Command::Faster => {
+            KeyCommand::Pause => self.paused = !self.paused,
+            KeyCommand::Faster => {
                 self.speed = (self.speed * 2.0).clamp(*SPEED_RANGE.start(), *SPEED_RANGE.end());
             }
-            Command::Slower => {
+            KeyCommand::Slower => {
                 self.speed = (self.speed / 2.0).clamp(*SPEED_RANGE.start(), *SPEED_RANGE.end());
             }
-            Command::Skip => {
-                if let Some((_, record)) = self.ahead.front() {
+            KeyCommand::Skip => {
+                if let Some((_, record)) = self.queued.front() {
                     let next = record.at.max(self.journal_time);
                     self.set_clock(next);
                 }
@@ -92,10 +92,10 @@ impl Player {
         (self.journal_time, self.reached_at) = (journal_time, Instant::now());
     }
 
-    async fn fill(&mut self) {
-        while !self.is_at_end && self.ahead.len() < READ_AHEAD {
+    async fn read_ahead(&mut self) {
+        while !self.is_at_end && self.queued.len() < READ_AHEAD {
             match self.feed.next().await {
-                Some(batch) => self.ahead.extend(batch.records),
+                Some(batch) => self.queued.extend(batch.records),
                 None => self.is_at_end = true,
             }
         }
@@ -104,8 +104,8 @@ impl Player {
     /// Waits until the next records are due and returns them. Never returns while paused or after the last
     /// one.
     pub(crate) async fn next(&mut self) -> Batch {
-        self.fill().await;
-        let Some((_, first)) = self.ahead.front() else { return std::future::pending().await };
+        self.read_ahead().await;
+        let Some((_, first)) = self.queued.front() else { return std::future::pending().await };
         if self.paused {
             return std::future::pending().await;
         }
@@ -117,11 +117,11 @@ impl Player {
             self.set_clock(now);
         } else {
             self.journal_time =
-                self.ahead.back().map_or(self.journal_time, |(_, record)| record.at);
+                self.queued.back().map_or(self.journal_time, |(_, record)| record.at);
         }
         let journal_time = self.journal_time;
         let is_due = |record: &Arc<Record>| self.speed == 0.0 || record.at <= journal_time;
-        let due = self.ahead.iter().take_while(|(_, record)| is_due(record)).count();
-        Batch { records: self.ahead.drain(..due).collect(), caught_up: true }
+        let due = self.queued.iter().take_while(|(_, record)| is_due(record)).count();
+        Batch { records: self.queued.drain(..due).collect(), caught_up: true }
     }
 }

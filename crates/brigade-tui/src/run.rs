@@ -26,29 +26,29 @@ use tokio::signal::unix::{self, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval, sleep_until};
 
-use super::keys::Command;
-use super::lend;
-use super::orders::{self, TeamAction};
-use super::replay::Player;
-use super::screen::{Effect, ProcessHealth, Replay, Screen, ScreenEvent};
+use super::actions::{self, TeamAction};
+use super::keys::KeyCommand;
+use super::programs;
+use super::replay::ReplayPlayer;
+use super::screen::{Effect, ProcessHealth, ReplayState, Screen, ScreenEvent};
 use super::style::Theme;
 use super::terminal::Terminal;
-use super::views::View;
+use crate::view::View;
 
-/// The person's choices, and facts about the terminal.
+/// How to show the dashboard: the person's choices, and facts about the terminal.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// The view to begin with.
+pub struct UiOptions {
+    /// The view to start in.
     pub view: View,
-    /// A journal to play, in place of a team.
+    /// A journal to replay instead of showing a team.
     pub replay: Option<PathBuf>,
-    /// How many times as fast as it was; 0 shows its end.
+    /// Speed of the replay, as a multiple of the original; 0 shows the end immediately.
     pub speed: f64,
-    /// Whether the mouse is left to the terminal.
+    /// Whether to leave the mouse to the terminal.
     pub no_mouse: bool,
     /// Whether to draw in colour.
     pub color: bool,
-    /// Whether the terminal cannot move its cursor.
+    /// Whether the terminal cannot move its cursor, so that nothing can be drawn.
     pub is_dumb: bool,
     /// Whether the person works over ssh, where no browser can be opened.
     pub is_remote: bool,
@@ -82,21 +82,21 @@ const END_SIGNALS: [fn() -> SignalKind; 7] = [
 ];
 
 /// Ready as soon as one of the signals has arrived.
-fn poll_signals(ends: &mut [unix::Signal], context: &mut task::Context<'_>) -> Poll<()> {
+fn poll_signals(end_signals: &mut [unix::Signal], context: &mut task::Context<'_>) -> Poll<()> {
     let mut received = false;
-    for end in ends {
-        received |= end.poll_recv(context).is_ready();
+    for signal in end_signals {
+        received |= signal.poll_recv(context).is_ready();
     }
     if received { Poll::Ready(()) } else { Poll::Pending }
 }
 
 /// The source of records: a live team or a journal.
-enum Source {
+enum RecordSource {
     Live(Feed),
-    Replay(Player),
+    Replay(ReplayPlayer),
 }
 
-impl Source {
+impl RecordSource {
     async fn next(&mut self) -> Option<Batch> {
         match self {
             Self::Live(feed) => feed.next().await,
@@ -108,21 +108,21 @@ impl Source {
 /// The state of the event loop.
 struct EventLoop<'c> {
     context: &'c Arc<Context>,
-    options: &'c Options,
+    options: &'c UiOptions,
     screen: Screen,
-    source: Source,
+    source: RecordSource,
     terminal: Terminal,
     /// Terminal input; `None` while another program has the terminal.
     keys: Option<EventStream>,
-    /// Results of background tasks, and the sender that the tasks use.
-    answers: mpsc::UnboundedReceiver<ScreenEvent>,
-    answer: mpsc::UnboundedSender<ScreenEvent>,
+    /// Results of background tasks, and the sender for the tasks.
+    results: mpsc::UnboundedReceiver<ScreenEvent>,
+    sender: mpsc::UnboundedSender<ScreenEvent>,
     fetching_approvals: bool,
     fetch_again: bool,
 }
 
 /// Shows the dashboard until the person leaves it.
-pub async fn run(context: Context, ui: &Options) -> Result<(), HostError> {
+pub async fn run(context: Context, ui: &UiOptions) -> Result<(), HostError> {
     // A dumb terminal has no cursor addressing.
     if ui.is_dumb || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         let error = HostError::usage(NoTerminal);
@@ -134,12 +134,12 @@ pub async fn run(context: Context, ui: &Options) -> Result<(), HostError> {
     let theme = Theme { color: ui.color };
     let (mut screen, source) = match &ui.replay {
         Some(path) => open_replay(path, ui.speed, theme).await?,
-        None => open_any(&context, theme).await?,
+        None => open_initial_team(&context, theme).await?,
     };
     screen.view = ui.view;
-    let (answer, answers) = mpsc::unbounded_channel();
+    let (sender, results) = mpsc::unbounded_channel();
     let terminal =
-        Terminal::take(!ui.no_mouse).map_err(|source| failed("set up the terminal", source))?;
+        Terminal::set_up(!ui.no_mouse).map_err(|source| failed("set up the terminal", source))?;
     let keys = Some(EventStream::new());
     let mut event_loop = EventLoop {
         context: &context,
@@ -148,8 +148,8 @@ pub async fn run(context: Context, ui: &Options) -> Result<(), HostError> {
         source,
         terminal,
         keys,
-        answers,
-        answer,
+        results,
+        sender,
         fetching_approvals: false,
         fetch_again: false,
     };
@@ -158,203 +158,212 @@ pub async fn run(context: Context, ui: &Options) -> Result<(), HostError> {
 
 /// Opens the team named on the command line, else the only team, else the team of this folder's
 /// `brigade.toml`. With several other teams, opens the first one and asks which to show.
-async fn open_any(context: &Context, theme: Theme) -> Result<(Screen, Source), HostError> {
-    let teams = context.store.teams().await?;
+async fn open_initial_team(
+    context: &Context,
+    theme: Theme,
+) -> Result<(Screen, RecordSource), HostError> {
+    let teams = context.teams().await?;
     let folder_team = || team_file::team_of(&context.cwd).filter(|team| teams.contains(team));
     match (context.named_team(), teams.as_slice()) {
         (None, [first, _, ..]) if folder_team().is_none() => {
-            let (mut screen, source) = open(context, first.clone(), theme).await?;
-            // `open` has loaded the list of teams, so the effect that would fetch it is dropped.
-            let _ignored = screen.command(Command::Teams);
+            let (mut screen, source) = open_team(context, first.clone(), theme).await?;
+            // `open_team` has loaded the list of teams, so the effect that would fetch it is dropped.
+            let _ignored = screen.run_command(KeyCommand::Teams);
             Ok((screen, source))
         }
-        _ => open(context, context.team().await?, theme).await,
+        _ => open_team(context, context.team().await?, theme).await,
     }
 }
 
 /// Opens a team of the store: its history first, then live events.
-async fn open(
+async fn open_team(
     context: &Context,
     team: TeamName,
     theme: Theme,
-) -> Result<(Screen, Source), HostError> {
-    let (feed, library) = context.store.event_stream(&team).await?;
-    let mut screen = Screen::new(team.to_string(), library, theme, context.clock.now());
+) -> Result<(Screen, RecordSource), HostError> {
+    let (feed, lookup) = context.event_stream(&team).await?;
+    let mut screen = Screen::new(team.to_string(), lookup, theme, context.clock.now());
     // Without an identity on this team, the dashboard is view-only.
     screen.me = context.identity(&team).await.ok();
     if let Some(me) = context.named_member() {
         let seat = context.seat_of(team.clone(), me.clone());
-        if context.store.team(&team).await?.is_some() && seat.role().await?.is_none() {
+        if context.team_exists(&team).await? && seat.role().await?.is_none() {
             return Err(seat.absent().await?.into());
         }
     }
-    screen.teams = context.store.teams().await?;
-    Ok((screen, Source::Live(feed)))
+    screen.teams = context.teams().await?;
+    Ok((screen, RecordSource::Live(feed)))
 }
 
-async fn open_replay(path: &Path, speed: f64, theme: Theme) -> Result<(Screen, Source), HostError> {
-    let (feed, library) = stream_records_file(path).map_err(HostError::failed)?;
-    let player = Player::start(feed, speed).await;
+async fn open_replay(
+    path: &Path,
+    speed: f64,
+    theme: Theme,
+) -> Result<(Screen, RecordSource), HostError> {
+    let (feed, lookup) = stream_records_file(path).map_err(HostError::failed)?;
+    let player = ReplayPlayer::start(feed, speed).await;
     let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
-    let mut screen = Screen::new(name.unwrap_or_default(), library, theme, player.now());
+    let mut screen = Screen::new(name.unwrap_or_default(), lookup, theme, player.now());
     screen.replay = Some(player.state());
-    Ok((screen, Source::Replay(player)))
+    Ok((screen, RecordSource::Replay(player)))
 }
 
 impl EventLoop<'_> {
     async fn run_loop(&mut self) -> io::Result<()> {
-        let mut ends =
-            END_SIGNALS.into_iter().map(|end| signal(end())).collect::<io::Result<Vec<_>>>()?;
+        let mut end_signals =
+            END_SIGNALS.into_iter().map(|kind| signal(kind())).collect::<io::Result<Vec<_>>>()?;
         // A process that died reports nothing, so process liveness is the only thing that is polled.
-        let mut beat = interval(BEAT);
-        let mut second = interval(Duration::from_secs(1));
-        let mut is_feeding = true;
+        let mut health_timer = interval(BEAT);
+        let mut clock_timer = interval(Duration::from_secs(1));
+        let mut has_more_records = true;
         self.draw()?;
-        let mut drawn = Instant::now();
+        let mut drawn_at = Instant::now();
         let mut stale = false;
         loop {
             let frame = if self.is_loading() { LOADING_FRAME_INTERVAL } else { FRAME_INTERVAL };
-            let happening = tokio::select! {
+            let event = tokio::select! {
                 biased;
-                () = poll_fn(|context| poll_signals(&mut ends, context)) => return Ok(()),
+                () = poll_fn(|context| poll_signals(&mut end_signals, context)) => return Ok(()),
                 key = next_key(&mut self.keys) => match key {
                     None => return Ok(()),
-                    Some(event) => match translate_event(event?) {
-                        Some(happening) => Some(happening),
+                    Some(input) => match translate_event(input?) {
+                        Some(event) => Some(event),
                         None => { stale = true; None }
                     },
                 },
-                Some(answer) = self.answers.recv() => Some(answer),
-                () = sleep_until(drawn + frame), if stale => None,
-                _ = second.tick() => Some(ScreenEvent::Time(self.now())),
-                batch = self.source.next(), if is_feeding => match batch {
+                Some(result) = self.results.recv() => Some(result),
+                () = sleep_until(drawn_at + frame), if stale => None,
+                _ = clock_timer.tick() => Some(ScreenEvent::Time(self.now())),
+                batch = self.source.next(), if has_more_records => match batch {
                     Some(batch) => Some(ScreenEvent::Records(batch)),
                     None => {
-                        is_feeding = false;
+                        has_more_records = false;
                         Some(ScreenEvent::Records(Batch { records: Vec::new(), caught_up: true }))
                     }
                 },
-                _ = beat.tick() => { self.check_processes(); None }
+                _ = health_timer.tick() => { self.check_processes(); None }
             };
-            if let Some(happening) = happening {
+            if let Some(event) = event {
                 stale = true;
                 let was_loading = self.is_loading();
-                if matches!(happening, ScreenEvent::Records(_)) {
+                if matches!(event, ScreenEvent::Records(_)) {
                     self.sync_clock();
                 }
-                if matches!(happening, ScreenEvent::Approvals(_)) {
+                if matches!(event, ScreenEvent::Approvals(_)) {
                     self.fetching_approvals = false;
                     if std::mem::take(&mut self.fetch_again) {
                         self.fetch_approvals();
                     }
                 }
                 // Redraw immediately after a key press, and once the history has loaded.
-                let is_key = matches!(happening, ScreenEvent::Key(_) | ScreenEvent::Paste(_));
-                for effect in self.screen.update(happening) {
+                let is_key = matches!(event, ScreenEvent::Key(_) | ScreenEvent::Paste(_));
+                for effect in self.screen.update(event) {
                     if effect == Effect::Quit {
                         return Ok(());
                     }
-                    if let Effect::Switch(team) = effect {
-                        self.switch(team).await;
-                        is_feeding = true;
+                    if let Effect::SwitchTeam(team) = effect {
+                        self.switch_team(team).await;
+                        has_more_records = true;
                         continue;
                     }
-                    self.carry_out(effect).await?;
+                    self.apply_effect(effect).await?;
                 }
                 if is_key || (was_loading && !self.is_loading()) {
                     self.draw()?;
-                    (drawn, stale) = (Instant::now(), false);
+                    (drawn_at, stale) = (Instant::now(), false);
                 }
             }
-            if stale && drawn.elapsed() >= frame {
+            if stale && drawn_at.elapsed() >= frame {
                 self.draw()?;
-                (drawn, stale) = (Instant::now(), false);
+                (drawn_at, stale) = (Instant::now(), false);
             }
         }
     }
 
     /// Whether the history is still loading.
     fn is_loading(&self) -> bool {
-        let is_instant = |replay: Replay| replay.speed == 0.0 && !replay.over;
+        let is_instant = |replay: ReplayState| replay.speed == 0.0 && !replay.over;
         !self.screen.caught_up || self.screen.replay.is_some_and(is_instant)
     }
 
     fn draw(&mut self) -> io::Result<()> {
-        self.screen.drawn = self.terminal.draw(&self.screen)?;
+        self.screen.frame = self.terminal.draw(&self.screen)?;
         Ok(())
     }
 
     fn now(&self) -> Timestamp {
         match &self.source {
-            Source::Live(_) => self.context.clock.now(),
-            Source::Replay(player) => player.now(),
+            RecordSource::Live(_) => self.context.clock.now(),
+            RecordSource::Replay(player) => player.now(),
         }
     }
 
     /// Sets the screen's clock to the time in the journal.
     fn sync_clock(&mut self) {
-        if let Source::Replay(player) = &self.source {
+        if let RecordSource::Replay(player) = &self.source {
             let (now, state) = (player.now(), player.state());
             self.screen.update(ScreenEvent::Time(now));
             self.screen.update(ScreenEvent::Replay(state));
         }
     }
 
-    async fn switch(&mut self, team: TeamName) {
-        match open(self.context, team, self.screen.theme).await {
+    async fn switch_team(&mut self, team: TeamName) {
+        match open_team(self.context, team, self.screen.theme).await {
             Ok((mut screen, source)) => {
                 screen.view = self.screen.view;
                 (self.screen, self.source) = (screen, source);
-                // Drop pending answers about the previous team.
-                (self.answer, self.answers) = mpsc::unbounded_channel();
+                // Drop pending results of the previous team.
+                (self.sender, self.results) = mpsc::unbounded_channel();
                 (self.fetching_approvals, self.fetch_again) = (false, false);
                 self.check_processes();
             }
-            Err(error) => self.screen.say(error.to_string(), true),
+            Err(error) => self.screen.show_error(error.to_string()),
         }
     }
 
-    async fn carry_out(&mut self, effect: Effect) -> io::Result<()> {
+    async fn apply_effect(&mut self, effect: Effect) -> io::Result<()> {
         match effect {
-            Effect::Do(order @ (TeamAction::Pane { .. } | TeamAction::Worktree { .. })) => {
-                self.lend(&order).await?;
+            Effect::Run(
+                action @ (TeamAction::OpenWindow { .. } | TeamAction::OpenShell { .. }),
+            ) => {
+                self.run_program(&action).await?;
             }
-            Effect::Do(order) => self.order(order),
-            Effect::LookForApprovals => self.fetch_approvals(),
-            Effect::LookForTeams => {
-                let (context, answer) = (Arc::clone(self.context), self.answer.clone());
+            Effect::Run(action) => self.run_action(action),
+            Effect::FetchApprovals => self.fetch_approvals(),
+            Effect::FetchTeams => {
+                let (context, sender) = (Arc::clone(self.context), self.sender.clone());
                 tokio::spawn(async move {
-                    if let Ok(teams) = context.store.teams().await {
-                        let _ignored = answer.send(ScreenEvent::Teams(teams));
+                    if let Ok(teams) = context.teams().await {
+                        let _ignored = sender.send(ScreenEvent::Teams(teams));
                     }
                 });
             }
             Effect::Copy(text) => self.terminal.copy(&text)?,
             Effect::Notify(text) => self.terminal.notify(&text)?,
-            Effect::Browse(link) => self.browse(&link)?,
+            Effect::OpenLink(link) => self.open_link(&link)?,
             Effect::Replay(command) => {
-                if let Source::Replay(player) = &mut self.source {
+                if let RecordSource::Replay(player) = &mut self.source {
                     player.command(command);
                 }
                 self.sync_clock();
             }
             Effect::Redraw => self.terminal.clear()?,
             Effect::Suspend => self.suspend().await?,
-            Effect::Switch(_) | Effect::Quit => {}
+            Effect::SwitchTeam(_) | Effect::Quit => {}
         }
         Ok(())
     }
 
-    /// Carries out an order in the background.
-    fn order(&mut self, order: TeamAction) {
+    /// Runs an action in the background.
+    fn run_action(&mut self, action: TeamAction) {
         let Ok(team) = self.screen.team.parse::<TeamName>() else { return };
         let Some(me) = self.screen.me.clone() else { return };
-        self.screen.show_progress(order.doing());
-        let (context, answer) = (Arc::clone(self.context), self.answer.clone());
+        self.screen.show_progress(action.progress_text());
+        let (context, sender) = (Arc::clone(self.context), self.sender.clone());
         tokio::spawn(async move {
-            let result = orders::carry_out(&context, &team, &me, order).await;
+            let result = actions::carry_out(&context, &team, &me, action).await;
             let _ignored =
-                answer.send(ScreenEvent::Done(result.map_err(|error| error.to_one_line())));
+                sender.send(ScreenEvent::Done(result.map_err(|error| error.to_one_line())));
         });
     }
 
@@ -367,27 +376,27 @@ impl EventLoop<'_> {
         let Ok(team) = self.screen.team.parse::<TeamName>() else { return };
         let Some(me) = self.screen.me.clone() else { return };
         let seat = self.context.seat_of(team, me);
-        let answer = self.answer.clone();
+        let sender = self.sender.clone();
         tokio::spawn(async move {
             let waiting = approvals::waiting(&seat).await.map_err(|error| error.to_string());
-            let _ignored = answer.send(ScreenEvent::Approvals(waiting));
+            let _ignored = sender.send(ScreenEvent::Approvals(waiting));
         });
     }
 
     /// Checks whether the members' processes are alive.
     fn check_processes(&self) {
-        if matches!(self.source, Source::Replay(_)) {
+        if matches!(self.source, RecordSource::Replay(_)) {
             return;
         }
         let Ok(team) = self.screen.team.parse::<TeamName>() else { return };
-        let members = self.screen.picture.members();
+        let members = self.screen.projection.members();
         let names: Vec<MemberName> =
             members.iter().filter_map(|person| person.member_name()).collect();
-        let (context, answer) = (Arc::clone(self.context), self.answer.clone());
+        let (context, sender) = (Arc::clone(self.context), self.sender.clone());
         tokio::spawn(async move {
             let Ok(host) = context.host() else { return };
             let lead = context.seat_of(team, MemberName::lead());
-            let mut vitals = HashMap::new();
+            let mut health = HashMap::new();
             for name in names {
                 let is_here =
                     host.registry.member(&lead.team, &name).is_ok_and(|spec| spec.is_some());
@@ -403,15 +412,15 @@ impl EventLoop<'_> {
                         Some(State::Working { retries }) => retries,
                         _ => None,
                     };
-                    vitals.insert(name.to_string(), ProcessHealth { judged, host, retries });
+                    health.insert(name.to_string(), ProcessHealth { judged, host, retries });
                 }
             }
-            let _ignored = answer.send(ScreenEvent::Vitals(vitals));
+            let _ignored = sender.send(ScreenEvent::Health(health));
         });
     }
 
     /// Opens a link in the browser. Without a browser, as over ssh, copies it to the clipboard.
-    fn browse(&mut self, link: &str) -> io::Result<()> {
+    fn open_link(&mut self, link: &str) -> io::Result<()> {
         let is_ssh = self.options.is_remote;
         let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
         let opened = !is_ssh
@@ -423,43 +432,45 @@ impl EventLoop<'_> {
                 .spawn()
                 .is_ok();
         if opened {
-            self.screen.say(format!("opening {link}"), false);
+            self.screen.show_notice(format!("opening {link}"));
             return Ok(());
         }
-        self.screen.say(format!("copied {link}"), false);
+        self.screen.show_notice(format!("copied {link}"));
         self.terminal.copy(link)
     }
 
     /// Hands the terminal to a member's window, or to a shell in the member's folder.
-    async fn lend(&mut self, order: &TeamAction) -> io::Result<()> {
-        let program = match self.program(order) {
+    async fn run_program(&mut self, action: &TeamAction) -> io::Result<()> {
+        let program = match self.program_for(action) {
             Ok(program) => program,
             Err(why) => {
-                self.screen.say(why, true);
+                self.screen.show_error(why);
                 return Ok(());
             }
         };
         let mut program = tokio::process::Command::from(program);
         // Stop reading keys: the other program needs them.
         self.keys = None;
-        let status = self.terminal.lend(async || program.status().await).await?;
+        let status = self.terminal.release_while(async || program.status().await).await?;
         self.keys = Some(EventStream::new());
         if let Err(error) = status {
-            self.screen.say(error.to_string(), true);
+            self.screen.show_error(error.to_string());
         }
         Ok(())
     }
 
-    /// Builds the command that `lend` runs.
-    fn program(&self, order: &TeamAction) -> Result<std::process::Command, String> {
-        let (TeamAction::Pane { name } | TeamAction::Worktree { name }) = order else {
+    /// Builds the command that `run_program` runs.
+    fn program_for(&self, action: &TeamAction) -> Result<std::process::Command, String> {
+        let (TeamAction::OpenWindow { name } | TeamAction::OpenShell { name }) = action else {
             return Err("this action does not need the terminal".into());
         };
         let team: TeamName = self.screen.team.parse().map_err(|_| "no team".to_owned())?;
-        let person = self.screen.picture.called(name.as_str()).ok_or("no such member")?;
-        match order {
-            TeamAction::Pane { .. } => lend::window(self.context, self.options, &team, person),
-            _ => lend::shell(self.context, self.options, &team, person),
+        let person = self.screen.projection.called(name.as_str()).ok_or("no such member")?;
+        match action {
+            TeamAction::OpenWindow { .. } => {
+                programs::window(self.context, self.options.in_tmux, &team, person)
+            }
+            _ => programs::shell(self.context, &self.options.shell, &team, person),
         }
     }
 
@@ -469,7 +480,7 @@ impl EventLoop<'_> {
         let stop = async || {
             let _stopped = rustix::process::kill_current_process_group(Signal::STOP);
         };
-        self.terminal.lend(stop).await?;
+        self.terminal.release_while(stop).await?;
         self.keys = Some(EventStream::new());
         Ok(())
     }

@@ -2,6 +2,14 @@
 //!
 //! Nothing here reads a clock, a file or a terminal. Work to be done outside is returned as [`Effect`]s.
 
+mod dialog;
+mod frame;
+#[cfg(test)]
+mod test_support;
+#[cfg(test)]
+mod tests;
+mod views;
+
 use std::collections::HashMap;
 
 use brigade_core::approvals::Approval;
@@ -12,14 +20,15 @@ use brigade_core::store::event_log::{Batch, RecordLookupHandle};
 use brigade_wire::name::{MemberName, TeamName};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jiff::Timestamp;
+use ratatui::buffer::Buffer;
 use ratatui::layout::Position;
 
+use self::dialog::Dialog;
+use super::actions::TeamAction;
 use super::canvas::{ClickTarget, FrameInfo};
-use super::dialog::{self, Dialog};
-use super::keys::{self, Command};
-use super::orders::TeamAction;
+use super::keys::{self, KeyCommand};
 use super::style::Theme;
-use super::views::{self, View};
+use crate::view::View;
 
 /// An input to [`Screen::update`].
 #[derive(Debug)]
@@ -29,10 +38,10 @@ pub(crate) enum ScreenEvent {
     /// The open approval requests, or why they could not be fetched.
     Approvals(Result<Vec<Approval>, String>),
     /// The liveness of the members' processes, by member name.
-    Vitals(HashMap<String, ProcessHealth>),
+    Health(HashMap<String, ProcessHealth>),
     /// The teams in the store.
     Teams(Vec<TeamName>),
-    /// The result of an order, as text.
+    /// The result of an action, as text.
     Done(Result<String, String>),
     Key(KeyEvent),
     Mouse(MouseEvent),
@@ -40,28 +49,28 @@ pub(crate) enum ScreenEvent {
     /// The current time.
     Time(Timestamp),
     /// The current state of the replay.
-    Replay(Replay),
+    Replay(ReplayState),
 }
 
 /// Work that the event loop has to do.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
-    /// Carry out an order.
-    Do(TeamAction),
+    /// Run an action on the team.
+    Run(TeamAction),
     /// Fetch the open approval requests.
-    LookForApprovals,
+    FetchApprovals,
     /// Copy this to the clipboard.
     Copy(String),
     /// Open this link in a browser.
-    Browse(String),
+    OpenLink(String),
     /// Notify the person, who may be looking elsewhere.
     Notify(String),
     /// Switch to another team.
-    Switch(TeamName),
+    SwitchTeam(TeamName),
     /// Fetch the list of teams.
-    LookForTeams,
+    FetchTeams,
     /// Pause the replay or change its speed.
-    Replay(Command),
+    Replay(KeyCommand),
     Redraw,
     Suspend,
     Quit,
@@ -79,7 +88,7 @@ pub(crate) struct ProcessHealth {
 
 /// The state of a replay.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Replay {
+pub(crate) struct ReplayState {
     pub(crate) speed: f64,
     pub(crate) paused: bool,
     pub(crate) over: bool,
@@ -99,8 +108,8 @@ const NOTICE_DURATION: jiff::SignedDuration = jiff::SignedDuration::from_secs(8)
 /// The state of the dashboard.
 #[derive(Debug)]
 pub(crate) struct Screen {
-    pub(crate) picture: TeamProjection,
-    pub(crate) library: RecordLookupHandle,
+    pub(crate) projection: TeamProjection,
+    pub(crate) records: RecordLookupHandle,
     pub(crate) theme: Theme,
     /// The team's name; in a replay, the name of the journal file.
     pub(crate) team: String,
@@ -108,12 +117,12 @@ pub(crate) struct Screen {
     /// The member that the person acts as; `None` if the dashboard is view-only.
     pub(crate) me: Option<MemberName>,
     pub(crate) now: Timestamp,
-    pub(crate) replay: Option<Replay>,
+    pub(crate) replay: Option<ReplayState>,
     /// Whether the history has been loaded completely.
     pub(crate) caught_up: bool,
     pub(crate) approvals: Vec<Approval>,
     approvals_loaded: bool,
-    pub(crate) vitals: HashMap<String, ProcessHealth>,
+    pub(crate) health: HashMap<String, ProcessHealth>,
     pub(crate) view: View,
     /// The selected items, by identity and not by index, so that new records do not move the selection.
     pub(crate) member: Option<String>,
@@ -123,19 +132,19 @@ pub(crate) struct Screen {
     pub(crate) states: views::ViewStates,
     pub(crate) dialog: Option<Dialog>,
     pub(crate) notice: Option<Notice>,
-    pub(crate) drawn: FrameInfo,
+    pub(crate) frame: FrameInfo,
 }
 
 impl Screen {
     pub(crate) fn new(
         team: String,
-        library: RecordLookupHandle,
+        records: RecordLookupHandle,
         theme: Theme,
         now: Timestamp,
     ) -> Self {
         Self {
-            picture: TeamProjection::default(),
-            library,
+            projection: TeamProjection::default(),
+            records,
             theme,
             team,
             teams: Vec::new(),
@@ -145,7 +154,7 @@ impl Screen {
             caught_up: false,
             approvals: Vec::new(),
             approvals_loaded: false,
-            vitals: HashMap::new(),
+            health: HashMap::new(),
             view: View::Team,
             member: None,
             message: None,
@@ -154,21 +163,21 @@ impl Screen {
             states: views::ViewStates::default(),
             dialog: None,
             notice: None,
-            drawn: FrameInfo::default(),
+            frame: FrameInfo::default(),
         }
     }
 
     /// Applies an event and returns the effects for the event loop.
-    pub(crate) fn update(&mut self, happening: ScreenEvent) -> Vec<Effect> {
-        match happening {
+    pub(crate) fn update(&mut self, event: ScreenEvent) -> Vec<Effect> {
+        match event {
             ScreenEvent::Records(batch) => self.apply_records(&batch),
             ScreenEvent::Approvals(Ok(approvals)) => self.set_approvals(approvals),
             ScreenEvent::Approvals(Err(why)) => {
-                self.say(why, true);
+                self.show_error(why);
                 Vec::new()
             }
-            ScreenEvent::Vitals(vitals) => {
-                self.vitals = vitals;
+            ScreenEvent::Health(health) => {
+                self.health = health;
                 Vec::new()
             }
             ScreenEvent::Teams(teams) => {
@@ -177,19 +186,20 @@ impl Screen {
                 Vec::new()
             }
             ScreenEvent::Done(result) => {
-                let is_error = result.is_err();
-                let (Ok(text) | Err(text)) = result;
-                self.say(text, is_error);
+                match result {
+                    Ok(text) => self.show_notice(text),
+                    Err(text) => self.show_error(text),
+                }
                 Vec::new()
             }
-            ScreenEvent::Key(key) => self.key(&key),
+            ScreenEvent::Key(key) => self.handle_key(&key),
             ScreenEvent::Paste(text) => {
                 if let Some(dialog) = &mut self.dialog {
                     dialog.paste(&text);
                 }
                 Vec::new()
             }
-            ScreenEvent::Mouse(mouse) => self.mouse(mouse),
+            ScreenEvent::Mouse(mouse) => self.handle_mouse(mouse),
             ScreenEvent::Time(now) => {
                 self.now = now;
                 let is_old = |notice: &Notice| now.duration_since(notice.at) > NOTICE_DURATION;
@@ -203,29 +213,39 @@ impl Screen {
         }
     }
 
+    /// Draws the whole screen and returns its click targets and scroll limits.
+    pub(crate) fn draw(&self, buffer: &mut Buffer) -> FrameInfo {
+        frame::draw(self, buffer)
+    }
+
     /// Shows a notice that stays until the next one replaces it.
     pub(crate) fn show_progress(&mut self, text: String) {
         self.notice = Some(Notice { text, is_error: false, at: Timestamp::MAX });
     }
 
     /// Shows a notice in the bottom line.
-    pub(crate) fn say(&mut self, text: impl Into<String>, is_error: bool) {
-        self.notice = Some(Notice { text: text.into(), is_error, at: self.now });
+    pub(crate) fn show_notice(&mut self, text: impl Into<String>) {
+        self.notice = Some(Notice { text: text.into(), is_error: false, at: self.now });
+    }
+
+    /// Shows an error in the bottom line.
+    pub(crate) fn show_error(&mut self, text: impl Into<String>) {
+        self.notice = Some(Notice { text: text.into(), is_error: true, at: self.now });
     }
 
     fn apply_records(&mut self, batch: &Batch) -> Vec<Effect> {
-        let asked = self.picture.request_counts();
+        let asked = self.projection.request_counts();
         for (spot, record) in &batch.records {
-            self.picture.update(*spot, record);
+            self.projection.update(*spot, record);
         }
         let was_caught_up = self.caught_up;
         self.caught_up |= batch.caught_up;
-        let is_news = self.picture.request_counts() != asked;
+        let is_news = self.projection.request_counts() != asked;
         if !self.caught_up || (was_caught_up && !is_news) {
             return Vec::new();
         }
         if self.replay.is_none() && self.acts_as_lead() {
-            return vec![Effect::LookForApprovals];
+            return vec![Effect::FetchApprovals];
         }
         let waiting = self.approvals_from_history();
         self.set_approvals(waiting)
@@ -233,7 +253,7 @@ impl Screen {
 
     /// Whether the person acts as the team's lead.
     pub(crate) fn acts_as_lead(&self) -> bool {
-        let lead = self.picture.lead().map(|lead| &*lead.name);
+        let lead = self.projection.lead().map(|lead| &*lead.name);
         self.me.as_ref().is_some_and(|me| lead == Some(me.as_str()))
     }
 
@@ -245,10 +265,10 @@ impl Screen {
     /// Open requests according to the history, for viewers who may not answer them.
     fn approvals_from_history(&self) -> Vec<Approval> {
         let is_approval = |kind| matches!(kind, Kind::PlanRequest | Kind::PermissionRequest);
-        let asked = self.picture.asked().iter().filter(|asked| is_approval(asked.kind));
+        let asked = self.projection.asked().iter().filter(|asked| is_approval(asked.kind));
         let open = asked.enumerate().filter(|(_, asked)| asked.reply.is_none());
         let approval = |(index, asked): (usize, &brigade_core::projection::Asked)| {
-            Approval::told(&*self.library.record(asked.spot)?, index + 1)
+            Approval::told(&*self.record(asked.spot)?, index + 1)
         };
         open.filter_map(approval).collect()
     }
@@ -271,78 +291,80 @@ impl Screen {
         notify.map(Effect::Notify).into_iter().collect()
     }
 
-    fn key(&mut self, key: &KeyEvent) -> Vec<Effect> {
+    fn handle_key(&mut self, key: &KeyEvent) -> Vec<Effect> {
         // On a slow line the terminal may report Escape and the following key as that key with Alt. Handle
         // it as two keys. Only a form binds keys with Alt, and Escape there would discard the typed text.
         if let KeyCode::Char(_) = key.code
             && key.modifiers.contains(KeyModifiers::ALT)
             && !matches!(self.dialog, Some(Dialog::Form(_)))
         {
-            let mut effects = self.key(&KeyEvent::from(KeyCode::Esc));
-            effects.extend(self.key(&KeyEvent::new(key.code, key.modifiers - KeyModifiers::ALT)));
+            let mut effects = self.handle_key(&KeyEvent::from(KeyCode::Esc));
+            effects.extend(
+                self.handle_key(&KeyEvent::new(key.code, key.modifiers - KeyModifiers::ALT)),
+            );
             return effects;
         }
         if self.dialog.is_some() {
-            return dialog::key(self, key);
+            return dialog::handle_key(self, key);
         }
         match keys::command(key, self.view, self.replay.is_some()) {
-            Some(command) => self.command(command),
+            Some(command) => self.run_command(command),
             None => Vec::new(),
         }
     }
 
     /// Runs a command from a key or from the command palette.
-    pub(crate) fn command(&mut self, command: Command) -> Vec<Effect> {
+    pub(crate) fn run_command(&mut self, command: KeyCommand) -> Vec<Effect> {
         match command {
-            Command::Quit => vec![Effect::Quit],
-            Command::Redraw => vec![Effect::Redraw],
-            Command::Suspend => vec![Effect::Suspend],
-            Command::Help => {
+            KeyCommand::Quit => vec![Effect::Quit],
+            KeyCommand::Redraw => vec![Effect::Redraw],
+            KeyCommand::Suspend => vec![Effect::Suspend],
+            KeyCommand::Help => {
                 self.dialog = Some(Dialog::Help);
                 Vec::new()
             }
-            Command::View(view) => {
+            KeyCommand::View(view) => {
                 self.view = view;
                 Vec::new()
             }
-            Command::NextView | Command::PreviousView => {
-                self.view = self.view.beside(command == Command::NextView);
+            KeyCommand::NextView | KeyCommand::PreviousView => {
+                self.view = self.view.adjacent(command == KeyCommand::NextView);
                 Vec::new()
             }
-            Command::Pause | Command::Faster | Command::Slower | Command::Skip => {
+            KeyCommand::Pause | KeyCommand::Faster | KeyCommand::Slower | KeyCommand::Skip => {
                 vec![Effect::Replay(command)]
             }
-            Command::Teams => dialog::teams(self),
-            Command::Palette => dialog::palette(self),
-            _ => views::act(self, command).unwrap_or_else(|| dialog::ask(self, command)),
+            KeyCommand::Teams => dialog::teams(self),
+            KeyCommand::Palette => dialog::palette(self),
+            _ => views::handle(self, command).unwrap_or_else(|| dialog::open_for(self, command)),
         }
     }
 
-    fn mouse(&mut self, mouse: MouseEvent) -> Vec<Effect> {
+    fn handle_mouse(&mut self, mouse: MouseEvent) -> Vec<Effect> {
         match mouse.kind {
-            MouseEventKind::ScrollDown => self.wheel(Command::Down),
-            MouseEventKind::ScrollUp => self.wheel(Command::Up),
+            MouseEventKind::ScrollDown => self.scroll(KeyCommand::Down),
+            MouseEventKind::ScrollUp => self.scroll(KeyCommand::Up),
             MouseEventKind::Down(MouseButton::Left) => {
                 let at = Position { x: mouse.column, y: mouse.row };
                 // Later areas are drawn on top of earlier ones.
-                let hit = self.drawn.click_targets.iter().rev().find(|(area, _)| area.contains(at));
+                let hit = self.frame.click_targets.iter().rev().find(|(area, _)| area.contains(at));
                 let Some((_, hit)) = hit.cloned() else { return Vec::new() };
-                self.clicked(hit)
+                self.click(hit)
             }
             _ => Vec::new(),
         }
     }
 
-    fn wheel(&mut self, command: Command) -> Vec<Effect> {
+    fn scroll(&mut self, command: KeyCommand) -> Vec<Effect> {
         if self.dialog.is_some() {
-            return dialog::command(self, command);
+            return dialog::scroll(self, command);
         }
-        self.command(command)
+        self.run_command(command)
     }
 
-    fn clicked(&mut self, hit: ClickTarget) -> Vec<Effect> {
+    fn click(&mut self, hit: ClickTarget) -> Vec<Effect> {
         if let ClickTarget::Choice(number) = hit {
-            return dialog::clicked(self, number);
+            return dialog::click(self, number);
         }
         if self.dialog.is_some() {
             return Vec::new();
@@ -351,14 +373,16 @@ impl Screen {
             ClickTarget::View(view) => self.view = view,
             // A second click opens the item.
             ClickTarget::Member(name) if self.member.as_deref() == Some(&name) => {
-                return self.command(Command::Open);
+                return self.run_command(KeyCommand::Open);
             }
             ClickTarget::Member(name) => self.member = Some(name),
             ClickTarget::Message(number) if self.message == Some(number) => {
-                return self.command(Command::Open);
+                return self.run_command(KeyCommand::Open);
             }
             ClickTarget::Message(number) => self.message = Some(number),
-            ClickTarget::Task(id) if self.task == Some(id) => return self.command(Command::Open),
+            ClickTarget::Task(id) if self.task == Some(id) => {
+                return self.run_command(KeyCommand::Open);
+            }
             ClickTarget::Task(id) => self.task = Some(id),
             ClickTarget::Request(id) => self.request = Some(id),
             ClickTarget::Choice(_) => {}
@@ -368,7 +392,7 @@ impl Screen {
 
     /// The selected member, or the first one.
     pub(crate) fn selected_member(&self) -> Option<&Person> {
-        let members = self.picture.members();
+        let members = self.projection.members();
         let selected = self.member.as_deref();
         let found = members.iter().find(|person| Some(&*person.name) == selected);
         found.or_else(|| members.first()).copied()
@@ -385,12 +409,13 @@ impl Screen {
         &self,
         spot: brigade_core::store::event_log::Spot,
     ) -> Option<std::sync::Arc<Record>> {
-        self.library.record(spot)
+        self.records.record(spot)
     }
 
     /// Whether the member's process is dead or hung, so that its last reported activity is stale.
     pub(crate) fn is_dead(&self, person: &Person) -> bool {
-        let vital = self.vitals.get(&*person.name);
-        vital.is_some_and(|vital| matches!(vital.judged.liveness, Liveness::Dead | Liveness::Hung))
+        let health = self.health.get(&*person.name);
+        health
+            .is_some_and(|health| matches!(health.judged.liveness, Liveness::Dead | Liveness::Hung))
     }
 }

@@ -51,8 +51,8 @@ impl Theme {
     }
 
     /// The style of a member's state.
-    pub(crate) fn doing(self, doing: MemberActivity) -> Style {
-        match doing {
+    pub(crate) fn activity(self, activity: MemberActivity) -> Style {
+        match activity {
             MemberActivity::Working => self.busy(),
             MemberActivity::Waiting => self.urgent(),
             MemberActivity::Limited => self.error(),
@@ -77,8 +77,8 @@ impl Theme {
 }
 
 /// A member's state as a symbol and a word. The symbol is enough without colour.
-pub(crate) fn state_label(doing: MemberActivity) -> (&'static str, &'static str) {
-    match doing {
+pub(crate) fn state_label(activity: MemberActivity) -> (&'static str, &'static str) {
+    match activity {
         MemberActivity::Starting => ("◌", "starting"),
         MemberActivity::Working => ("●", "working"),
         MemberActivity::Waiting => ("▲", "waiting for you"),

@@ -16,7 +16,6 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::canvas::FrameInfo;
-use super::frame;
 use super::screen::Screen;
 
 /// Limit for copied text, in bytes. Terminals drop longer sequences, some together with all following
@@ -33,7 +32,7 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Sets up the terminal: raw mode, alternate screen, and optionally the mouse.
-    pub(crate) fn take(mouse: bool) -> io::Result<Self> {
+    pub(crate) fn set_up(mouse: bool) -> io::Result<Self> {
         // Restore the terminal before a panic message is printed.
         let previous = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
@@ -58,7 +57,7 @@ impl Terminal {
     }
 
     /// Restores the terminal while `run` uses it, then takes it over again.
-    pub(crate) async fn lend<T>(&mut self, run: impl AsyncFnOnce() -> T) -> io::Result<T> {
+    pub(crate) async fn release_while<T>(&mut self, run: impl AsyncFnOnce() -> T) -> io::Result<T> {
         restore();
         let result = run().await;
         self.enter()?;
@@ -67,14 +66,14 @@ impl Terminal {
 
     /// Draws the screen.
     pub(crate) fn draw(&mut self, screen: &Screen) -> io::Result<FrameInfo> {
-        let mut drawn = FrameInfo::default();
+        let mut info = FrameInfo::default();
         self.tui.draw(|frame| {
-            drawn = frame::draw(screen, frame.buffer_mut());
-            if let Some(cursor) = drawn.cursor {
+            info = screen.draw(frame.buffer_mut());
+            if let Some(cursor) = info.cursor {
                 frame.set_cursor_position(cursor);
             }
         })?;
-        Ok(drawn)
+        Ok(info)
     }
 
     /// Forces a full redraw, in case another program wrote on the screen.

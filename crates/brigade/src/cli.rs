@@ -18,20 +18,20 @@ use brigade_files::Durability;
 use brigade_wire::name::{MemberName, TeamName};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use self::approvals::{Approvals, Approve, Deny};
-pub(crate) use self::doctor::Doctor;
-pub(crate) use self::host::{Down, Ending, Resume, Stop};
-pub(crate) use self::link::Link;
+pub(crate) use self::approvals::{ApprovalsArgs, ApproveArgs, DenyArgs};
+pub(crate) use self::doctor::DoctorArgs;
+pub(crate) use self::host::{DownArgs, ResumeArgs, ShutdownArgs, StopArgs};
+pub(crate) use self::link::LinkArgs;
 #[cfg(feature = "nats")]
 pub(crate) use self::org::{
-    EngineCommand, OrgAddMember, OrgCommand, OrgFolder, OrgInit, OrgRevoke,
+    EngineCommand, OrgAddMemberArgs, OrgCommand, OrgFolderArgs, OrgInitArgs, OrgRevokeArgs,
 };
-pub(crate) use self::task::{GraphFormat, TaskAdd, TaskCommand, TaskList, TaskUpdate};
-pub(crate) use self::team::{ActivityWord, TeamCommand, TeamJoin};
-pub(crate) use self::ui::Ui;
-pub(crate) use self::up::{New, Up};
+pub(crate) use self::task::{GraphFormat, TaskAddArgs, TaskCommand, TaskListArgs, TaskUpdateArgs};
+pub(crate) use self::team::{ActivityWord, TeamCommand, TeamJoinArgs};
+pub(crate) use self::ui::UiArgs;
+pub(crate) use self::up::{NewArgs, UpArgs};
 use crate::{exit, version};
-use brigade_host::location::{Address, Location};
+use brigade_host::location::{Location, StoreAddress};
 
 /// Run coding agents from any vendor as one team
 ///
@@ -49,9 +49,9 @@ use brigade_host::location::{Address, Location};
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) global: GlobalArgs,
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
 }
 
 /// Rewrites arguments that `clap` does not understand by itself.
@@ -85,7 +85,7 @@ Examples:
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Global options")]
 #[expect(clippy::doc_markdown, reason = "the help shows the names of variables as they are")]
-pub(crate) struct Global {
+pub(crate) struct GlobalArgs {
     /// Team to work on [env: BRIGADE_TEAM]
     ///
     /// Default: the only team that exists, or the team of this folder's brigade.toml.
@@ -116,7 +116,7 @@ pub(crate) struct Global {
     /// Use a NATS server for a team on several hosts. tls:// requires encryption. Separate several
     /// servers with commas. This option overrides `store` in brigade.toml.
     #[arg(long, global = true, value_name = "STORE")]
-    pub(crate) store: Option<Address>,
+    pub(crate) store: Option<StoreAddress>,
 
     /// Credentials file for the NATS server [env: BRIGADE_CREDS]
     #[arg(long, global = true, value_name = "FILE")]
@@ -159,7 +159,7 @@ impl From<DurabilityWord> for Durability {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Set up Claude Code to use brigade (--undo removes it)
     ///
     /// Afterwards, the lead of a Claude Code session can start teammates of other vendors.
@@ -194,7 +194,7 @@ Examples:
 Examples:
   brigade new && brigade up --check     write the file and preview the team
   brigade new --schema                  also write a schema for editor completion")]
-    New(New),
+    New(NewArgs),
 
     /// List supported agents and whether they are installed
     ///
@@ -222,7 +222,7 @@ Examples:
         /// The recipient
         to: String,
         #[command(flatten)]
-        message: MessageText,
+        message: MessageArgs,
     },
 
     /// Send a message to every other member
@@ -231,7 +231,7 @@ Example:
   brigade broadcast \"main is frozen until six\"")]
     Broadcast {
         #[command(flatten)]
-        message: MessageText,
+        message: MessageArgs,
     },
 
     /// Read messages
@@ -276,7 +276,7 @@ Examples:
   brigade ui
   brigade ui --view approvals
   brigade log --json > monday.jsonl && brigade ui --replay monday.jsonl --speed 20")]
-    Ui(Ui),
+    Ui(UiArgs),
 
     /// Manage the shared task board
     #[command(subcommand)]
@@ -287,7 +287,7 @@ Examples:
     /// Each request has a stable number and an id; `approve` and `deny` accept either. Only the lead
     /// of the team can answer. Requests wait until they are answered. Exits with code 4 if there are none.
     #[command(after_help = approvals::EXAMPLES)]
-    Approvals(Approvals),
+    Approvals(ApprovalsArgs),
 
     /// Approve a plan or permission request
     ///
@@ -295,13 +295,13 @@ Examples:
     /// teammate starts to carry it out. If a request has already been answered, the command reports
     /// who answered it.
     #[command(after_help = approvals::APPROVE_EXAMPLES)]
-    Approve(Approve),
+    Approve(ApproveArgs),
 
     /// Deny a plan or permission request
     ///
     /// The teammate receives the reason and continues without the permission.
     #[command(after_help = approvals::DENY_EXAMPLES)]
-    Deny(Deny),
+    Deny(DenyArgs),
 
     /// Serve the team's tools to an agent over MCP (standard input and output)
     ///
@@ -324,7 +324,7 @@ Examples:
   brigade new && brigade up             write a brigade.toml and start the team
   brigade up --check                    only check the file
   brigade up --until-done --json        for scripts: exit code 0 if every task is done")]
-    Up(Up),
+    Up(UpArgs),
 
     /// Synchronize this host's Claude Code teams with a NATS server
     ///
@@ -333,7 +333,7 @@ Examples:
     /// directions. Changes made while a host is disconnected are sent when it reconnects. Runs until
     /// interrupted.
     #[command(after_help = link::EXAMPLES)]
-    Link(Link),
+    Link(LinkArgs),
 
     /// Show the state of teams and members on this host
     ///
@@ -357,13 +357,13 @@ Example:
 Examples:
   brigade down --limit 60 --reason \"enough for today\"
   brigade down --now")]
-    Down(Down),
+    Down(DownArgs),
 
     /// Restart teams after a crash or reboot
     ///
     /// Starts the supervisor and every member that is not running. Each agent continues its own
     /// session, keeps its tasks and receives the messages it has not seen.
-    Resume(Resume),
+    Resume(ResumeArgs),
 
     /// Start one agent as a team member
     ///
@@ -375,7 +375,7 @@ Examples:
 Examples:
   brigade spawn bob --agent codex --prompt \"Take a task from the board\"
   brigade --team session-1a2b3c4d spawn bob --agent gemini --plan --place here")]
-    Spawn(Spawn),
+    Spawn(SpawnArgs),
 
     /// Ask a member on this host to stop
     ///
@@ -385,7 +385,7 @@ Examples:
 Examples:
   brigade stop bob --reason \"the work is done\"
   brigade stop bob --now")]
-    Stop(Stop),
+    Stop(StopArgs),
 
     /// Show what a member changed in its worktree
     ///
@@ -412,7 +412,7 @@ Examples:
   brigade doctor
   brigade doctor --fix
   brigade doctor --json | jq -r '.findings[] | \"\\(.check) \\(.place)\"'")]
-    Doctor(Doctor),
+    Doctor(DoctorArgs),
 
     /// Manage NATS servers and credentials for an organisation
     ///
@@ -460,7 +460,7 @@ Example:
 
 /// Arguments of `brigade spawn`.
 #[derive(Args, Debug)]
-pub(crate) struct Spawn {
+pub(crate) struct SpawnArgs {
     /// The member's name
     pub(crate) name: MemberName,
     /// The agent: codex, gemini, opencode, …, or acp:COMMAND (see `brigade agents`)
@@ -493,7 +493,7 @@ pub(crate) enum SpawnPlace {
 
 /// The text of a message and its summary.
 #[derive(Args, Debug)]
-pub(crate) struct MessageText {
+pub(crate) struct MessageArgs {
     /// The message; `-` reads it from standard input and strips one trailing newline
     #[arg(allow_hyphen_values = true)]
     pub(crate) text: String,

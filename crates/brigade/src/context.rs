@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use brigade_files::DEFAULT_LOCK_WAIT;
 use brigade_host::Host;
-use brigade_host::context::{self, Settings};
+use brigade_host::context::{self, ContextSettings};
 use brigade_wire::name::TeamName;
 use clap::ValueEnum;
 
-use crate::cli::{DurabilityWord, Global};
+use crate::cli::{DurabilityWord, GlobalArgs};
 use crate::env;
 use crate::error::{CliError, CliTrouble};
 use crate::progress;
@@ -37,21 +37,25 @@ impl Deref for Context {
 
 impl Context {
     /// For commands that change something.
-    pub(crate) async fn new(global: Global) -> Result<Self, CliError> {
+    pub(crate) async fn new(global: GlobalArgs) -> Result<Self, CliError> {
         Self::open(global, DEFAULT_LOCK_WAIT, false).await
     }
 
     /// For processes that keep running while the NATS server cannot be reached.
-    pub(crate) async fn lasting(global: Global) -> Result<Self, CliError> {
+    pub(crate) async fn lasting(global: GlobalArgs) -> Result<Self, CliError> {
         Self::open(global, DEFAULT_LOCK_WAIT, true).await
     }
 
     /// For commands that only read.
-    pub(crate) async fn reading(global: Global) -> Result<Self, CliError> {
+    pub(crate) async fn reading(global: GlobalArgs) -> Result<Self, CliError> {
         Self::open(global, SHORT_LOCK_WAIT, false).await
     }
 
-    async fn open(global: Global, lock_wait: Duration, is_lasting: bool) -> Result<Self, CliError> {
+    async fn open(
+        global: GlobalArgs,
+        lock_wait: Duration,
+        is_lasting: bool,
+    ) -> Result<Self, CliError> {
         let (claude_dir, state_dir) = dirs(&global)?;
         let durability = match global.durability {
             Some(word) => word,
@@ -72,7 +76,7 @@ impl Context {
             "lead" => Ok(true),
             _ => Err("use person or lead"),
         })?;
-        let settings = Settings {
+        let settings = ContextSettings {
             location: global.home,
             claude_dir,
             state_dir,
@@ -92,8 +96,8 @@ impl Context {
     }
 
     /// The same context with another team named.
-    pub(crate) fn on(self, team: Option<TeamName>) -> Self {
-        Self { host: self.host.on(team), ..self }
+    pub(crate) fn with_team(self, team: Option<TeamName>) -> Self {
+        Self { host: self.host.with_team(team), ..self }
     }
 
     /// The context without the output format, for another front end.
@@ -103,14 +107,14 @@ impl Context {
 }
 
 /// Claude Code's folder, and brigade's own.
-fn dirs(global: &Global) -> Result<(PathBuf, PathBuf), CliError> {
+fn dirs(global: &GlobalArgs) -> Result<(PathBuf, PathBuf), CliError> {
     let no_home = || CliError::failed(CliTrouble::NoHome);
     let claude_dir = global.claude_dir.clone().or_else(env::claude_dir).ok_or_else(no_home)?;
     Ok((claude_dir, env::state_dir().ok_or_else(no_home)?))
 }
 
 /// The team that is named on the command line or in the environment.
-pub(crate) fn named_team(global: &Global) -> Result<Option<TeamName>, CliError> {
+pub(crate) fn named_team(global: &GlobalArgs) -> Result<Option<TeamName>, CliError> {
     match &global.team {
         Some(team) => Ok(Some(team.clone())),
         None => variable(env::TEAM, str::parse),
@@ -118,7 +122,7 @@ pub(crate) fn named_team(global: &Global) -> Result<Option<TeamName>, CliError> 
 }
 
 /// The host of a command that cannot reach the store of its teams.
-pub(crate) fn host_alone(global: &Global) -> Result<Host, CliError> {
+pub(crate) fn host_alone(global: &GlobalArgs) -> Result<Host, CliError> {
     let (claude_dir, state_dir) = dirs(global)?;
     let programs = Arc::new(env::programs());
     context::host_at(&global.home, &claude_dir, &state_dir, programs, env::host_name())

@@ -1,10 +1,11 @@
 //! Diagnoses problems with teams and with the members of this host: detects them, explains the consequence
 //! and proposes a fix.
 //!
-//! - `snapshot`: a read-only snapshot of all files and processes, taken once;
+//! - `snapshot`: a read-only snapshot of all files and processes, taken once; `team_folder`: one team in it;
 //! - `locks`, `file_checks`, `members`, `tasks`, `hosted`, `machine`: the checks (`file_checks` checks files);
-//! - `engine`: checks for teams in a NATS store, and for the NATS server;
-//! - `fix`: the automatic fixes, one safe step each; `backup`: backups of changed files.
+//! - `nats`: checks for teams in a NATS store, and for the NATS server;
+//! - `fix`: the automatic fixes, one safe step each; `backup`: backups of changed files;
+//! - `wording`: phrases that several checks share.
 //!
 //! To add a check, add a row to [`CHECKS`] and a function that reads the snapshot and reports findings. The
 //! checks read files directly instead of through the file store, because the store repairs and records things
@@ -20,6 +21,8 @@ mod members;
 mod nats;
 pub(crate) mod snapshot;
 mod tasks;
+mod team_folder;
+mod wording;
 
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use brigade_core::text::plain;
 pub(crate) use brigade_host::error::{
-    ErrorKind as Kind, HostError as CliError, Trouble, members_hint, output_failed,
+    ErrorKind as Kind, HostError as CliError, Trouble, failed, members_hint,
 };
 use thiserror::Error;
 
@@ -77,7 +77,7 @@ pub(crate) fn report(error: &CliError) -> u8 {
         Kind::Nothing => exit::NOTHING,
         Kind::Locked => exit::LOCKED,
     };
-    output::say(&text(error));
+    output::eprint_line(&text(error));
     code
 }
 
@@ -97,8 +97,8 @@ fn text(error: &CliError) -> String {
 /// Makes a panic end the program with an exit code of its own and a word on where to report it.
 pub(crate) fn catch_bugs() {
     std::panic::set_hook(Box::new(|panic| {
-        output::say(&format!("{ERROR}error:{ERROR:#} this is a bug in brigade: {panic}"));
-        output::say(
+        output::eprint_line(&format!("{ERROR}error:{ERROR:#} this is a bug in brigade: {panic}"));
+        output::eprint_line(
             "hint: please report it with the command you ran; acknowledged messages are safe",
         );
         std::process::exit(i32::from(exit::BUG));

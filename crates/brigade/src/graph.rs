@@ -25,7 +25,7 @@ pub(crate) struct TaskTree<'g> {
 }
 
 impl<'g> TaskTree<'g> {
-    pub(crate) fn of(graph: &'g Graph) -> Self {
+    pub(crate) fn new(graph: &'g Graph) -> Self {
         let critical = graph.critical_path();
         let steps: BTreeSet<(TaskId, TaskId)> =
             critical.windows(2).filter_map(|pair| Some((*pair.first()?, *pair.get(1)?))).collect();

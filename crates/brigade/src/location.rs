@@ -2,37 +2,40 @@
 
 use std::path::{Path, PathBuf};
 
-use brigade_host::location::{Address, Location, NatsServers};
+use brigade_host::location::{Location, NatsServers, StoreAddress};
 use brigade_host::team_file;
 
-use crate::cli::Global;
+use crate::cli::GlobalArgs;
 use crate::context::variable;
 use crate::env;
-use crate::error::{CliError, CliTrouble, Trouble};
+use crate::error::{CliError, CliTrouble, failed};
 
 /// Whether a `brigade.toml` may say where the teams live.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Look<'l> {
+pub(crate) enum TeamFileSource<'l> {
     /// None.
-    Nowhere,
+    Ignored,
     /// The file of the current folder, or of the nearest folder above it.
-    Here,
+    CurrentFolder,
     /// This one.
-    In(&'l Path),
+    File(&'l Path),
 }
 
 /// The store named on the command line, else in the environment, else in a `brigade.toml`.
-pub(crate) fn location(global: &Global, look: Look<'_>) -> Result<Location, CliError> {
-    let said = match &global.store {
+pub(crate) fn location(
+    global: &GlobalArgs,
+    source: TeamFileSource<'_>,
+) -> Result<Location, CliError> {
+    let named = match &global.store {
         Some(address) => Some(address.clone()),
         None => variable(env::STORE, str::parse)?,
     };
-    let is_said = said.is_some();
-    let (address, creds) = match said {
+    let is_named = named.is_some();
+    let (address, creds) = match named {
         Some(address) => (address, None),
-        None => looked_up(look)?.unwrap_or((Address::Files, None)),
+        None => in_team_file(source)?.unwrap_or((StoreAddress::Files, None)),
     };
-    let Address::Servers(servers) = address else { return Ok(Location::Files) };
+    let StoreAddress::Servers(servers) = address else { return Ok(Location::Files) };
     let path = |given: &Option<PathBuf>, name| {
         let path = given.clone().or_else(|| env::read(name).map(PathBuf::from));
         path.map(absolute).transpose()
@@ -45,7 +48,7 @@ pub(crate) fn location(global: &Global, look: Look<'_>) -> Result<Location, CliE
     // A server that a repository's file chose could reuse credentials that it receives, so it does not get those
     // of the environment.
     let creds = match (&global.creds, creds) {
-        (None, creds) if !is_said => {
+        (None, creds) if !is_named => {
             if creds.is_none() && env::read(env::CREDS).is_some() {
                 let error = CliError::usage(CliTrouble::CredsForAFile);
                 return Err(error.hint(format!(
@@ -62,18 +65,19 @@ pub(crate) fn location(global: &Global, look: Look<'_>) -> Result<Location, CliE
 }
 
 /// The store and the credentials that the file names.
-fn looked_up(look: Look<'_>) -> Result<Option<(Address, Option<PathBuf>)>, CliError> {
-    let file = match look {
-        Look::Nowhere => None,
-        Look::Here => std::env::current_dir().ok().and_then(|dir| team_file::find(&dir).ok()),
-        Look::In(file) => Some(file.to_owned()),
+fn in_team_file(
+    source: TeamFileSource<'_>,
+) -> Result<Option<(StoreAddress, Option<PathBuf>)>, CliError> {
+    let file = match source {
+        TeamFileSource::Ignored => None,
+        TeamFileSource::CurrentFolder => {
+            std::env::current_dir().ok().and_then(|dir| team_file::find(&dir).ok())
+        }
+        TeamFileSource::File(file) => Some(file.to_owned()),
     };
     Ok(file.map(|file| team_file::location(&file)).transpose()?.flatten())
 }
 
 fn absolute(path: PathBuf) -> Result<PathBuf, CliError> {
-    std::path::absolute(path).map_err(|source| {
-        let doing = "find the current folder".into();
-        CliError::failed(Trouble::Io { doing, source })
-    })
+    std::path::absolute(path).map_err(|source| failed("find the current folder", source))
 }

@@ -16,7 +16,7 @@ mod env;
 mod error;
 mod exit;
 mod graph;
-mod guest;
+mod init;
 mod location;
 mod output;
 mod pane;

@@ -7,12 +7,12 @@ use std::io::{self, IsTerminal, Write as _};
 use anstyle::{AnsiColor, Style};
 use brigade_core::task_view::Look;
 use brigade_core::text::{cut, one_line, plain};
+use brigade_host::HostError;
+use brigade_host::error::output_failed;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use unicode_width::UnicodeWidthStr;
-
-use crate::error::{CliError, output_failed};
 
 /// Errors.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -38,20 +38,20 @@ pub(crate) fn task_style(state: Look) -> Style {
 }
 
 /// Writes text to standard output in one write.
-pub(crate) fn print(text: &str) -> Result<(), CliError> {
+pub(crate) fn print(text: &str) -> Result<(), HostError> {
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_failed)
 }
 
 /// Writes bytes to standard output unchanged: stored documents must keep every byte.
-pub(crate) fn print_raw(bytes: &[u8]) -> Result<(), CliError> {
+pub(crate) fn print_raw(bytes: &[u8]) -> Result<(), HostError> {
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(output_failed)
 }
 
 /// Writes a value as JSON, on one line.
-pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
-    let mut line = serde_json::to_vec(value).map_err(CliError::failed)?;
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), HostError> {
+    let mut line = serde_json::to_vec(value).map_err(HostError::failed)?;
     line.push(b'\n');
     print_raw(&line)
 }
@@ -59,7 +59,7 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> 
 /// Writes stored documents as one JSON array, each with its bytes unchanged.
 pub(crate) fn print_array<'d>(
     documents: impl IntoIterator<Item = &'d [u8]>,
-) -> Result<(), CliError> {
+) -> Result<(), HostError> {
     let documents: Vec<&[u8]> = documents.into_iter().collect();
     print_raw(&[b"[", documents.join(b",\n".as_slice()).as_slice(), b"]\n"].concat())
 }
@@ -74,19 +74,19 @@ pub(crate) fn is_stdout_closed() -> bool {
 }
 
 /// Writes a line to standard error. Ignores errors, because there is nowhere else to report them.
-pub(crate) fn say(line: &str) {
+pub(crate) fn eprint_line(line: &str) {
     let mut err = anstream::AutoStream::auto(io::stderr().lock());
     let _ignored = writeln!(err, "{line}");
 }
 
 /// Prints a note on standard error.
 pub(crate) fn note(text: &str) {
-    say(&format!("{HINT}note:{HINT:#} {}", plain(text)));
+    eprint_line(&format!("{HINT}note:{HINT:#} {}", plain(text)));
 }
 
 /// Prints a hint on standard error: what to do next.
 pub(crate) fn hint(text: &str) {
-    say(&format!("{HINT}hint:{HINT:#} {}", plain(text)));
+    eprint_line(&format!("{HINT}hint:{HINT:#} {}", plain(text)));
 }
 
 /// The width of the terminal; `None` if standard output is not a terminal.

@@ -13,7 +13,9 @@ pub(crate) fn print(progress: Progress) {
     match progress {
         Progress::Member { name, liveness, evidence } => {
             let (style, word, evidence) = (style(liveness), liveness.word(), one_line(&evidence));
-            output::say(&format!("{name}: {style}{word}{style:#} {FAINT}({evidence}){FAINT:#}"));
+            output::eprint_line(&format!(
+                "{name}: {style}{word}{style:#} {FAINT}({evidence}){FAINT:#}"
+            ));
         }
         Progress::AskedToStop(name, limit) => {
             step(name, &format!("asked to stop within {} s", limit.as_secs()));
@@ -48,7 +50,7 @@ pub(crate) fn print(progress: Progress) {
         Progress::NotInstalled(what, remedy) => {
             output::note(&format!("not installed here: {what}; {remedy}"));
         }
-        Progress::Restored(team, members, tasks, messages) => output::say(&format!(
+        Progress::Restored(team, members, tasks, messages) => output::eprint_line(&format!(
             "restored team {team} from the journal: {members} members, {tasks} tasks, {messages} unread \
              messages"
         )),
@@ -61,13 +63,13 @@ pub(crate) fn print(progress: Progress) {
              running; until then messages from {name} wait in its inbox"
         )),
         Progress::WaitingForServer(servers) => {
-            output::say(&format!("waiting for {} to answer", servers.join(", ")));
+            output::eprint_line(&format!("waiting for {} to answer", servers.join(", ")));
         }
     }
 }
 
 fn step(name: impl std::fmt::Display, what: &str) {
-    output::say(&format!("{FAINT}{name}:{FAINT:#} {what}"));
+    output::eprint_line(&format!("{FAINT}{name}:{FAINT:#} {what}"));
 }
 
 /// The colour of a state.

@@ -11,17 +11,17 @@ use crate::output;
 const NOTICE_DELAY: Duration = Duration::from_secs(1);
 
 /// Runs an operation that may wait for a file lock, and prints a notice if it waits long.
-pub(crate) async fn patiently<T>(work: impl Future<Output = T>) -> T {
+pub(crate) async fn with_lock_notice<T>(work: impl Future<Output = T>) -> T {
     let secs = DEFAULT_LOCK_WAIT.as_secs();
-    saying(&format!("waiting: another program holds a lock (for up to {secs} s)"), work).await
+    with_notice(&format!("waiting: another program holds a lock (for up to {secs} s)"), work).await
 }
 
 /// Runs an operation and prints this notice once if it takes long.
-pub(crate) async fn saying<T>(notice: &str, work: impl Future<Output = T>) -> T {
+pub(crate) async fn with_notice<T>(notice: &str, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     if let Ok(done) = tokio::time::timeout(NOTICE_DELAY, work.as_mut()).await {
         return done;
     }
-    output::say(notice);
+    output::eprint_line(notice);
     work.await
 }

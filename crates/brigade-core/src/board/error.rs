@@ -38,7 +38,7 @@ pub enum BoardError {
         waits_for: Vec<TaskId>,
     },
     /// The dependency would create a cycle.
-    #[error("task {id} cannot depend on {blocker}: {blocker} already depends on {id}")]
+    #[error("{}", cycle(*.id, *.blocker))]
     Cycle {
         /// The task.
         id: TaskId,
@@ -78,6 +78,14 @@ pub enum BoardError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+fn cycle(id: TaskId, blocker: TaskId) -> String {
+    if id == blocker {
+        format!("task {id} cannot depend on itself")
+    } else {
+        format!("task {id} cannot depend on {blocker}: {blocker} already depends on {id}")
+    }
 }
 
 fn join(ids: &[TaskId]) -> String {

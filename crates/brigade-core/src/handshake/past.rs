@@ -33,14 +33,14 @@ pub async fn farewell(seat: &Seat) -> Result<Vec<MemberName>, HandshakeError> {
         }
         let left = roster::leave(seat, &name).await;
         left.map_err(|error| HandshakeError::Leaving(Box::new(error)))?;
-        tracing::info!(team = %seat.team, member = %name, "removed after it shutdown_agreement to shut down");
+        tracing::info!(team = %seat.team, member = %name, "removed after it agreed to shut down");
         removed.push(name);
     }
     Ok(removed)
 }
 
 /// Returns whether the lead has approved a plan of the seat. A restarted agent has forgotten the approval and does
-/// not need to ask again.
+/// not need to ask again. The approval does not count for a later member of the same name.
 pub async fn is_plan_approved(seat: &Seat) -> Result<bool, StoreError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -59,9 +59,14 @@ pub async fn is_plan_approved(seat: &Seat) -> Result<bool, StoreError> {
                 _ => None,
             }
         });
-        request::belongs_to_team(&team, record) && matches!(approves, Ok(Some(true)))
+        matches!(approves, Ok(Some(true)))
     };
-    Ok(records.iter().any(approved))
+    let created = team.created_at().unwrap_or_default();
+    let joined_at = team.member(seat.name.as_str()).and_then(|member| member.joined_at());
+    let is_present = |record: &&Record| {
+        record.belongs_to_team(created) && record.belongs_to_member(joined_at.unwrap_or_default())
+    };
+    Ok(records.iter().filter(is_present).any(approved))
 }
 
 /// Returns the member that agrees in this record to shut down, and the request id. `None` unless the member is on
@@ -70,7 +75,7 @@ fn shutdown_agreement(team: &Team<'_>, record: &Record) -> Option<(MemberName, S
     let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
         return None;
     };
-    if !request::belongs_to_team(team, record) {
+    if !record.belongs_to_team(team.created_at().unwrap_or_default()) {
         return None;
     }
     let agreement = with_message(message.get().as_bytes(), |message| {
@@ -84,6 +89,5 @@ fn shutdown_agreement(team: &Team<'_>, record: &Record) -> Option<(MemberName, S
     });
     let (name, id): (MemberName, String) = agreement.ok()??;
     let joined_at = team.member(name.as_str())?.joined_at().unwrap_or_default();
-    let agreed_at = u64::try_from(record.at.as_millisecond()).unwrap_or_default();
-    (agreed_at >= joined_at).then_some((name, id))
+    record.belongs_to_member(joined_at).then_some((name, id))
 }

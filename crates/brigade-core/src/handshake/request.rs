@@ -12,7 +12,7 @@ use brigade_wire::request_id::RequestId;
 use brigade_wire::team::Team;
 use jiff::Timestamp;
 
-use crate::event::{Event, Record};
+use crate::event::Event;
 use crate::seat::Seat;
 use crate::store::{Question, StoreError};
 
@@ -111,7 +111,7 @@ impl Request {
 }
 
 /// Name of the question how a request is answered. It belongs to the member asked.
-pub(crate) fn answer_question(asked: &MemberName, created: u64, kind: Kind, id: &str) -> String {
+pub fn answer_question(asked: &MemberName, created: u64, kind: Kind, id: &str) -> String {
     format!("{asked}@{created}-{kind}-{id}")
 }
 
@@ -135,7 +135,8 @@ pub(crate) fn accepted_answer_question(asker: &MemberName, kind: Kind, id: &str)
 pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, StoreError> {
     let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
     let mut requests: Vec<Request> = Vec::new();
-    for record in records.iter().filter(|record| belongs_to_team(team, record)) {
+    let created = team.created_at().unwrap_or_default();
+    for record in records.iter().filter(|record| record.belongs_to_team(created)) {
         let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
             continue;
         };
@@ -150,13 +151,4 @@ pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, St
         }
     }
     Ok(requests)
-}
-
-/// Whether a record belongs to this team and not to an earlier team of the same name.
-pub fn belongs_to_team(team: &Team<'_>, record: &Record) -> bool {
-    let created = team.created_at().unwrap_or_default();
-    match record.event {
-        Event::Sent { team_created, .. } => team_created == created,
-        _ => u64::try_from(record.at.as_millisecond()).unwrap_or_default() >= created,
-    }
 }

@@ -9,7 +9,7 @@ use brigade_core::mail;
 use brigade_core::roster;
 use brigade_core::store::Outgoing;
 use brigade_testkit::contract::run;
-use brigade_testkit::env::{TestEnv, member, team, team_plan};
+use brigade_testkit::env::{TestEnv, member, member_plan, team, team_plan};
 use brigade_wire::body::Body;
 use brigade_wire::protocol::Protocol;
 use brigade_wire::team::Team;
@@ -113,6 +113,20 @@ fn a_plan_is_answered_once() {
         let text = last(&house, "bob").await;
         assert!(text.contains(r#""approved":true"#), "{text}");
         assert!(text.contains(r#""permissionMode":"default""#), "{text}");
+    });
+}
+
+#[test]
+fn an_approved_plan_does_not_count_for_a_later_member_of_the_same_name() {
+    in_memory(async |env| {
+        let (lead, bob) = (env.seat("team-lead"), env.seat("bob"));
+        let asked = handshake::submit_plan(&bob, "do it", None).await.unwrap();
+        assert!(!handshake::is_plan_approved(&bob).await.unwrap());
+        handshake::answer_plan(&lead, &asked.request_id, Answer::Yes).await.unwrap();
+        assert!(handshake::is_plan_approved(&bob).await.unwrap());
+        roster::leave(&lead, &bob.name).await.unwrap();
+        roster::join(&lead, &bob.name, member_plan()).await.unwrap();
+        assert!(!handshake::is_plan_approved(&bob).await.unwrap());
     });
 }
 

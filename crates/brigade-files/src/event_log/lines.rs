@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::place::JournalSource;
-use super::round::{JournalIndex, JournalRange};
+use super::source::{JournalIndex, JournalRange, JournalSource};
 use super::time;
 
 /// A cursor over the lines of a journal, positioned at one line.

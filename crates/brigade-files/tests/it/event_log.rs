@@ -9,7 +9,7 @@ use std::time::Duration;
 use brigade_core::event::{Event, Record};
 use brigade_core::store::EventLog;
 use brigade_core::store::event_log::{Feed, RecordLookupHandle, Spot};
-use brigade_files::{claude_dir_key, stream_records_file};
+use brigade_files::{layout, stream_records_file};
 use brigade_testkit::contract::run;
 use brigade_testkit::env::team;
 use proptest::prelude::*;
@@ -47,35 +47,35 @@ async fn read_history(feed: &mut Feed) -> Vec<(Spot, Arc<Record>)> {
 }
 
 /// Checks that each record can be looked up by its position.
-fn check_lookup(library: &RecordLookupHandle, records: &[(Spot, Arc<Record>)]) {
+fn check_lookup(lookup: &RecordLookupHandle, records: &[(Spot, Arc<Record>)]) {
     for (spot, record) in records {
         let line = |record: &Record| serde_json::to_string(record).unwrap();
-        assert_eq!(line(&library.record(*spot).unwrap()), line(record));
+        assert_eq!(line(&lookup.record(*spot).unwrap()), line(record));
     }
 }
 
 /// Creates brigade's folder for a deleted team, which contains only journals.
 fn deleted_team() -> (TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
-    let files = home.path().join("state/brigade/files");
-    let own = files.join(claude_dir_key(&home.path().join("claude"))).join("demo");
+    let (state, claude) = (home.path().join("state/brigade"), home.path().join("claude"));
+    let team_state = layout::team_states_dir(&state, &claude).join("demo");
     for folder in ["mail", "work"] {
-        fs::create_dir_all(own.join(folder)).unwrap();
+        fs::create_dir_all(team_state.join(folder)).unwrap();
     }
-    (home, own)
+    (home, team_state)
 }
 
 /// Returns the names in the order in which these journals are streamed.
 fn streamed_names(journals: &[(&str, String)]) -> Vec<String> {
-    let (home, own) = deleted_team();
+    let (home, team_state) = deleted_team();
     for (journal, text) in journals {
-        fs::write(own.join(journal), text).unwrap();
+        fs::write(team_state.join(journal), text).unwrap();
     }
     let mut names = Vec::new();
     run(async {
-        let (mut feed, library) = store(&home).event_stream(&team()).await.unwrap();
+        let (mut feed, lookup) = store(&home).event_stream(&team()).await.unwrap();
         let records = read_history(&mut feed).await;
-        check_lookup(&library, &records);
+        check_lookup(&lookup, &records);
         names = records.iter().map(name).collect();
         assert!(feed.next().await.is_none(), "the stream of a deleted team should end");
     });
@@ -221,7 +221,7 @@ fn append(path: &Path, lines: &[String]) {
 fn a_journal_may_be_truncated_or_replaced_meanwhile() {
     Files::run(async |files| {
         let path = files.own().join("work/carol.jsonl");
-        let (mut feed, library) = files.house.store.event_stream(&team()).await.unwrap();
+        let (mut feed, lookup) = files.house.store.event_stream(&team()).await.unwrap();
         read_history(&mut feed).await;
         append(&path, &[record(&second(1), "one"), record(&second(2), "two")]);
         assert_eq!(names_before(&mut feed, "two").await, ["one"]);
@@ -243,11 +243,11 @@ fn a_journal_may_be_truncated_or_replaced_meanwhile() {
         append(&path, &[record(&second(6), "six")]);
         let batch = feed.next().await.unwrap();
         assert_eq!(batch.records.iter().map(name).collect::<Vec<_>>(), ["six"]);
-        check_lookup(&library, &batch.records);
+        check_lookup(&lookup, &batch.records);
         // Replace the whole folder.
-        let own = files.own();
-        fs::rename(&own, own.with_extension("gone")).unwrap();
-        fs::remove_dir_all(own.with_extension("gone")).unwrap();
+        let team_state = files.own();
+        fs::rename(&team_state, team_state.with_extension("gone")).unwrap();
+        fs::remove_dir_all(team_state.with_extension("gone")).unwrap();
         files.house.store.inbox(&team(), &"alice".parse().unwrap()).await.unwrap();
         append(&path, &[record(&second(7), "seven")]);
         let wait = async {
@@ -275,12 +275,12 @@ fn a_file_of_records_is_streamed_in_file_order() {
     ];
     fs::write(&path, lines.join("\n") + "\r\n" + &record(&second(3), "three")).unwrap();
     run(async {
-        let (mut feed, library) = stream_records_file(&path).unwrap();
+        let (mut feed, lookup) = stream_records_file(&path).unwrap();
         let records = read_history(&mut feed).await;
         assert_eq!(records.iter().map(name).collect::<Vec<_>>(), ["one", "two", "three"]);
         assert!(feed.next().await.is_none());
         assert_eq!(feed.passed_over(), 2);
-        check_lookup(&library, &records);
+        check_lookup(&lookup, &records);
     });
 }
 

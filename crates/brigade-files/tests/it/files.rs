@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brigade_core::board::{self, TaskPlan};
@@ -10,8 +10,9 @@ use brigade_core::event::Event;
 use brigade_core::mail;
 use brigade_core::roster;
 use brigade_core::store::{Actor, Mark, NoteKind, Question, Watch};
-use brigade_core::wire::inbox::with_message;
+use brigade_files::layout::{config_path, temp_name};
 use brigade_testkit::env::{TestEnv, member, member_plan, team};
+use brigade_wire::inbox::with_message;
 use brigade_wire::message::Message;
 use brigade_wire::name::TaskId;
 use brigade_wire::team::Team;
@@ -20,6 +21,15 @@ use brigade_testkit::files::Files;
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/claude-code");
 
+/// Writes a recorded roster of Claude Code as the team `name`. Returns its path and bytes.
+fn write_native_team(files: &Files, recorded: &str, name: &str) -> (PathBuf, Vec<u8>) {
+    let bytes = fs::read(format!("{FIXTURES}/{recorded}-teams__{name}__config.json")).unwrap();
+    let path = config_path(&files.home.path().join("claude"), name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, &bytes).unwrap();
+    (path, bytes)
+}
+
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
 }
@@ -27,18 +37,12 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn teams_of_both_generations_are_found_and_joined() {
     Files::run(async |files| {
-        for (version, file, name) in [
-            ("2.1.50", "0041-teams__labtui__config.json", "labtui"),
-            ("2.1.325", "0030-teams__session-e04d42a1__config.json", "session-e04d42a1"),
-        ] {
-            let bytes = fs::read(format!("{FIXTURES}/{version}/{file}")).unwrap();
-            let dir = files.home.path().join("claude/teams").join(name);
-            fs::create_dir_all(&dir).unwrap();
-            fs::write(dir.join("config.json"), &bytes).unwrap();
+        for (recorded, name) in [("2.1.50/0041", "labtui"), ("2.1.325/0030", "session-e04d42a1")] {
+            let (config, bytes) = write_native_team(&files, recorded, name);
             let mut seat = files.house.seat("team-lead");
             seat.team = name.parse().unwrap();
             roster::join(&seat, &member("carol"), member_plan()).await.unwrap();
-            let after = fs::read(dir.join("config.json")).unwrap();
+            let after = fs::read(config).unwrap();
             let (before, after) = (Team::read(&bytes).unwrap(), Team::read(&after).unwrap());
             assert!(after.member("carol").is_some());
             for old_member in before.members() {
@@ -55,7 +59,7 @@ fn teams_of_both_generations_are_found_and_joined() {
 #[test]
 fn an_unfinished_roster_is_restored() {
     Files::run(async |files| {
-        let config = files.home.path().join("claude/teams/demo/config.json");
+        let config = files.config();
         let whole = fs::read(&config).unwrap();
         for left in [0, 100] {
             // In place, as Claude Code writes it.
@@ -66,9 +70,7 @@ fn an_unfinished_roster_is_restored() {
             files.house.say("alice", "bob", "still works").await;
         }
         // A copy of the torn file is kept, unless it was empty.
-        let state = files.home.path().join("state/brigade/files");
-        let state = fs::read_dir(state).unwrap().next().unwrap().unwrap().path();
-        let copies: Vec<_> = fs::read_dir(state.join("demo/aside")).unwrap().collect();
+        let copies: Vec<_> = fs::read_dir(files.own().join("aside")).unwrap().collect();
         assert_eq!(copies.len(), 1);
         let copy = fs::read(copies.first().unwrap().as_ref().unwrap().path()).unwrap();
         assert_eq!(copy, whole.get(..100).unwrap());
@@ -78,7 +80,7 @@ fn an_unfinished_roster_is_restored() {
 #[test]
 fn is_ours_waits_for_a_roster_write_in_place() {
     Files::run(async |files| {
-        let config = files.home.path().join("claude/teams/demo/config.json");
+        let config = files.config();
         let whole = fs::read(&config).unwrap();
         fs::write(&config, "").unwrap();
         let writer = std::thread::spawn(move || {
@@ -93,17 +95,14 @@ fn is_ours_waits_for_a_roster_write_in_place() {
 #[test]
 fn a_torn_roster_of_a_claude_code_team_is_not_restored() {
     Files::run(async |files| {
-        let bytes = fs::read(format!("{FIXTURES}/2.1.50/0041-teams__labtui__config.json")).unwrap();
-        let dir = files.home.path().join("claude/teams/labtui");
-        fs::create_dir_all(&dir).unwrap();
-        fs::write(dir.join("config.json"), &bytes).unwrap();
+        let (config, _) = write_native_team(&files, "2.1.50/0041", "labtui");
         let mut seat = files.house.seat("team-lead");
         seat.team = "labtui".parse().unwrap();
         roster::join(&seat, &member("carol"), member_plan()).await.unwrap();
-        fs::write(dir.join("config.json"), "").unwrap();
+        fs::write(&config, "").unwrap();
         let read = seat.store.team(&seat.team).await.unwrap().unwrap();
         assert!(read.bytes.is_empty());
-        assert_eq!(fs::read(dir.join("config.json")).unwrap(), b"");
+        assert_eq!(fs::read(config).unwrap(), b"");
     });
 }
 
@@ -112,28 +111,26 @@ fn a_torn_roster_of_a_claude_code_team_is_not_restored() {
 #[test]
 fn of_two_overlapping_roster_writes_the_last_one_is_kept() {
     Files::run(async |files| {
-        let bytes = fs::read(format!("{FIXTURES}/2.1.50/0041-teams__labtui__config.json")).unwrap();
-        let dir = files.home.path().join("claude/teams/labtui");
-        fs::create_dir_all(&dir).unwrap();
+        let (config, bytes) = write_native_team(&files, "2.1.50/0041", "labtui");
         let tail = [bytes.as_slice(), b"ue\n    }\n  ]\n}"].concat();
-        fs::write(dir.join("config.json"), &tail).unwrap();
+        fs::write(&config, &tail).unwrap();
         let team = "labtui".parse().unwrap();
         let read = files.house.store.team(&team).await.unwrap().unwrap();
         assert_eq!(read.bytes, bytes);
-        assert_eq!(fs::read(dir.join("config.json")).unwrap(), bytes);
+        assert_eq!(fs::read(config).unwrap(), bytes);
     });
 }
 
 #[test]
 fn own_files_are_private_and_native_files_keep_their_mode() {
     Files::run(async |files| {
-        let house = &files.house;
-        house.say("alice", "bob", "one").await;
+        let env = &files.house;
+        env.say("alice", "bob", "one").await;
         fs::set_permissions(files.inbox("bob"), fs::Permissions::from_mode(0o640)).unwrap();
-        house.say("alice", "bob", "two").await;
-        let keys: Vec<_> = house.store.inbox(&team(), &member("bob")).await.unwrap();
+        env.say("alice", "bob", "two").await;
+        let keys: Vec<_> = env.store.inbox(&team(), &member("bob")).await.unwrap();
         let keys: Vec<_> = keys.iter().map(|mail| mail.key).collect();
-        mail::mark(&house.seat("bob"), &keys, Mark::Read).await.unwrap();
+        mail::mark(&env.seat("bob"), &keys, Mark::Read).await.unwrap();
         assert_eq!(mode(&files.inbox("bob")), 0o640);
         let mut todo = vec![files.home.path().join("state/brigade")];
         let mut seen = 0;
@@ -153,8 +150,8 @@ fn own_files_are_private_and_native_files_keep_their_mode() {
 #[test]
 fn task_numbers_continue_after_those_of_claude_code() {
     Files::run(async |files| {
-        let house = &files.house;
-        let lead = house.seat("team-lead");
+        let env = &files.house;
+        let lead = env.seat("team-lead");
         let plan = TaskPlan { subject: "ours".into(), ..TaskPlan::default() };
         let native = |id: u64| {
             format!(
@@ -180,7 +177,7 @@ fn task_numbers_continue_after_those_of_claude_code() {
 #[test]
 fn a_watch_reports_changes_by_claude_code() {
     Files::run(async |files| {
-        let house = &files.house;
+        let env = &files.house;
         let mut watch = files.reopen().store.watch(&team()).await.unwrap();
         let entry = r#"[{"from":"team-lead","text":"native","timestamp":"2026-11-15T00:00:00.000Z","read":false}]"#;
         fs::write(files.inbox("bob"), entry).unwrap();
@@ -204,7 +201,7 @@ fn a_watch_reports_changes_by_claude_code() {
         fs::remove_file(files.task(1)).unwrap();
         let next = tokio::time::timeout(Duration::from_secs(5), watch.next()).await;
         assert!(matches!(next.unwrap().unwrap().event, Event::TaskDeleted { id: 1 }));
-        assert!(house.texts("bob").await.len() == 1);
+        assert!(env.texts("bob").await.len() == 1);
     });
 }
 
@@ -223,20 +220,20 @@ fn each_watch_reports_events_from_its_start() {
         texts
     }
     Files::run(async |files| {
-        let house = &files.house;
-        let mut first = house.store.watch(&team()).await.unwrap();
-        house.say("alice", "bob", "one").await;
-        let mut second = house.store.watch(&team()).await.unwrap();
-        house.say("alice", "bob", "two").await;
+        let env = &files.house;
+        let mut first = env.store.watch(&team()).await.unwrap();
+        env.say("alice", "bob", "one").await;
+        let mut second = env.store.watch(&team()).await.unwrap();
+        env.say("alice", "bob", "two").await;
         assert_eq!(texts(&mut first).await, ["one", "two"]);
         assert_eq!(texts(&mut second).await, ["two"]);
         drop(first);
-        house.say("alice", "bob", "three").await;
+        env.say("alice", "bob", "three").await;
         assert_eq!(texts(&mut second).await, ["three"]);
         drop(second);
-        house.say("alice", "bob", "four").await;
-        let mut third = house.store.watch(&team()).await.unwrap();
-        house.say("alice", "bob", "five").await;
+        env.say("alice", "bob", "four").await;
+        let mut third = env.store.watch(&team()).await.unwrap();
+        env.say("alice", "bob", "five").await;
         assert_eq!(texts(&mut third).await, ["five"]);
     });
 }
@@ -245,18 +242,18 @@ fn each_watch_reports_events_from_its_start() {
 #[test]
 fn leftover_temporary_files_are_removed() {
     Files::run(async |files| {
-        let house: &TestEnv = &files.house;
+        let env: &TestEnv = &files.house;
         let plan = TaskPlan { subject: "ours".into(), ..TaskPlan::default() };
-        board::add(&house.seat("team-lead"), &plan).await.unwrap();
-        house.say("alice", "bob", "one").await;
+        board::add(&env.seat("team-lead"), &plan).await.unwrap();
+        env.say("alice", "bob", "one").await;
         // No process has this id: it is above the kernel's limit.
         let leftovers = [
-            files.inbox("bob").with_file_name("bob.json.tmp.brigade-99999999-1"),
-            files.task(1).with_file_name("1.json.tmp.brigade-99999999-7"),
-            files.own().join("pulse/bob.json.tmp.brigade-99999999-3"),
+            files.inbox("bob").with_file_name(temp_name("bob.json", 99_999_999, 1)),
+            files.task(1).with_file_name(temp_name("1.json", 99_999_999, 7)),
+            files.own().join("pulse").join(temp_name("bob.json", 99_999_999, 3)),
         ];
         let pulse = async |note| {
-            house.store.put_note(&team(), &member("bob"), NoteKind::Pulse, note).await.unwrap();
+            env.store.put_note(&team(), &member("bob"), NoteKind::Pulse, note).await.unwrap();
         };
         pulse(Some(b"{}".as_slice())).await;
         // A temporary file of Claude Code, which may still be in use.
@@ -264,12 +261,12 @@ fn leftover_temporary_files_are_removed() {
         for path in leftovers.iter().chain([&native_temp]) {
             fs::write(path, "x").unwrap();
         }
-        house.texts("bob").await;
-        house.store.tasks(&team()).await.unwrap();
+        env.texts("bob").await;
+        env.store.tasks(&team()).await.unwrap();
         pulse(None).await;
         assert_eq!(leftovers.each_ref().map(|path| path.exists()), [false, false, false]);
         assert!(native_temp.exists());
-        assert!(house.store.task(&team(), TaskId::new(1).unwrap()).await.unwrap().is_some());
+        assert!(env.store.task(&team(), TaskId::new(1).unwrap()).await.unwrap().is_some());
     });
 }
 

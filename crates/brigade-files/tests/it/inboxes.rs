@@ -2,16 +2,18 @@
 //! recorded, and acknowledged messages are delivered.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::time::Duration;
 
-use brigade_core::event::{Event, Record};
+use brigade_core::event::Event;
 use brigade_core::mail;
-use brigade_core::store::{Mark, Receipt};
+use brigade_core::store::Mark;
 use brigade_core::wire::inbox::with_message;
 use brigade_testkit::env::{TestEnv, member, team};
 
 use brigade_testkit::files::{Files, create_stale_lock};
+
+use crate::helpers::{edit_head, send, texts};
 
 /// An inbox entry as Claude Code 2.1.50 writes it.
 fn native_entry(text: &str, read: bool) -> String {
@@ -24,17 +26,13 @@ fn inbox_of(entries: &[String]) -> String {
     if entries.is_empty() { "[]".into() } else { format!("[\n{}\n]", entries.join(",\n")) }
 }
 
-async fn history(house: &TestEnv) -> Vec<Record> {
-    house.store.history(&team()).await.unwrap()
-}
-
 /// Returns the message events of the history as short strings.
-async fn message_events(house: &TestEnv) -> Vec<String> {
+async fn message_events(env: &TestEnv) -> Vec<String> {
     let text =
         |json: &str| with_message(json.as_bytes(), |m| m.unwrap().text().into_owned()).unwrap();
     let mut texts = std::collections::HashMap::new();
     let mut events = Vec::new();
-    for record in history(house).await {
+    for record in env.store.history(&team()).await.unwrap() {
         match record.event {
             Event::Sent { key, message, .. } => {
                 texts.insert(key, text(message.get()));
@@ -53,44 +51,40 @@ async fn message_events(house: &TestEnv) -> Vec<String> {
     events
 }
 
-async fn texts(house: &TestEnv, member_name: &str) -> Vec<String> {
-    house.texts(member_name).await.into_iter().map(|(text, _)| text).collect()
-}
-
 #[test]
 fn messages_that_others_write_and_prune_are_recorded() {
     Files::run(async |files| {
-        let house = &files.house;
+        let env = &files.house;
         fs::write(files.inbox("bob"), inbox_of(&[native_entry("theirs", false)])).unwrap();
-        house.say("alice", "bob", "ours").await;
-        assert_eq!(texts(house, "bob").await, ["theirs", "ours"]);
+        env.say("alice", "bob", "ours").await;
+        assert_eq!(texts(env, "bob").await, ["theirs", "ours"]);
         // Claude Code 2.1.325 empties the inbox when it next reads it.
         fs::write(files.inbox("bob"), "[]").unwrap();
-        assert!(texts(house, "bob").await.is_empty());
-        house.say("alice", "bob", "more").await;
-        assert_eq!(texts(house, "bob").await, ["more"]);
+        assert!(texts(env, "bob").await.is_empty());
+        env.say("alice", "bob", "more").await;
+        assert_eq!(texts(env, "bob").await, ["more"]);
         let expected = ["sent ours", "seen theirs", "read theirs", "read ours", "sent more"];
-        assert_eq!(message_events(house).await, expected);
+        assert_eq!(message_events(env).await, expected);
     });
 }
 
 #[test]
 fn a_native_read_mark_is_recorded() {
     Files::run(async |files| {
-        let house = &files.house;
+        let env = &files.house;
         fs::write(
             files.inbox("bob"),
             inbox_of(&[native_entry("one", false), native_entry("two", true)]),
         )
         .unwrap();
-        house.texts("bob").await;
+        env.texts("bob").await;
         fs::write(
             files.inbox("bob"),
             inbox_of(&[native_entry("one", true), native_entry("two", true)]),
         )
         .unwrap();
-        house.texts("bob").await;
-        assert_eq!(message_events(house).await, ["seen one", "seen two", "read two", "read one"]);
+        env.texts("bob").await;
+        assert_eq!(message_events(env).await, ["seen one", "seen two", "read two", "read one"]);
     });
 }
 
@@ -98,33 +92,33 @@ fn a_native_read_mark_is_recorded() {
 #[test]
 fn identical_messages_are_kept_apart() {
     Files::run(async |files| {
-        let house = &files.house;
+        let env = &files.house;
         let twice = [native_entry("same", false), native_entry("same", false)];
         fs::write(files.inbox("bob"), inbox_of(&twice)).unwrap();
-        let mail = house.store.inbox(&team(), &member("bob")).await.unwrap();
+        let mail = env.store.inbox(&team(), &member("bob")).await.unwrap();
         assert_ne!(mail[0].key, mail[1].key);
-        mail::mark(&house.seat("bob"), &[mail[1].key], Mark::Read).await.unwrap();
-        let read: Vec<bool> = house.texts("bob").await.iter().map(|(_, read)| *read).collect();
+        mail::mark(&env.seat("bob"), &[mail[1].key], Mark::Read).await.unwrap();
+        let read: Vec<bool> = env.texts("bob").await.iter().map(|(_, read)| *read).collect();
         assert_eq!(read, [false, true]);
-        assert_eq!(message_events(house).await, ["seen same", "seen same", "read same"]);
+        assert_eq!(message_events(env).await, ["seen same", "seen same", "read same"]);
     });
 }
 
 #[test]
 fn a_live_inbox_is_pruned_and_its_history_is_kept() {
     Files::run(async |files| {
-        let house = &files.house;
-        let bob = house.seat("bob");
+        let env = &files.house;
+        let bob = env.seat("bob");
         for round in 0..10 {
             for number in 0..30 {
-                house.say("alice", "bob", &format!("{round}-{number}")).await;
+                env.say("alice", "bob", &format!("{round}-{number}")).await;
             }
-            let mail = house.store.inbox(&team(), &bob.name).await.unwrap();
+            let mail = env.store.inbox(&team(), &bob.name).await.unwrap();
             let keys: Vec<_> = mail.iter().map(|mail| mail.key).collect();
             mail::mark(&bob, &keys, Mark::Shown).await.unwrap();
         }
-        assert!(house.texts("bob").await.len() <= 8 + 30, "{}", house.texts("bob").await.len());
-        let events = message_events(house).await;
+        assert!(env.texts("bob").await.len() <= 8 + 30, "{}", env.texts("bob").await.len());
+        let events = message_events(env).await;
         for kind in ["sent", "read", "shown"] {
             let distinct: std::collections::HashSet<_> =
                 events.iter().filter(|event| event.starts_with(kind)).collect();
@@ -151,21 +145,21 @@ fn an_unread_message_keeps_its_index() {
 #[test]
 fn a_torn_inbox_is_copied_and_repaired() {
     Files::run(async |files| {
-        let house = &files.house;
+        let env = &files.house;
         for text in ["one", "two", "three"] {
-            house.say("alice", "bob", text).await;
+            env.say("alice", "bob", text).await;
         }
         let whole = fs::read_to_string(files.inbox("bob")).unwrap();
         for cut in [whole.len() * 6 / 10, 1, 0] {
             let torn = whole.get(..cut).unwrap();
             fs::write(files.inbox("bob"), torn).unwrap();
-            house.say("alice", "bob", "four").await;
-            assert_eq!(texts(house, "bob").await[..4], ["one", "two", "three", "four"]);
+            env.say("alice", "bob", "four").await;
+            assert_eq!(texts(env, "bob").await[..4], ["one", "two", "three", "four"]);
             let aside = fs::read_dir(files.own().join("aside")).unwrap();
             let copied = aside.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
             assert!(copied.into_iter().any(|copy| copy == torn), "cut at {cut}");
             fs::write(files.inbox("bob"), &whole).unwrap();
-            house.texts("bob").await;
+            env.texts("bob").await;
         }
     });
 }
@@ -176,8 +170,8 @@ fn a_torn_inbox_is_copied_and_repaired() {
 #[test]
 fn an_inbox_that_is_being_created_is_not_locked() {
     Files::run(async |files| {
-        let house = &files.house;
-        house.texts("bob").await;
+        let env = &files.house;
+        env.texts("bob").await;
         fs::write(files.inbox("bob"), "").unwrap();
         let folder = files.inbox("bob").with_file_name("");
         let changed = || fs::metadata(&folder).unwrap().modified().unwrap();
@@ -188,7 +182,7 @@ fn an_inbox_that_is_being_created_is_not_locked() {
         let whole = inbox_of(&[native_entry("first", false)]);
         let create_inbox = async { fs::write(files.inbox("bob"), whole).unwrap() };
         // The read starts first and continues once the inbox is complete.
-        let (mail, ()) = tokio::join!(biased; house.store.inbox(&team, &bob), create_inbox);
+        let (mail, ()) = tokio::join!(biased; env.store.inbox(&team, &bob), create_inbox);
         assert_eq!(mail.unwrap().len(), 1);
         assert_eq!(changed(), before, "a lock was taken");
     });
@@ -233,12 +227,12 @@ fn an_unfinished_rename_is_finished_once() {
 #[test]
 fn a_lost_state_loses_no_message() {
     Files::run(async |files| {
-        let house = &files.house;
+        let env = &files.house;
         for text in ["one", "two"] {
-            house.say("alice", "bob", text).await;
+            env.say("alice", "bob", text).await;
         }
-        let mail = house.store.inbox(&team(), &member("bob")).await.unwrap();
-        mail::mark(&house.seat("bob"), &[mail[0].key], Mark::Read).await.unwrap();
+        let mail = env.store.inbox(&team(), &member("bob")).await.unwrap();
+        mail::mark(&env.seat("bob"), &[mail[0].key], Mark::Read).await.unwrap();
         fs::write(files.own().join("mail/bob.state"), "").unwrap();
         fs::write(files.inbox("bob"), "[]").unwrap();
         let reopened = files.reopen();
@@ -253,12 +247,8 @@ fn messages_pending_behind_a_lock_are_shown_and_delivered() {
         let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();
         let impatient = files.impatient(Duration::from_millis(50));
-        let message = mail::Words { text: "hello", summary: None };
-        let sent = mail::send(&impatient.seat("alice"), "bob", message).await.unwrap();
-        let Receipt { waits: Some(why), .. } = sent.receipt else {
-            panic!("the message should wait for the lock")
-        };
-        assert!(why.to_string().starts_with("another program holds the lock "), "{why}");
+        let why = send(&impatient, "hello").await.unwrap().expect("should wait for the lock");
+        assert!(why.starts_with("another program holds the lock "), "{why}");
         assert!(!files.inbox("bob").exists());
         assert_eq!(texts(&impatient, "bob").await, ["hello"], "should be shown from the outbox");
         fs::remove_dir(&lock).unwrap();
@@ -275,19 +265,13 @@ fn the_lock_of_a_dead_brigade_process_is_taken_immediately() {
         let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();
         let meta = fs::metadata(&lock).unwrap();
-        // The state as the dead process would have left it.
-        let path = files.own().join("mail/bob.state");
-        let mut state = fs::read(&path).unwrap();
-        use std::os::unix::fs::MetadataExt;
-        state[64..72].copy_from_slice(&meta.ino().to_le_bytes());
         let born = meta.created().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap();
         let born = u64::try_from(born.as_nanos()).unwrap();
-        state[72..80].copy_from_slice(&born.to_le_bytes());
-        let sum = state[..152].iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        // The state as the dead process would have left it.
+        edit_head(&files, |head| {
+            head[64..72].copy_from_slice(&meta.ino().to_le_bytes());
+            head[72..80].copy_from_slice(&born.to_le_bytes());
         });
-        state[152..160].copy_from_slice(&sum.to_le_bytes());
-        fs::write(&path, state).unwrap();
         let start = std::time::Instant::now();
         files.reopen().say("alice", "bob", "two").await;
         assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
@@ -377,9 +361,8 @@ fn a_symbolic_link_is_not_followed() {
         let target = files.home.path().join("target.json");
         fs::write(&target, "[]").unwrap();
         symlink(&target, files.inbox("bob")).unwrap();
-        let words = mail::Words { text: "hello", summary: None };
-        let error = mail::send(&files.house.seat("alice"), "bob", words).await.unwrap_err();
-        assert!(error.to_string().ends_with("bob.json: it is a symbolic link"));
+        let error = send(&files.house, "hello").await.unwrap_err();
+        assert!(error.ends_with("bob.json: it is a symbolic link"));
         assert_eq!(fs::read_to_string(&target).unwrap(), "[]");
         assert!(message_events(&files.house).await.is_empty(), "nothing was acknowledged");
     });
@@ -390,9 +373,7 @@ fn a_lock_that_is_a_file_is_reported() {
     Files::run(async |files| {
         let lock = files.lock("bob");
         fs::write(&lock, "").unwrap();
-        let words = mail::Words { text: "hello", summary: None };
-        let sent = mail::send(&files.house.seat("alice"), "bob", words).await.unwrap();
-        let why = sent.receipt.waits.expect("no program can take it").to_string();
+        let why = send(&files.house, "hello").await.unwrap().expect("no program can take it");
         assert!(why.ends_with("is a file, but a lock must be a directory; remove the file"));
         fs::remove_file(&lock).unwrap();
         assert_eq!(texts(&files.house, "bob").await, ["hello"]);

@@ -10,5 +10,6 @@
 mod contract;
 mod event_log;
 mod files;
+mod helpers;
 mod inboxes;
 mod regressions;

@@ -3,7 +3,7 @@
 use crate::ids::Ids;
 use crate::merge::{self, ours};
 use crate::rules::{Intent, ProtocolRules, Rewind};
-use crate::world::{ModelHeader, ModelInbox, ModelLock, ModelProcess, ModelState, NEW, fault};
+use crate::state::{ModelHeader, ModelInbox, ModelLock, ModelProcess, ModelState, NEW, fault};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) enum BrigadeStep {

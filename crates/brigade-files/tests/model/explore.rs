@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
 use std::time::{Duration, Instant};
 
 use crate::rules::ProtocolRules;
-use crate::world::{ModelAction, ModelState};
+use crate::state::{ModelAction, ModelState};
 
 /// Returns whether a state violates the property.
 pub(crate) type Property = fn(&ModelState) -> bool;

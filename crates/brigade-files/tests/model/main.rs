@@ -1,8 +1,8 @@
 //! Model checker for the mailbox protocol: explores every order of its system calls, with kills and
 //! long pauses.
 //!
-//! `world` holds the files and the processes that use them. `brigade` (with `merge`) and `native`
-//! are the two kinds of process. `rules` lists the design choices of the protocol, and `laws` the
+//! `state` holds the files and the processes that use them. `brigade` (with `merge`) and `native`
+//! are the two kinds of process. `rules` lists the design choices of the protocol, and `properties` the
 //! properties it guarantees.
 
 #![expect(
@@ -16,24 +16,24 @@
 mod brigade;
 mod explore;
 mod ids;
-mod laws;
 mod merge;
 mod native;
+mod properties;
 mod rules;
-mod world;
+mod state;
 
 use brigade::BrigadeProcess;
 use explore::{Property, describe, explore};
 use ids::Ids;
-use laws::{EXCEPTIONS, EXCEPTIONS_WITH_KILLS, PROPERTIES};
 use native::NativeProcess;
+use properties::{EXCEPTIONS, EXCEPTIONS_WITH_KILLS, PROPERTIES};
 use rules::{Intent, ProtocolRules, Rewind};
-use world::{ModelHeader, ModelInbox, ModelProcess, ModelState};
+use state::{ModelHeader, ModelInbox, ModelProcess, ModelState};
 
 /// The processes of a run, and the faults that may happen.
 #[derive(Clone, Copy, Debug)]
 struct ModelScenario {
-    /// The messages of the two senders; see [`laws::SENDERS`] for the ids each may use.
+    /// The messages of the two senders; see [`properties::SENDERS`] for the ids each may use.
     senders: [&'static [u8]; 2],
     /// How often the native reader reads the inbox.
     reads: u8,
@@ -86,7 +86,7 @@ fn check(scenario: ModelScenario) {
     let mut properties = PROPERTIES.map(|(_, property)| property).to_vec();
     if scenario.kills == 0 {
         names.push("lost without a kill");
-        properties.push(laws::lost_without_kill);
+        properties.push(properties::lost_without_kill);
     }
     let rules = ProtocolRules::CURRENT;
     let outcome = explore(scenario.start(), &rules, &properties);
@@ -222,7 +222,7 @@ fn every_rule_is_needed() {
         check_violation(what, &rules, scenario, property);
     }
     let rules = ProtocolRules { verify_removed: false, ..all };
-    check_violation("removed lock not verified", &rules, two, laws::lost_without_kill);
+    check_violation("removed lock not verified", &rules, two, properties::lost_without_kill);
 }
 
 #[test]

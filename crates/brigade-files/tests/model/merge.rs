@@ -3,7 +3,7 @@
 use crate::brigade::{BrigadeProcess, BrigadeStep};
 use crate::ids::Ids;
 use crate::rules::{Intent, ProtocolRules, Rewind};
-use crate::world::{ModelHeader, ModelInbox, ModelState, NEW};
+use crate::state::{ModelHeader, ModelInbox, ModelState, NEW};
 
 /// Reads journal and inbox, and writes the temp file.
 pub(crate) fn merge(state: &mut ModelState, rules: &ProtocolRules, this: &mut BrigadeProcess) {

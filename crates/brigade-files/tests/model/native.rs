@@ -2,7 +2,7 @@
 //! messages it has shown.
 
 use crate::ids::Ids;
-use crate::world::{ModelLock, ModelProcess, ModelState, NEW, fault};
+use crate::state::{ModelLock, ModelProcess, ModelState, NEW, fault};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum NativeStep {

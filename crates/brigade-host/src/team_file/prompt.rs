@@ -4,9 +4,9 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-use super::form::NonEmpty;
 use super::mistake::Mistakes;
-use super::shape::Field;
+use super::tables::NonEmpty;
+use super::toml_value::Field;
 
 /// Maximum size of a prompt, in bytes.
 const MAX_PROMPT_SIZE: u64 = 1 << 20;
@@ -18,13 +18,13 @@ pub(super) fn read(
     mistakes: &mut Mistakes,
 ) -> Option<String> {
     if !prompt.is_absent()
-        && let Some(file) = file.at()
+        && let Some(file) = file.located()
     {
         let message = "`prompt` and `prompt-file` exclude each other";
         mistakes.hinted(&file.span, message, "keep one of them");
         return None;
     }
-    match file.at() {
+    match file.located() {
         None => prompt.get().map(|prompt| prompt.0.clone()),
         Some(file) => {
             let prompt = read_file(&root.join(&file.value.0), &file.value.0);

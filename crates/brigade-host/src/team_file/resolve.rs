@@ -7,11 +7,11 @@ use brigade_agents::driver::{self, AGENTS};
 use brigade_core::policy::{Rule, RuleDecision};
 use brigade_wire::name::{LEAD, MemberName};
 
-use super::board;
-use super::form::{Common, Defaults, File, Lead, Member, NonEmpty, RuleTable};
 use super::mistake::Mistakes;
 use super::prompt;
-use super::shape::{At, Field};
+use super::tables::{Common, Defaults, File, Lead, Member, NonEmpty, RuleTable};
+use super::tasks;
+use super::toml_value::{Field, Located};
 use crate::spec::{MemberSpec, Place, TeamSpec};
 use crate::suggest;
 
@@ -21,23 +21,23 @@ pub(super) fn team(file: &File, root: &Path, mistakes: &mut Mistakes) -> Option<
         let hint = "start the file with a name, for example team = \"demo\"";
         mistakes.hinted(&(0..0), "the team has no name", hint);
     }
-    if let (Some(creds), true) = (file.creds.at(), file.store.is_absent()) {
+    if let (Some(creds), true) = (file.creds.located(), file.store.is_absent()) {
         let hint = "add store = \"nats://…\", or remove the credentials";
         mistakes.hinted(&creds.span, "credentials without a NATS server", hint);
     }
     let none = Defaults::default();
     let defaults = file.defaults.get().unwrap_or(&none);
     let mut resolver = Resolver { root, defaults, mistakes };
-    let lead = file.lead.at().map(|lead| resolver.lead(lead));
+    let lead = file.lead.located().map(|lead| resolver.lead(lead));
     let mut members: Vec<Option<MemberSpec>> = Vec::new();
-    let mut names: Vec<&At<String>> = Vec::new();
+    let mut names: Vec<&Located<String>> = Vec::new();
     for (name, member) in file.members.get().map_or(&[][..], |members| &members.0) {
         members.push(resolver.member(name, member, &names));
         names.push(name);
     }
     let names: Vec<&str> = names.iter().map(|name| name.value.as_str()).collect();
     let tasks = file.tasks.get().map_or(&[][..], |tasks| &tasks.0);
-    let tasks = board::tasks(tasks, &names, mistakes);
+    let tasks = tasks::tasks(tasks, &names, mistakes);
     if !mistakes.is_empty() {
         return None;
     }
@@ -67,16 +67,16 @@ struct OwnSettings<'o> {
 }
 
 impl Resolver<'_> {
-    fn lead(&mut self, lead: &At<Lead>) -> Option<MemberSpec> {
-        let At { span, value: Lead { common, prompt, prompt_file, .. } } = lead;
+    fn lead(&mut self, lead: &Located<Lead>) -> Option<MemberSpec> {
+        let Located { span, value: Lead { common, prompt, prompt_file, .. } } = lead;
         self.spec(MemberName::lead(), span, &OwnSettings { common, prompt, prompt_file })
     }
 
     fn member(
         &mut self,
-        name: &At<String>,
+        name: &Located<String>,
         member: &Member,
-        before: &[&At<String>],
+        before: &[&Located<String>],
     ) -> Option<MemberSpec> {
         let Member { common, prompt, prompt_file, .. } = member;
         let own = OwnSettings { common, prompt, prompt_file };
@@ -125,8 +125,9 @@ impl Resolver<'_> {
         if let Some(agent) = agent.as_ref().filter(|agent| !native(&agent.0))
             && place == Place::Native
         {
-            let agent_at = own.agent.at().map(|agent| &agent.span);
-            let span = own.place.at().map(|place| &place.span).or(agent_at).unwrap_or(at).clone();
+            let agent_at = own.agent.located().map(|agent| &agent.span);
+            let span =
+                own.place.located().map(|place| &place.span).or(agent_at).unwrap_or(at).clone();
             let natives = AGENTS.iter().filter(|agent| agent.native).map(|agent| agent.name);
             let natives = suggest::list(&natives.collect::<Vec<_>>());
             let message = format!("{:?} cannot be native; only {natives} can", agent.0);
@@ -161,7 +162,7 @@ impl Resolver<'_> {
     }
 
     fn cwd(&mut self, own: &Field<NonEmpty>, default: &Field<NonEmpty>) -> Option<PathBuf> {
-        let Some(dir) = own.at().or_else(|| default.at()) else {
+        let Some(dir) = own.located().or_else(|| default.located()) else {
             return Some(self.root.to_owned());
         };
         let path = self.root.join(&dir.value.0);
@@ -199,8 +200,8 @@ fn rules(own: &Common, default: &Common, mistakes: &mut Mistakes) -> Vec<Rule> {
     rules
 }
 
-fn full_rule(rule: &At<RuleTable>, mistakes: &mut Mistakes) -> Option<Rule> {
-    let At { span, value: RuleTable { ruling, tool, command } } = rule;
+fn full_rule(rule: &Located<RuleTable>, mistakes: &mut Mistakes) -> Option<Rule> {
+    let Located { span, value: RuleTable { ruling, tool, command } } = rule;
     if ruling.is_absent() {
         let hint = "add ruling = \"allow\", \"ask\" or \"deny\"";
         mistakes.hinted(span, "this rule has no ruling", hint);

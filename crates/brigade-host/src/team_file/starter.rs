@@ -36,7 +36,7 @@ const NODE_SCRIPTS: [&str; 5] = ["build", "format", "lint", "test", "typecheck"]
 
 /// The data for the starter file.
 #[derive(Debug)]
-pub struct Surroundings {
+pub struct StarterData {
     /// The team's name.
     pub team: String,
     /// The agents of the members.
@@ -46,9 +46,9 @@ pub struct Surroundings {
     allow: Vec<String>,
 }
 
-impl Surroundings {
+impl StarterData {
     /// Collects the data from a folder and the installed programs.
-    pub fn of(programs: &Programs, dir: &Path) -> Self {
+    pub fn collect(programs: &Programs, dir: &Path) -> Self {
         let is_here = |agent: &&Agent| programs.program(agent).is_some();
         let mut agents: Vec<&str> =
             AGENTS.iter().filter(is_here).map(|agent| agent.name).take(2).collect();
@@ -99,8 +99,8 @@ fn allow(dir: &Path) -> Vec<String> {
 }
 
 /// Returns the text of the file. A line that starts with `#` and no space is a setting that is commented out.
-pub fn text(surroundings: &Surroundings, schema: Option<&str>) -> String {
-    let Surroundings { team, agents, allow, .. } = surroundings;
+pub fn text(data: &StarterData, schema: Option<&str>) -> String {
+    let StarterData { team, agents, allow, .. } = data;
     let mut text = String::new();
     if let Some(schema) = schema {
         let _infallible = writeln!(text, "#:schema ./{schema}");

@@ -1,7 +1,6 @@
 //! Task board tools.
 
 use brigade_core::board::{self, TaskPlan, Update};
-use brigade_core::graph::Graph;
 use brigade_wire::change::Change;
 use brigade_wire::name::TaskId;
 use brigade_wire::task::Status;
@@ -9,14 +8,14 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::call_context::Desk;
-pub(super) use crate::reply::Done;
-use crate::reply::{Refusal, Reply};
-use brigade_core::text;
+use crate::board_view::{TaskLine, render, task_lines};
+use crate::call_context::CallContext;
+pub(super) use crate::reply::DoneReply;
+use crate::reply::{ToolError, ToolReply};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct TaskCreate {
+pub(super) struct TaskCreateParams {
     /// The task in one line
     subject: String,
     /// The task in full
@@ -32,11 +31,11 @@ pub(super) struct TaskCreate {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct TaskList {}
+pub(super) struct TaskListParams {}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct TaskGet {
+pub(super) struct TaskGetParams {
     #[serde(deserialize_with = "id")]
     #[schemars(with = "String")]
     task_id: TaskId,
@@ -44,7 +43,7 @@ pub(super) struct TaskGet {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct TaskClaim {
+pub(super) struct TaskClaimParams {
     #[serde(deserialize_with = "id")]
     #[schemars(with = "String")]
     task_id: TaskId,
@@ -52,7 +51,7 @@ pub(super) struct TaskClaim {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct TaskUpdate {
+pub(super) struct TaskUpdateParams {
     #[serde(deserialize_with = "id")]
     #[schemars(with = "String")]
     task_id: TaskId,
@@ -110,19 +109,10 @@ pub(super) struct TaskReply {
     task: Map<String, Value>,
 }
 
-/// A task in a list.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct TaskLine {
-    id: String,
-    subject: String,
-    status: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    owner: Option<String>,
-    blocked_by: Vec<String>,
-}
-
-pub(super) async fn task_create(desk: &Desk<'_>, args: TaskCreate) -> Result<Reply, Refusal> {
+pub(super) async fn task_create(
+    call: &CallContext<'_>,
+    args: TaskCreateParams,
+) -> Result<ToolReply, ToolError> {
     let plan = TaskPlan {
         subject: args.subject,
         description: args.description,
@@ -130,14 +120,17 @@ pub(super) async fn task_create(desk: &Desk<'_>, args: TaskCreate) -> Result<Rep
         blocked_by: args.add_blocked_by,
         metadata: args.metadata.unwrap_or_default().into_iter().collect(),
     };
-    let id = board::add(desk.seat()?, &plan).await?.to_string();
+    let id = board::add(call.seat()?, &plan).await?.to_string();
     let line = format!("Task #{id} created: {}", plan.subject);
     let task = TaskRef { id, subject: plan.subject };
-    Ok(Reply::new(line.clone(), &TaskCreated { success: true, message: line, task }))
+    Ok(ToolReply::new(line.clone(), &TaskCreated { success: true, message: line, task }))
 }
 
-pub(super) async fn task_list(desk: &Desk<'_>, _: TaskList) -> Result<Reply, Refusal> {
-    let (_, graph) = board::list(desk.seat()?).await?;
+pub(super) async fn task_list(
+    call: &CallContext<'_>,
+    _: TaskListParams,
+) -> Result<ToolReply, ToolError> {
+    let (_, graph) = board::list(call.seat()?).await?;
     let tasks = task_lines(&graph);
     let line = match tasks.len() {
         0 => "no tasks".to_owned(),
@@ -146,30 +139,39 @@ pub(super) async fn task_list(desk: &Desk<'_>, _: TaskList) -> Result<Reply, Ref
     };
     let rendered: Vec<String> = tasks.iter().map(render).collect();
     let text = [[line.clone()].as_slice(), &rendered].concat().join("\n");
-    Ok(Reply::new(text, &TaskListReply { success: true, message: line, tasks }))
+    Ok(ToolReply::new(text, &TaskListReply { success: true, message: line, tasks }))
 }
 
-pub(super) async fn task_get(desk: &Desk<'_>, args: TaskGet) -> Result<Reply, Refusal> {
-    let document = board::show(desk.seat()?, args.task_id).await?;
+pub(super) async fn task_get(
+    call: &CallContext<'_>,
+    args: TaskGetParams,
+) -> Result<ToolReply, ToolError> {
+    let document = board::show(call.seat()?, args.task_id).await?;
     let text = String::from_utf8_lossy(&document.bytes).into_owned();
-    let damaged = |_| Refusal::new(format!("task {} cannot be read", args.task_id));
+    let damaged = |_| ToolError::new(format!("task {} cannot be read", args.task_id));
     let task: Map<String, Value> = serde_json::from_str(&text).map_err(damaged)?;
     let subject = task.get("subject").and_then(Value::as_str).unwrap_or_default();
     let message = format!("Task #{}: {subject}", args.task_id);
-    Ok(Reply::new(text, &TaskReply { success: true, message, task }))
+    Ok(ToolReply::new(text, &TaskReply { success: true, message, task }))
 }
 
-pub(super) async fn task_claim(desk: &Desk<'_>, args: TaskClaim) -> Result<Reply, Refusal> {
-    board::claim(desk.seat()?, args.task_id).await?;
-    Ok(Reply::done(format!("Task #{} is yours and in progress", args.task_id)))
+pub(super) async fn task_claim(
+    call: &CallContext<'_>,
+    args: TaskClaimParams,
+) -> Result<ToolReply, ToolError> {
+    board::claim(call.seat()?, args.task_id).await?;
+    Ok(ToolReply::done(format!("Task #{} is yours and in progress", args.task_id)))
 }
 
-pub(super) async fn task_update(desk: &Desk<'_>, args: TaskUpdate) -> Result<Reply, Refusal> {
-    let (seat, id) = (desk.seat()?, args.task_id);
+pub(super) async fn task_update(
+    call: &CallContext<'_>,
+    args: TaskUpdateParams,
+) -> Result<ToolReply, ToolError> {
+    let (seat, id) = (call.seat()?, args.task_id);
     let status = match args.status {
         Some(NewStatus::Deleted) => {
             board::delete(seat, id).await?;
-            return Ok(Reply::done(format!("Task #{id} deleted")));
+            return Ok(ToolReply::done(format!("Task #{id} deleted")));
         }
         Some(NewStatus::Pending) => Some(Status::Pending),
         Some(NewStatus::InProgress) => Some(Status::InProgress),
@@ -179,7 +181,7 @@ pub(super) async fn task_update(desk: &Desk<'_>, args: TaskUpdate) -> Result<Rep
     let owner = match args.owner.as_deref() {
         None => Change::Keep,
         Some("") => Change::Clear,
-        Some(name) => Change::Set(desk.member(name).await?),
+        Some(name) => Change::Set(call.member(name).await?),
     };
     let metadata = args.metadata.unwrap_or_default().into_iter();
     let update = Update {
@@ -199,33 +201,7 @@ pub(super) async fn task_update(desk: &Desk<'_>, args: TaskUpdate) -> Result<Rep
         Some(Status::Completed) => "; task_list shows the next ones",
         _ => "",
     };
-    Ok(Reply::done(format!("Task #{id} updated{next}")))
-}
-
-/// The tasks that Claude Code would show, sorted by number, each with what still blocks it.
-pub(crate) fn task_lines(graph: &Graph) -> Vec<TaskLine> {
-    let line = |(id, node): (TaskId, &brigade_core::graph::Node)| TaskLine {
-        id: id.to_string(),
-        subject: node.subject.clone(),
-        status: node.status.as_str().to_owned(),
-        owner: node.owner.clone(),
-        blocked_by: graph.waits_for(id).iter().map(ToString::to_string).collect(),
-    };
-    graph.nodes().map(line).collect()
-}
-
-/// A task in the format of Claude Code's own list.
-fn render(task: &TaskLine) -> String {
-    // A line break in the subject would look like two tasks.
-    let mut text = format!("#{} [{}] {}", task.id, task.status, text::one_line(&task.subject));
-    if let Some(owner) = &task.owner {
-        text = format!("{text} ({owner})");
-    }
-    if !task.blocked_by.is_empty() {
-        let blockers: Vec<String> = task.blocked_by.iter().map(|id| format!("#{id}")).collect();
-        text = format!("{text} [blocked by {}]", blockers.join(", "));
-    }
-    text
+    Ok(ToolReply::done(format!("Task #{id} updated{next}")))
 }
 
 /// A task id as a number or as text.

@@ -4,13 +4,13 @@ use brigade_core::handshake::{self, Answer};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use crate::call_context::Desk;
-pub(super) use crate::reply::Done;
-use crate::reply::{Refusal, Reply};
+use crate::call_context::CallContext;
+pub(super) use crate::reply::DoneReply;
+use crate::reply::{ToolError, ToolReply};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RequestShutdown {
+pub(super) struct RequestShutdownParams {
     /// Member name
     #[serde(alias = "recipient")]
     to: String,
@@ -19,7 +19,7 @@ pub(super) struct RequestShutdown {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AnswerShutdown {
+pub(super) struct AnswerShutdownParams {
     /// From the request
     request_id: String,
     approve: bool,
@@ -29,7 +29,7 @@ pub(super) struct AnswerShutdown {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SubmitPlan {
+pub(super) struct SubmitPlanParams {
     /// The whole plan, in Markdown
     plan: String,
     /// The plan's file, if any
@@ -39,7 +39,7 @@ pub(super) struct SubmitPlan {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AnswerPlan {
+pub(super) struct AnswerPlanParams {
     /// From the request
     request_id: String,
     approve: bool,
@@ -49,7 +49,7 @@ pub(super) struct AnswerPlan {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AnswerPermission {
+pub(super) struct AnswerPermissionParams {
     /// From the request
     request_id: String,
     approve: bool,
@@ -66,42 +66,48 @@ pub(super) struct RequestSent {
 }
 
 pub(super) async fn request_shutdown(
-    desk: &Desk<'_>,
-    args: RequestShutdown,
-) -> Result<Reply, Refusal> {
-    let sent = handshake::request_shutdown(desk.seat()?, &args.to, args.reason.as_deref()).await?;
+    call: &CallContext<'_>,
+    args: RequestShutdownParams,
+) -> Result<ToolReply, ToolError> {
+    let sent = handshake::request_shutdown(call.seat()?, &args.to, args.reason.as_deref()).await?;
     Ok(requested("Shutdown request", sent))
 }
 
-pub(super) async fn submit_plan(desk: &Desk<'_>, args: SubmitPlan) -> Result<Reply, Refusal> {
+pub(super) async fn submit_plan(
+    call: &CallContext<'_>,
+    args: SubmitPlanParams,
+) -> Result<ToolReply, ToolError> {
     let path = args.plan_file_path.as_deref();
-    Ok(requested("Plan", handshake::submit_plan(desk.seat()?, &args.plan, path).await?))
+    Ok(requested("Plan", handshake::submit_plan(call.seat()?, &args.plan, path).await?))
 }
 
 pub(super) async fn answer_shutdown(
-    desk: &Desk<'_>,
-    args: AnswerShutdown,
-) -> Result<Reply, Refusal> {
+    call: &CallContext<'_>,
+    args: AnswerShutdownParams,
+) -> Result<ToolReply, ToolError> {
     let answer = answer(args.approve, args.reason.as_deref());
-    handshake::answer_shutdown(desk.seat()?, &args.request_id, answer).await?;
-    Ok(Reply::done(match answer {
+    handshake::answer_shutdown(call.seat()?, &args.request_id, answer).await?;
+    Ok(ToolReply::done(match answer {
         Answer::Yes => "Shutdown approved; you have left the team. End your turn now".to_owned(),
         Answer::No(_) => "Shutdown refused; continue your work".to_owned(),
     }))
 }
 
-pub(super) async fn answer_plan(desk: &Desk<'_>, args: AnswerPlan) -> Result<Reply, Refusal> {
+pub(super) async fn answer_plan(
+    call: &CallContext<'_>,
+    args: AnswerPlanParams,
+) -> Result<ToolReply, ToolError> {
     let answer = answer(args.approve, args.feedback.as_deref());
-    let sent = handshake::answer_plan(desk.seat()?, &args.request_id, answer).await?;
+    let sent = handshake::answer_plan(call.seat()?, &args.request_id, answer).await?;
     Ok(answered("Plan", answer, sent.to.as_str()))
 }
 
 pub(super) async fn answer_permission(
-    desk: &Desk<'_>,
-    args: AnswerPermission,
-) -> Result<Reply, Refusal> {
+    call: &CallContext<'_>,
+    args: AnswerPermissionParams,
+) -> Result<ToolReply, ToolError> {
     let answer = answer(args.approve, args.reason.as_deref());
-    let sent = handshake::answer_permission(desk.seat()?, &args.request_id, answer).await?;
+    let sent = handshake::answer_permission(call.seat()?, &args.request_id, answer).await?;
     Ok(answered("Permission", answer, sent.to.as_str()))
 }
 
@@ -109,15 +115,15 @@ fn answer(approve: bool, why: Option<&str>) -> Answer<'_> {
     if approve { Answer::Yes } else { Answer::No(why.unwrap_or("no reason given")) }
 }
 
-fn requested(what: &str, sent: handshake::Asked) -> Reply {
+fn requested(what: &str, sent: handshake::Asked) -> ToolReply {
     let target = sent.to.to_string();
     let message = format!("{what} sent to {target}. Request ID: {}", sent.request_id);
     let request_id = sent.request_id;
-    Reply::new(message.clone(), &RequestSent { success: true, message, request_id, target })
+    ToolReply::new(message.clone(), &RequestSent { success: true, message, request_id, target })
 }
 
-fn answered(what: &str, answer: Answer<'_>, to: &str) -> Reply {
-    Reply::done(match answer {
+fn answered(what: &str, answer: Answer<'_>, to: &str) -> ToolReply {
+    ToolReply::done(match answer {
         Answer::Yes => format!("{what} approved; {to} was notified"),
         Answer::No(_) => format!("{what} refused; {to} was notified"),
     })

@@ -14,8 +14,8 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Deserializer, Serialize};
 use tokio::time::{Instant, sleep_until};
 
-use crate::call_context::Desk;
-use crate::reply::{Refusal, Reply};
+use crate::call_context::CallContext;
+use crate::reply::{ToolError, ToolReply};
 
 /// Default and maximum time to wait for messages, in seconds. Clients give up on a call after one or a few
 /// minutes.
@@ -28,7 +28,7 @@ const MAX_REPEATED: usize = 200;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SendMessage {
+pub(super) struct SendMessageParams {
     /// Member name, or several separated by commas
     #[serde(alias = "recipient", deserialize_with = "one_or_more")]
     #[schemars(with = "String")]
@@ -41,7 +41,7 @@ pub(super) struct SendMessage {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Broadcast {
+pub(super) struct BroadcastParams {
     #[serde(alias = "content")]
     message: String,
     /// 5-10 words shown as a preview
@@ -50,7 +50,7 @@ pub(super) struct Broadcast {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ReadMessages {
+pub(super) struct ReadMessagesParams {
     /// Include messages read before, if still in the inbox
     #[serde(default)]
     all: bool,
@@ -58,7 +58,7 @@ pub(super) struct ReadMessages {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WaitForMessages {
+pub(super) struct WaitForMessagesParams {
     /// Default 30, at most 600
     timeout_seconds: Option<u64>,
 }
@@ -104,28 +104,31 @@ struct MessageView {
     request_id: Option<String>,
 }
 
-pub(super) async fn send_message(desk: &Desk<'_>, args: SendMessage) -> Result<Reply, Refusal> {
+pub(super) async fn send_message(
+    call: &CallContext<'_>,
+    args: SendMessageParams,
+) -> Result<ToolReply, ToolError> {
     let text = Words { text: &args.message, summary: args.summary.as_deref() };
     let to: Vec<&str> = args.to.iter().map(String::as_str).collect();
     if to.contains(&"*") {
-        return Err(Refusal::new("to write to all members, use broadcast"));
+        return Err(ToolError::new("to write to all members, use broadcast"));
     }
-    let sent = mail::send_to(desk.seat()?, &to, text).await?;
+    let sent = mail::send_to(call.seat()?, &to, text).await?;
     let waiting = waiting(&sent);
     let to = names(&sent);
     match to.as_slice() {
         [one] => {
             let line = format!("Message sent to {one}'s inbox{waiting}");
-            let color = desk.color_of(one).await?;
+            let color = call.color_of(one).await?;
             let routing =
-                MessageRouting { target_color: color, ..routing(desk, format!("@{one}"), text)? };
+                MessageRouting { target_color: color, ..routing(call, format!("@{one}"), text)? };
             let data =
                 SentReply { success: true, message: line.clone(), recipients: None, routing };
-            Ok(Reply::new(line, &data))
+            Ok(ToolReply::new(line, &data))
         }
         _ => {
             let target: Vec<String> = to.iter().map(|name| format!("@{name}")).collect();
-            let routing = routing(desk, target.join(", "), text)?;
+            let routing = routing(call, target.join(", "), text)?;
             let line =
                 format!("Message sent to {} teammate(s): {}{waiting}", to.len(), to.join(", "));
             Ok(sent_to(to, line, routing))
@@ -133,30 +136,36 @@ pub(super) async fn send_message(desk: &Desk<'_>, args: SendMessage) -> Result<R
     }
 }
 
-pub(super) async fn broadcast(desk: &Desk<'_>, args: Broadcast) -> Result<Reply, Refusal> {
+pub(super) async fn broadcast(
+    call: &CallContext<'_>,
+    args: BroadcastParams,
+) -> Result<ToolReply, ToolError> {
     let text = Words { text: &args.message, summary: args.summary.as_deref() };
-    let sent = mail::broadcast(desk.seat()?, text).await?;
+    let sent = mail::broadcast(call.seat()?, text).await?;
     let waiting = waiting(&sent);
     let to = names(&sent);
     let line = format!("Message broadcast to {} teammate(s): {}{waiting}", to.len(), to.join(", "));
-    Ok(sent_to(to, line, routing(desk, "@team".to_owned(), text)?))
+    Ok(sent_to(to, line, routing(call, "@team".to_owned(), text)?))
 }
 
-pub(super) async fn read_messages(desk: &Desk<'_>, args: ReadMessages) -> Result<Reply, Refusal> {
-    let seat = desk.seat()?;
+pub(super) async fn read_messages(
+    call: &CallContext<'_>,
+    args: ReadMessagesParams,
+) -> Result<ToolReply, ToolError> {
+    let seat = call.seat()?;
     if args.all {
-        return Ok(deliver(desk, &mail::inbox(seat, &seat.name, InboxFilter::All).await?));
+        return Ok(deliver(call, &mail::inbox(seat, &seat.name, InboxFilter::All).await?));
     }
-    Ok(deliver(desk, &desk.unseen().await?))
+    Ok(deliver(call, &call.unseen().await?))
 }
 
 pub(super) async fn wait_for_messages(
-    desk: &Desk<'_>,
-    args: WaitForMessages,
-) -> Result<Reply, Refusal> {
-    let seat = desk.seat()?;
-    let Ok(_permit) = desk.server.waits.try_acquire() else {
-        return Err(Refusal::new(
+    call: &CallContext<'_>,
+    args: WaitForMessagesParams,
+) -> Result<ToolReply, ToolError> {
+    let seat = call.seat()?;
+    let Ok(_permit) = call.server.waits.try_acquire() else {
+        return Err(ToolError::new(
             "too many calls wait for messages already; wait for one to return",
         ));
     };
@@ -164,15 +173,15 @@ pub(super) async fn wait_for_messages(
     let seconds = args.timeout_seconds.unwrap_or(DEFAULT_WAIT).min(MAX_WAIT);
     let end = began + Duration::from_secs(seconds);
     // Watch first, then read, so that a message in between is not missed.
-    let mut watch = seat.store.watch_without_work(&seat.team).await?;
+    let mut watch = seat.watch_without_work().await?;
     let mut next_progress = began + PROGRESS_INTERVAL;
     loop {
-        let unseen = desk.unseen().await?;
-        if desk.is_cancelled() {
-            return Err(Refusal::new("the call was cancelled"));
+        let unseen = call.unseen().await?;
+        if call.is_cancelled() {
+            return Err(ToolError::new("the call was cancelled"));
         }
         if !unseen.is_empty() || Instant::now() >= end {
-            return Ok(deliver(desk, &unseen));
+            return Ok(deliver(call, &unseen));
         }
         loop {
             tokio::select! {
@@ -180,23 +189,23 @@ pub(super) async fn wait_for_messages(
                     Some(Event::Sent { to, .. } | Event::Seen { to, .. })
                         if to == seat.name.as_str() => break,
                     Some(_) => {}
-                    None => return Err(Refusal::new("the team can no longer be watched")),
+                    None => return Err(ToolError::new("the team can no longer be watched")),
                 },
                 () = sleep_until(end) => break,
                 () = sleep_until(next_progress) => {
-                    desk.progress(began.elapsed(), Duration::from_secs(seconds)).await;
+                    call.progress(began.elapsed(), Duration::from_secs(seconds)).await;
                     next_progress += PROGRESS_INTERVAL;
                     // Read again now and then, in case a cancelled call returned its messages.
                     break;
                 }
-                () = desk.cancelled() => break,
+                () = call.cancelled() => break,
             }
         }
     }
 }
 
 /// Returns the messages to the client. They are marked read once the answer was written.
-fn deliver(desk: &Desk<'_>, mail: &[Mail]) -> Reply {
+fn deliver(call: &CallContext<'_>, mail: &[Mail]) -> ToolReply {
     let mut messages = Vec::new();
     let mut text = String::new();
     for entry in mail {
@@ -210,14 +219,14 @@ fn deliver(desk: &Desk<'_>, mail: &[Mail]) -> Reply {
             text.push_str(&envelope);
         }
     }
-    desk.deliver(mail.iter().map(|entry| entry.key).collect());
+    call.deliver(mail.iter().map(|entry| entry.key).collect());
     let line = match messages.len() {
         0 => "no new messages".to_owned(),
         1 => "1 message".to_owned(),
         count => format!("{count} messages"),
     };
     let text = format!("{line}{text}");
-    Reply::new(text, &MessagesReply { success: true, message: line, messages })
+    ToolReply::new(text, &MessagesReply { success: true, message: line, messages })
 }
 
 fn view(message: &Message<'_>) -> MessageView {
@@ -269,13 +278,17 @@ fn waiting(sent: &[mail::Sent]) -> String {
     why.map(|why| format!(" (stored; {why})")).unwrap_or_default()
 }
 
-fn routing(desk: &Desk<'_>, target: String, text: Words<'_>) -> Result<MessageRouting, Refusal> {
+fn routing(
+    call: &CallContext<'_>,
+    target: String,
+    text: Words<'_>,
+) -> Result<MessageRouting, ToolError> {
     let mut content: String = text.text.chars().take(MAX_REPEATED).collect();
     if content.len() < text.text.len() {
         content.push('…');
     }
     Ok(MessageRouting {
-        sender: desk.seat()?.name.to_string(),
+        sender: call.seat()?.name.to_string(),
         target,
         target_color: None,
         summary: text.summary.map(str::to_owned),
@@ -283,9 +296,9 @@ fn routing(desk: &Desk<'_>, target: String, text: Words<'_>) -> Result<MessageRo
     })
 }
 
-fn sent_to(to: Vec<String>, line: String, routing: MessageRouting) -> Reply {
+fn sent_to(to: Vec<String>, line: String, routing: MessageRouting) -> ToolReply {
     let data = SentReply { success: true, message: line.clone(), recipients: Some(to), routing };
-    Reply::new(line, &data)
+    ToolReply::new(line, &data)
 }
 
 /// One name, several separated by commas, or a list of names.

@@ -5,18 +5,18 @@ use brigade_wire::name::TeamName;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use crate::call_context::Desk;
-pub(super) use crate::reply::Done;
-use crate::reply::{Refusal, Reply};
+use crate::call_context::CallContext;
+pub(super) use crate::reply::DoneReply;
+use crate::reply::{ToolError, ToolReply};
 use crate::team_view::{self, MemberView};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ListMembers {}
+pub(super) struct ListMembersParams {}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct TeamCreate {
+pub(super) struct TeamCreateParams {
     /// Lower-case letters, digits and -
     team_name: String,
     #[serde(default)]
@@ -25,7 +25,7 @@ pub(super) struct TeamCreate {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct TeamDelete {}
+pub(super) struct TeamDeleteParams {}
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct MembersReply {
@@ -44,8 +44,11 @@ pub(super) struct TeamCreated {
     lead_agent_id: String,
 }
 
-pub(super) async fn list_members(desk: &Desk<'_>, _: ListMembers) -> Result<Reply, Refusal> {
-    let seat = desk.seat()?;
+pub(super) async fn list_members(
+    call: &CallContext<'_>,
+    _: ListMembersParams,
+) -> Result<ToolReply, ToolError> {
+    let seat = call.seat()?;
     let members = team_view::members(seat).await?;
     let render = |member: &MemberView| {
         let mut text = member.name.clone();
@@ -67,15 +70,21 @@ pub(super) async fn list_members(desk: &Desk<'_>, _: ListMembers) -> Result<Repl
     let rendered: Vec<String> = members.iter().map(render).collect();
     let message = format!("team {}: {}", seat.team, rendered.join("; "));
     let (team, you) = (seat.team.to_string(), seat.name.to_string());
-    Ok(Reply::new(message.clone(), &MembersReply { success: true, message, team, you, members }))
+    Ok(ToolReply::new(
+        message.clone(),
+        &MembersReply { success: true, message, team, you, members },
+    ))
 }
 
-pub(super) async fn team_create(desk: &Desk<'_>, args: TeamCreate) -> Result<Reply, Refusal> {
-    let invalid = |error| Refusal::new(format!("{error}"));
+pub(super) async fn team_create(
+    call: &CallContext<'_>,
+    args: TeamCreateParams,
+) -> Result<ToolReply, ToolError> {
+    let invalid = |error| ToolError::new(format!("{error}"));
     let name: TeamName =
         args.team_name.parse().map_err(|error: brigade_wire::name::NameError| invalid(error))?;
-    let seat = desk.server.founder_seat(name)?;
-    let plan = TeamPlan { description: &args.description, lead_model: "unknown", cwd: &desk.cwd() };
+    let seat = call.server.founder_seat(name)?;
+    let plan = TeamPlan { description: &args.description, lead_model: "unknown", cwd: &call.cwd() };
     roster::create(&seat, plan).await?;
     let message = format!("Team {} created; you are its lead, {}", seat.team, seat.name);
     let made = TeamCreated {
@@ -84,15 +93,18 @@ pub(super) async fn team_create(desk: &Desk<'_>, args: TeamCreate) -> Result<Rep
         team_name: seat.team.to_string(),
         lead_agent_id: format!("{}@{}", seat.name, seat.team),
     };
-    desk.server.set_seat(seat);
+    call.server.set_seat(seat);
     // Notify clients that cache the list of tools. Failure is harmless.
-    let _not_notified = desk.call.peer.notify_tool_list_changed().await;
-    Ok(Reply::new(message, &made))
+    let _not_notified = call.request.peer.notify_tool_list_changed().await;
+    Ok(ToolReply::new(message, &made))
 }
 
-pub(super) async fn team_delete(desk: &Desk<'_>, _: TeamDelete) -> Result<Reply, Refusal> {
-    let seat = desk.seat()?;
+pub(super) async fn team_delete(
+    call: &CallContext<'_>,
+    _: TeamDeleteParams,
+) -> Result<ToolReply, ToolError> {
+    let seat = call.seat()?;
     roster::delete(seat, SkipChecks::No).await?;
     let message = format!("Team {} deleted", seat.team);
-    Ok(Reply::done(message))
+    Ok(ToolReply::done(message))
 }

@@ -19,11 +19,11 @@ fn store(servers: Engine) -> (Arc<dyn Store>, (Runtime, Engine)) {
 mod one_node {
     use super::*;
 
-    brigade_testkit::contract_tests!(store(Engine::single()));
+    brigade_testkit::contract_tests!(store(Engine::single()), NatsServer);
 }
 
 mod three_nodes {
     use super::*;
 
-    brigade_testkit::contract_tests!(store(Engine::cluster(3)));
+    brigade_testkit::contract_tests!(store(Engine::cluster(3)), NatsServer);
 }

@@ -11,6 +11,7 @@ fn is_running(pid: u32) -> bool {
 
 #[test]
 fn a_server_is_killed_when_it_is_dropped() {
+    brigade_testkit::needs!(NatsServer);
     let engine = Engine::single();
     let pid = engine.pid(0);
     assert!(is_running(pid));
@@ -20,6 +21,7 @@ fn a_server_is_killed_when_it_is_dropped() {
 
 #[test]
 fn a_cluster_elects_a_new_leader_and_the_old_one_rejoins() {
+    brigade_testkit::needs!(NatsServer);
     let mut engine = Engine::cluster(3);
     let leader = engine.leader().unwrap();
     engine.stop(leader);

@@ -20,7 +20,7 @@ Example:
 
 /// Arguments of `brigade approvals`.
 #[derive(Args, Debug)]
-pub(crate) struct Approvals {
+pub(crate) struct ApprovalsArgs {
     /// Keep printing new requests and answers until interrupted
     #[arg(long, short)]
     pub(crate) follow: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Approvals {
 
 /// Arguments of `brigade approve`.
 #[derive(Args, Debug)]
-pub(crate) struct Approve {
+pub(crate) struct ApproveArgs {
     /// Number or id of each request
     #[arg(value_name = "ID", required = true)]
     pub(crate) which: Vec<String>,
@@ -36,7 +36,7 @@ pub(crate) struct Approve {
 
 /// Arguments of `brigade deny`.
 #[derive(Args, Debug)]
-pub(crate) struct Deny {
+pub(crate) struct DenyArgs {
     /// Number or id of the request
     #[arg(value_name = "ID")]
     pub(crate) which: String,

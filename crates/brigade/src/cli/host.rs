@@ -5,26 +5,26 @@ use clap::Args;
 
 /// Arguments of `brigade stop`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Stop {
+pub(crate) struct StopArgs {
     /// The member to stop
     pub(crate) name: MemberName,
     #[command(flatten)]
-    pub(crate) how: Ending,
+    pub(crate) how: ShutdownArgs,
 }
 
 /// Arguments of `brigade down`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Down {
+pub(crate) struct DownArgs {
     /// The team [default: the only one running, or the team of this folder's brigade.toml]
     #[arg(value_name = "TEAM")]
     pub(crate) which: Option<TeamName>,
     #[command(flatten)]
-    pub(crate) how: Ending,
+    pub(crate) how: ShutdownArgs,
 }
 
 /// How to stop members; shared by `stop` and `down`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Ending {
+pub(crate) struct ShutdownArgs {
     /// Kill a member that has not answered after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) limit: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Ending {
 
 /// Arguments of `brigade resume`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Resume {
+pub(crate) struct ResumeArgs {
     /// The team [default: every team that was running]
     #[arg(value_name = "TEAM")]
     pub(crate) which: Option<TeamName>,

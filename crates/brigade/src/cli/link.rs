@@ -11,7 +11,7 @@ Examples:
 
 /// Arguments of `brigade link`.
 #[derive(Args, Debug)]
-pub(crate) struct Link {
+pub(crate) struct LinkArgs {
     /// The teams [default: all teams on the NATS server]
     ///
     /// A team that exists only on this host and is led by Claude Code is created on the server. A team

@@ -21,12 +21,12 @@ pub(crate) enum OrgCommand {
     /// Writes keys, credentials and one configuration file per server into a folder. The servers need
     /// not be running. A second organisation in the same folder shares the servers but is isolated
     /// from the first. Keep the folder secret: its keys can impersonate every member.
-    Init(OrgInit),
+    Init(OrgInitArgs),
 
     /// Send the configuration to the running servers and create missing streams
     ///
     /// Run this after the servers have started, and after adding an organisation.
-    Apply(OrgFolder),
+    Apply(OrgFolderArgs),
 
     /// Create credentials for one member, or for several on one host
     ///
@@ -38,17 +38,17 @@ Examples:
   brigade org add-member demo alice
   brigade org add-member demo team-lead --lead
   brigade org add-member demo alice bob --out host-b.creds --valid 90d")]
-    AddMember(OrgAddMember),
+    AddMember(OrgAddMemberArgs),
 
     /// Revoke all credentials that can act as a member
     ///
     /// The servers disconnect clients that use them. You can create new credentials afterwards.
-    Revoke(OrgRevoke),
+    Revoke(OrgRevokeArgs),
 
     /// List the members that have credentials
     ///
     /// Exits with code 4 if there are none.
-    List(OrgFolder),
+    List(OrgFolderArgs),
 
     #[command(flatten)]
     Engine(EngineCommand),
@@ -99,7 +99,7 @@ Example:
 
 /// The folder with an organisation's keys.
 #[derive(Args, Debug)]
-pub(crate) struct OrgFolder {
+pub(crate) struct OrgFolderArgs {
     /// The folder created by `brigade org init`
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) dir: PathBuf,
@@ -110,7 +110,7 @@ pub(crate) struct OrgFolder {
 
 /// Arguments of `brigade org init`.
 #[derive(Args, Debug)]
-pub(crate) struct OrgInit {
+pub(crate) struct OrgInitArgs {
     /// Name of the organisation: a-z, 0-9 and hyphens
     pub(crate) name: TeamName,
     /// The folder to write to; if it already holds organisations, this one is added
@@ -145,7 +145,7 @@ pub(crate) struct OrgInit {
 
 /// Arguments of `brigade org add-member`.
 #[derive(Args, Debug)]
-pub(crate) struct OrgAddMember {
+pub(crate) struct OrgAddMemberArgs {
     /// The team
     pub(crate) team: TeamName,
     /// The member; name several if they run on the same host
@@ -164,12 +164,12 @@ pub(crate) struct OrgAddMember {
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) folder: OrgFolder,
+    pub(crate) folder: OrgFolderArgs,
 }
 
 /// Arguments of `brigade org revoke`.
 #[derive(Args, Debug)]
-pub(crate) struct OrgRevoke {
+pub(crate) struct OrgRevokeArgs {
     /// The team
     pub(crate) team: TeamName,
     /// The member
@@ -178,7 +178,7 @@ pub(crate) struct OrgRevoke {
     #[arg(long)]
     pub(crate) offline: bool,
     #[command(flatten)]
-    pub(crate) folder: OrgFolder,
+    pub(crate) folder: OrgFolderArgs,
 }
 
 /// Parses a duration such as `30d` or `12h`.

@@ -13,10 +13,10 @@ pub(crate) enum TaskCommand {
 Examples:
   brigade task add \"Write the docs\" --owner bob
   brigade task add \"Print them\" --blocked-by 1 --blocked-by 2")]
-    Add(TaskAdd),
+    Add(TaskAddArgs),
 
     /// List the tasks
-    List(TaskList),
+    List(TaskListArgs),
 
     /// Show a task in full
     Show {
@@ -27,7 +27,7 @@ Examples:
     /// Change a task
     ///
     /// A new owner is notified by a message, as in Claude Code.
-    Update(Box<TaskUpdate>),
+    Update(Box<TaskUpdateArgs>),
 
     /// Claim a task: become its owner and set it to in progress
     ///
@@ -69,7 +69,7 @@ Examples:
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct TaskAdd {
+pub(crate) struct TaskAddArgs {
     /// One-line subject
     #[arg(allow_hyphen_values = true)]
     pub(crate) subject: String,
@@ -88,14 +88,14 @@ pub(crate) struct TaskAdd {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct TaskList {
+pub(crate) struct TaskListArgs {
     /// Show only tasks that are ready to be claimed
     #[arg(long)]
     pub(crate) ready: bool,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct TaskUpdate {
+pub(crate) struct TaskUpdateArgs {
     /// Task id
     pub(crate) id: TaskId,
     /// New subject

@@ -82,7 +82,7 @@ Examples:
     ///
     /// Adds the member to the roster, so that it can receive messages and own tasks. Does not start
     /// an agent.
-    Join(TeamJoin),
+    Join(TeamJoinArgs),
 
     /// Remove a member from the team and unassign its unfinished tasks
     Leave {
@@ -100,7 +100,7 @@ Examples:
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct TeamJoin {
+pub(crate) struct TeamJoinArgs {
     /// Member name: letters, digits, hyphens and underscores
     pub(crate) name: MemberName,
     /// Agent type

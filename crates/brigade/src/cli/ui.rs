@@ -7,7 +7,7 @@ use clap::Args;
 use brigade_tui::View;
 
 #[derive(Args, Debug)]
-pub(crate) struct Ui {
+pub(crate) struct UiArgs {
     /// View to open first
     #[arg(long, default_value = "team")]
     pub(crate) view: View,

@@ -6,7 +6,7 @@ use clap::Args;
 
 /// Arguments of `brigade up`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Up {
+pub(crate) struct UpArgs {
     /// Only check the file and preview the team
     ///
     /// Reports every mistake with its line. Starts and changes nothing.
@@ -28,7 +28,7 @@ pub(crate) struct Up {
 
 /// Arguments of `brigade new`.
 #[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct New {
+pub(crate) struct NewArgs {
     /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,

@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::slow_notice::patiently;
+use crate::slow_notice::with_lock_notice;
 use crate::{exit, output};
 
 /// An answer as JSON.
 #[derive(Serialize)]
-struct Given {
+struct AnswerDocument {
     number: usize,
     request_id: String,
     kind: String,
@@ -26,7 +26,7 @@ pub(crate) async fn run(
     answer: Answer<'_>,
 ) -> Result<u8, CliError> {
     let seat = context.seat().await?;
-    let outcomes = patiently(host::answer(&seat, which, answer)).await?;
+    let outcomes = with_lock_notice(host::answer(&seat, which, answer)).await?;
     let mut given = Vec::new();
     let mut refused: Option<CliError> = None;
     for (approval, answered) in outcomes {
@@ -35,7 +35,7 @@ pub(crate) async fn run(
                 if let Some(why) = &answered.receipt.waits {
                     output::note(&format!("stored; not in {}'s inbox yet: {why}", approval.from));
                 }
-                given.push(Given {
+                given.push(AnswerDocument {
                     number: approval.number,
                     request_id: approval.request_id,
                     kind: approval.wanted.kind().to_string(),
@@ -51,8 +51,9 @@ pub(crate) async fn run(
         output::print_json(&given)?;
     } else {
         let word = if answer == Answer::Yes { "approved" } else { "denied" };
-        let line =
-            |given: &Given| format!("{word} {}'s {} {}\n", given.to, given.kind, given.number);
+        let line = |given: &AnswerDocument| {
+            format!("{word} {}'s {} {}\n", given.to, given.kind, given.number)
+        };
         output::print(&given.iter().map(line).collect::<String>())?;
     }
     refused.map_or(Ok(exit::DONE), Err)

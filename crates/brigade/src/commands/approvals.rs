@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::approval::{ApprovalDocument, show};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::slow_notice::patiently;
+use crate::slow_notice::with_lock_notice;
 use crate::{exit, output};
 
 /// How often to check whether standard output is still open while there are no events.
@@ -23,9 +23,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 pub(crate) async fn run(context: &Context, follow: bool) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     // Start the watch before reading the waiting requests, so that no later request is missed.
-    let watch =
-        if follow { Some(context.store.watch_without_work(&seat.team).await?) } else { None };
-    let waiting = patiently(approvals::waiting(&seat)).await?;
+    let watch = if follow { Some(seat.watch_without_work().await?) } else { None };
+    let waiting = with_lock_notice(approvals::waiting(&seat)).await?;
     let now = context.clock.now();
     if let Some(watch) = watch {
         let mut follower =
@@ -94,7 +93,7 @@ impl Follower<'_> {
                 Event::Sent { to, .. } | Event::Seen { to, .. }
                     if *to == self.seat.name.as_str() =>
                 {
-                    let waiting = patiently(approvals::waiting(&self.seat)).await?;
+                    let waiting = with_lock_notice(approvals::waiting(&self.seat)).await?;
                     self.print_new(waiting)?;
                 }
                 Event::Answered { request_id, .. }
@@ -113,7 +112,9 @@ impl Follower<'_> {
         if self.context.json {
             output::print_json(&record)?;
         } else {
-            output::print(&LogFormatter::new(TimeZone::system()).go_on(record, output::width()))?;
+            output::print(
+                &LogFormatter::new(TimeZone::system()).format_record(record, output::width()),
+            )?;
         }
         Ok(())
     }

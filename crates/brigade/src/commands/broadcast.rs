@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use brigade_core::mail::{self, Words};
 use serde::Serialize;
 
-use super::{send, waits};
-use crate::cli::MessageText;
+use super::{note_delay, send};
+use crate::cli::MessageArgs;
 use crate::context::Context;
 use crate::error::{CliError, CliTrouble, Kind};
-use crate::slow_notice::patiently;
+use crate::slow_notice::with_lock_notice;
 use crate::{exit, output};
 
 #[derive(Serialize)]
@@ -20,11 +20,11 @@ struct BroadcastDocument<'a> {
     waits: BTreeMap<&'a str, String>,
 }
 
-pub(crate) async fn run(context: &Context, message: MessageText) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &Context, message: MessageArgs) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     let text = send::text(message.text)?;
     let message = Words { text: &text, summary: message.summary.as_deref() };
-    let sent = patiently(mail::broadcast(&seat, message)).await?;
+    let sent = with_lock_notice(mail::broadcast(&seat, message)).await?;
     if sent.is_empty() {
         let error = CliTrouble::NobodyElse { team: seat.team.to_string() };
         return Err(
@@ -32,7 +32,7 @@ pub(crate) async fn run(context: &Context, message: MessageText) -> Result<u8, C
         );
     }
     let to: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
-    let waits = sent.iter().filter_map(|sent| Some((sent.to.as_str(), waits(sent)?)));
+    let waits = sent.iter().filter_map(|sent| Some((sent.to.as_str(), note_delay(sent)?)));
     let waits: BTreeMap<&str, String> = waits.collect();
     if context.json {
         let ids = sent.iter().map(|sent| (sent.to.as_str(), sent.receipt.msg_id.as_str()));

@@ -38,8 +38,8 @@ pub(crate) fn check(json: bool, file: Option<&Path>) -> Result<u8, CliError> {
         return Ok(exit::DONE);
     }
     output::print(&text(&path, &team))?;
-    for lack in preflight::lacks(&env::programs(), all_members(&team)) {
-        output::note(&format!("not installed: {}; {}", lack.what, lack.remedy));
+    for missing in preflight::missing_programs(&env::programs(), all_members(&team)) {
+        output::note(&format!("not installed: {}; {}", missing.what, missing.remedy));
     }
     Ok(exit::DONE)
 }
@@ -93,7 +93,7 @@ fn text(path: &Path, team: &TeamSpec) -> String {
         1..=MAX_DRAWN => {
             let graph = team_file::graph(&team.tasks);
             text.push('\n');
-            text.push_str(&graph::text(&TaskTree::of(&graph), output::width()));
+            text.push_str(&graph::text(&TaskTree::new(&graph), output::width()));
         }
         many => {
             let _infallible = writeln!(text, "\n{many} tasks, too many to draw.");

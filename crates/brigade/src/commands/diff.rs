@@ -8,12 +8,12 @@ use serde_json::json;
 use crate::context::Context;
 use crate::error::{CliError, CliTrouble, Kind, Trouble};
 use crate::{env, exit, output};
-use brigade_host::down::which;
+use brigade_host::down::choose_team;
 use brigade_host::worktree::Worktree;
 
 pub(crate) async fn run(context: &Context, name: &MemberName, stat: bool) -> Result<u8, CliError> {
     let host = context.host()?;
-    let team = which(context, &host, None).await?;
+    let team = choose_team(context, &host, None).await?;
     let Some(spec) = host.registry.member(&team, name)? else {
         let (name, team) = (name.to_string(), team.to_string());
         return Err(CliError::failed(Trouble::NotHere { name, team }));

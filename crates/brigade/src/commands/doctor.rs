@@ -3,7 +3,7 @@
 use brigade_core::text;
 use serde::Serialize;
 
-use crate::cli::Doctor;
+use crate::cli::DoctorArgs;
 use crate::context::Context;
 use crate::doctor::backup::BackupFolder;
 use crate::doctor::snapshot::DoctorSnapshot;
@@ -34,7 +34,7 @@ struct DoctorReport<'r> {
     fixed: &'r [FixOutcome],
 }
 
-pub(crate) async fn run(context: &Context, doctor: Doctor) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &Context, doctor: DoctorArgs) -> Result<u8, CliError> {
     let mut snapshot = DoctorSnapshot::read(context).await?;
     let mut findings = examine(&snapshot);
     let mut fixed = Vec::new();

@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use brigade_host::process_tree;
 
-use crate::error::{CliError, Trouble};
+use crate::error::{CliError, failed};
 use crate::exit;
 
 /// How often to check whether the parent process still exists.
@@ -27,16 +27,13 @@ pub(crate) async fn run(program: &[OsString]) -> Result<u8, CliError> {
     // Fails only if this process already leads a session, which is fine.
     let _already_leads = setsid();
     process_tree::adopt();
-    let failed = |doing: &str| {
-        let doing = doing.to_owned();
-        move |source| CliError::failed(Trouble::Io { doing, source })
-    };
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed("listen for signals"))?;
+    let mut terminate =
+        signal(SignalKind::terminate()).map_err(|source| failed("listen for signals", source))?;
     let [name, args @ ..] = program else { return Ok(exit::USAGE) };
     let mut child = Command::new(name)
         .args(args)
         .spawn()
-        .map_err(failed(&format!("start {}", name.display())))?;
+        .map_err(|source| failed(format!("start {}", name.display()), source))?;
     let mut polls = 0;
     let code = loop {
         tokio::select! {

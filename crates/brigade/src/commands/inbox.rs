@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::error::{CliError, CliTrouble};
 use crate::exit;
 use crate::output::{self, BUSY, FAINT, STRONG};
-use crate::slow_notice::patiently;
+use crate::slow_notice::with_lock_notice;
 
 /// Options of `brigade inbox`.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ pub(crate) async fn run(
         return Err(CliError::failed(error).hint(format!("if you are {of}, add `--as {of}`")));
     }
     let which = if options.unread { InboxFilter::Unread } else { InboxFilter::All };
-    let mail = patiently(mail::inbox(&seat, &of, which)).await?;
+    let mail = with_lock_notice(mail::inbox(&seat, &of, which)).await?;
     if context.json {
         output::print_array(mail.iter().map(|mail| mail.json.as_slice()))?;
     } else {
@@ -56,7 +56,7 @@ pub(crate) async fn run(
     // Mark messages read only after they were printed without an error.
     if options.mark_read {
         let keys: Vec<_> = mail.iter().map(|mail| mail.key).collect();
-        patiently(mail::mark(&seat, &keys, Mark::Read)).await?;
+        with_lock_notice(mail::mark(&seat, &keys, Mark::Read)).await?;
     }
     Ok(exit::DONE)
 }

@@ -5,23 +5,23 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use brigade_core::text;
 use serde_json::json;
 
-use crate::cli::Global;
-use crate::error::{CliError, CliTrouble, Kind, Trouble};
-use crate::guest::plan::{self, Machine, Plan};
-use crate::guest::record::RecordFolder;
-use crate::guest::undo::{self, UndoOutcome};
+use crate::cli::GlobalArgs;
+use crate::error::{CliError, CliTrouble, Kind, failed};
+use crate::init::plan::{self, InitPlan, Machine};
+use crate::init::record::RecordFolder;
+use crate::init::undo::{self, UndoOutcome};
 use crate::output::{self, STRONG};
 use crate::{diff, env, exit};
 
 /// Folder for the record of the changes, inside brigade's state folder.
 const RECORD: &str = "init";
 
-pub(crate) fn run(global: Global, yes: bool) -> Result<u8, CliError> {
+pub(crate) fn run(global: GlobalArgs, yes: bool) -> Result<u8, CliError> {
     let json = global.json;
     let machine = machine(global)?;
     let folder = record_folder()?;
     let record = folder.read()?.unwrap_or_default();
-    let plan = Plan::make(&machine, &record)?;
+    let plan = InitPlan::make(&machine, &record)?;
     for (path, why) in &plan.left {
         output::note(&format!("left alone: {}: {why}", path.display()));
     }
@@ -56,14 +56,12 @@ pub(crate) fn run(global: Global, yes: bool) -> Result<u8, CliError> {
 }
 
 /// Reads the state of this machine that the plan depends on.
-fn machine(global: Global) -> Result<Machine, CliError> {
+fn machine(global: GlobalArgs) -> Result<Machine, CliError> {
     let no_home = || CliError::failed(CliTrouble::NoHome);
     let is_elsewhere = global.claude_dir.is_some() || env::read(env::CLAUDE_CONFIG_DIR).is_some();
     let claude_dir = global.claude_dir.or_else(env::claude_dir).ok_or_else(no_home)?;
-    let claude_dir = std::path::absolute(&claude_dir).map_err(|source| {
-        let doing = "find the current folder".into();
-        CliError::failed(Trouble::Io { doing, source })
-    })?;
+    let claude_dir = std::path::absolute(&claude_dir)
+        .map_err(|source| failed("find the current folder", source))?;
     let is_there = |name: &str| {
         let program = env::agent_program(name).unwrap_or_else(|| name.into());
         env::programs().find(&program).is_some()
@@ -93,7 +91,7 @@ fn record_folder() -> Result<RecordFolder, CliError> {
     Ok(RecordFolder::open(&dir.join(RECORD))?)
 }
 
-fn nothing_to_do(plan: &Plan, json: bool) -> Result<u8, CliError> {
+fn nothing_to_do(plan: &InitPlan, json: bool) -> Result<u8, CliError> {
     if json {
         output::print_json(&document(plan, false))?;
     } else {
@@ -102,14 +100,15 @@ fn nothing_to_do(plan: &Plan, json: bool) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-fn differences(plan: &Plan) -> Vec<String> {
-    let diff =
-        |step: &plan::Step| diff::unified(&step.found.path, step.found.text.as_deref(), &step.text);
+fn differences(plan: &InitPlan) -> Vec<String> {
+    let diff = |step: &plan::PlannedEdit| {
+        diff::unified(&step.found.path, step.found.text.as_deref(), &step.text)
+    };
     plan.steps.iter().map(diff).collect()
 }
 
 /// Lists the files again, because the diffs may fill more than a screen.
-fn summary(plan: &Plan) -> String {
+fn summary(plan: &InitPlan) -> String {
     let mut text = String::from("\n");
     for step in &plan.steps {
         let word = if step.found.text.is_some() { "change" } else { "write " };
@@ -130,16 +129,14 @@ fn consent(yes: bool, json: bool) -> Result<(), CliError> {
     output::print("apply? [y/N] ")?;
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);
-    read.map_err(|source| {
-        CliError::failed(Trouble::Io { doing: "read the answer".into(), source })
-    })?;
+    read.map_err(|source| failed("read the answer", source))?;
     if matches!(answer.trim(), "y" | "Y" | "yes") {
         return Ok(());
     }
     Err(CliError::failed(CliTrouble::NotApplied))
 }
 
-fn document(plan: &Plan, applied: bool) -> serde_json::Value {
+fn document(plan: &InitPlan, applied: bool) -> serde_json::Value {
     let strip = |diff: String| anstream::adapter::strip_str(&diff).to_string();
     let changes = plan.steps.iter().zip(differences(plan));
     let changes: Vec<_> = changes

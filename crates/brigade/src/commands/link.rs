@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,17 +17,18 @@ use brigade_wire::name::{MemberName, TeamName};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use crate::cli::{self, Global};
+use crate::cli::{self, GlobalArgs};
 use crate::context::Context;
-use crate::error::{CliError, CliTrouble, Trouble};
+use crate::error::{CliError, CliTrouble};
 use crate::{env, exit, output};
-use brigade_host::process_lock::{self, Held};
+use brigade_host::error::file_failed;
+use brigade_host::process_lock::{self, ProcessLock};
 use brigade_host::signals::stop_signal;
 
 /// How often to check for new teams on the NATS server, and to retry if the server was unreachable at the start.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-pub(crate) async fn run(global: Global, asked: cli::Link) -> Result<u8, CliError> {
+pub(crate) async fn run(global: GlobalArgs, asked: cli::LinkArgs) -> Result<u8, CliError> {
     if global.home.engine().is_none() {
         let error = CliError::usage(CliTrouble::NothingToLink);
         return Err(error.hint("add `--store nats://HOST:PORT`"));
@@ -59,7 +60,7 @@ struct HostLinks {
 
 impl HostLinks {
     /// Opens both stores. Waits for an unreachable NATS server, except with `--once`.
-    async fn open(global: Global, asked: &cli::Link) -> Result<Self, CliError> {
+    async fn open(global: GlobalArgs, asked: &cli::LinkArgs) -> Result<Self, CliError> {
         let mut noted = false;
         let context = loop {
             match Context::new(global.clone()).await {
@@ -91,7 +92,7 @@ impl HostLinks {
         if !self.named.is_empty() {
             return Ok(self.named.clone());
         }
-        Ok(self.context.store.teams().await?.into_iter().collect())
+        Ok(self.context.teams().await?.into_iter().collect())
     }
 
     async fn once(&self) -> Result<u8, CliError> {
@@ -145,12 +146,12 @@ impl HostLinks {
     }
 
     /// Opens the link of one team and locks it against other processes on this host.
-    async fn link(&self, team: &TeamName) -> Result<(Link, Held), CliError> {
+    async fn link(&self, team: &TeamName) -> Result<(Link, ProcessLock), CliError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
-        made.map_err(|source| io_failed("make", &self.folder, source))?;
+        made.map_err(|source| file_failed("make", &self.folder, source))?;
         let lock = self.folder.join(format!("{team}.lock"));
         let held =
-            process_lock::take(&lock).await.map_err(|source| io_failed("lock", &lock, source))?;
+            process_lock::take(&lock).await.map_err(|source| file_failed("lock", &lock, source))?;
         let held = held.ok_or_else(|| {
             CliError::failed(CliTrouble::LinkedAlready { team: team.to_string() })
         })?;
@@ -163,7 +164,7 @@ impl HostLinks {
             team: team.clone(),
             speaks_for: self.speaks_for.clone(),
             signer: Some(Arc::new(self.context.file_store_keys(team)) as _),
-            notebook: Arc::new(StateFile { path: self.folder.join(format!("{team}.json")) }),
+            notebook: Arc::new(LinkStateFile { path: self.folder.join(format!("{team}.json")) }),
             hears: Arc::new(move |news: &LinkEvent| show(json, &name, news)),
             pace: Pace::default(),
         };
@@ -190,11 +191,11 @@ fn show(json: bool, team: &TeamName, news: &LinkEvent) {
 
 /// The file in which a link saves its state.
 #[derive(Debug)]
-struct StateFile {
+struct LinkStateFile {
     path: PathBuf,
 }
 
-impl LinkStateStore for StateFile {
+impl LinkStateStore for LinkStateFile {
     fn read(&self) -> io::Result<Option<Vec<u8>>> {
         match fs::read(&self.path) {
             Ok(text) => Ok(Some(text)),
@@ -218,8 +219,4 @@ fn failed(error: LinkError) -> CliError {
         LinkError::Far(error) | LinkError::Here(error) => error.into(),
         error => CliError::failed(error),
     }
-}
-
-fn io_failed(doing: &str, path: &Path, source: io::Error) -> CliError {
-    CliError::failed(Trouble::Io { doing: format!("{doing} {}", path.display()), source })
 }

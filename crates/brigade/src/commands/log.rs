@@ -17,8 +17,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u8, CliError> {
     let team = team(context).await?;
-    let (mut feed, _) = context.store.event_stream(&team).await?;
-    let mut story = if work {
+    let (mut events, _) = context.event_stream(&team).await?;
+    let mut formatter = if work {
         LogFormatter::with_work(TimeZone::system())
     } else {
         LogFormatter::new(TimeZone::system())
@@ -26,7 +26,7 @@ pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u
     // In text output, the line of a message includes when it was read, so collect the whole history first.
     let mut past = Vec::new();
     let mut empty = true;
-    while let Some(batch) = feed.next().await {
+    while let Some(batch) = events.next().await {
         empty &= batch.records.is_empty();
         if context.json {
             output::print_raw(&lines(batch.records.iter().map(|(_, record)| record))?)?;
@@ -42,14 +42,14 @@ pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u
         context.team().await?;
     }
     if !context.json {
-        output::print(&story.tell(&past, output::width()))?;
+        output::print(&formatter.format_history(&past, output::width()))?;
     }
     drop(past);
     if !follow {
         return Ok(if empty { exit::NOTHING } else { exit::DONE });
     }
     loop {
-        let batch = match tokio::time::timeout(POLL_INTERVAL, feed.next()).await {
+        let batch = match tokio::time::timeout(POLL_INTERVAL, events.next()).await {
             Ok(Some(batch)) => batch,
             Err(_) if !output::is_stdout_closed() => continue,
             // A deleted team has no further events.
@@ -60,7 +60,7 @@ pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u
             continue;
         }
         for (_, record) in &batch.records {
-            output::print(&story.go_on(record, output::width()))?;
+            output::print(&formatter.format_record(record, output::width()))?;
         }
     }
 }

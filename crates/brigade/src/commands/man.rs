@@ -6,8 +6,9 @@ use clap::CommandFactory;
 use clap_mangen::Man;
 
 use crate::cli::Cli;
-use crate::error::{CliError, Trouble, output_failed};
+use crate::error::{CliError, failed};
 use crate::{exit, output};
+use brigade_host::error::output_failed;
 
 pub(crate) fn run(dir: Option<&Path>) -> Result<u8, CliError> {
     let Some(dir) = dir else {
@@ -18,10 +19,7 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<u8, CliError> {
     };
     let written =
         std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(versioned_cli(), dir));
-    written.map_err(|source| {
-        let doing = format!("write manual pages to {}", dir.display());
-        CliError::failed(Trouble::Io { doing, source })
-    })?;
+    written.map_err(|source| failed(format!("write manual pages to {}", dir.display()), source))?;
     Ok(exit::DONE)
 }
 

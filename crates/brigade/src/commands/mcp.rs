@@ -18,7 +18,7 @@ pub(crate) async fn run(context: Context) -> Result<u8, CliError> {
     let (team, me) = (context.named_team(), context.named_member());
     let leads = me.is_none_or(|me| *me == MemberName::lead());
     match team {
-        Some(team) if context.store.team(team).await?.is_some() => {
+        Some(team) if context.team_exists(team).await? => {
             let Some(me) = me else {
                 let error = CliError::usage(CliTrouble::WhoAmI { team: team.to_string() });
                 return Err(error.hint(format!("add `--as NAME`, or set {}", env::AS)));

@@ -47,10 +47,10 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 #[cfg(feature = "nats")]
 use crate::cli::OrgCommand;
-use crate::cli::{Cli, Command, Global, Up};
+use crate::cli::{Cli, CliCommand, GlobalArgs, UpArgs};
 use crate::context::{Context, variable};
-use crate::error::{CliError, Trouble};
-use crate::location::{Look, location};
+use crate::error::{CliError, failed};
+use crate::location::{TeamFileSource, location};
 use crate::{allocator, env, exit, output};
 use brigade_host::location::Location;
 use brigade_host::supervisor;
@@ -66,26 +66,26 @@ pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
         || matches!(
             cli.command,
             Some(
-                Command::Agents
-                    | Command::Doctor(_)
-                    | Command::Down(_)
-                    | Command::Link(_)
-                    | Command::Mcp
-                    | Command::Play
-                    | Command::Resume(_)
-                    | Command::Spawn(_)
-                    | Command::Stop(_)
-                    | Command::Supervise
-                    | Command::Teammate { .. }
-                    | Command::Ui(_)
-                    | Command::Up(_)
+                CliCommand::Agents
+                    | CliCommand::Doctor(_)
+                    | CliCommand::Down(_)
+                    | CliCommand::Link(_)
+                    | CliCommand::Mcp
+                    | CliCommand::Play
+                    | CliCommand::Resume(_)
+                    | CliCommand::Spawn(_)
+                    | CliCommand::Stop(_)
+                    | CliCommand::Supervise
+                    | CliCommand::Teammate { .. }
+                    | CliCommand::Ui(_)
+                    | CliCommand::Up(_)
             )
         )
     {
         runtime.enable_io();
     }
     #[cfg(feature = "nats")]
-    if matches!(cli.command, Some(Command::Org(_))) {
+    if matches!(cli.command, Some(CliCommand::Org(_))) {
         runtime.enable_io();
     }
     let runtime = build(&mut runtime)?;
@@ -94,10 +94,7 @@ pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
 }
 
 fn build(runtime: &mut tokio::runtime::Builder) -> Result<tokio::runtime::Runtime, CliError> {
-    runtime.build().map_err(|source| {
-        let doing = "start the runtime".into();
-        CliError::failed(Trouble::Io { doing, source })
-    })
+    runtime.build().map_err(|source| failed("start the runtime", source))
 }
 
 /// First argument with which brigade starts itself as the guard of an agent's program.
@@ -113,20 +110,28 @@ pub(crate) fn run_guard(program: &[OsString]) -> Result<u8, CliError> {
 fn home(cli: &Cli) -> Result<Location, CliError> {
     match &cli.command {
         Some(
-            Command::Agents | Command::Completions { .. } | Command::Man { .. } | Command::New(_),
+            CliCommand::Agents
+            | CliCommand::Completions { .. }
+            | CliCommand::Man { .. }
+            | CliCommand::New(_),
         ) => Ok(Location::Files),
         Some(
-            Command::Init { .. } | Command::Play | Command::Supervise | Command::Teammate { .. },
-        ) => location(&cli.global, Look::Nowhere),
+            CliCommand::Init { .. }
+            | CliCommand::Play
+            | CliCommand::Supervise
+            | CliCommand::Teammate { .. },
+        ) => location(&cli.global, TeamFileSource::Ignored),
         // These commands read their servers from the organisation's folder.
         #[cfg(feature = "nats")]
-        Some(Command::Org(command)) if !matches!(command, OrgCommand::Engine(_)) => {
+        Some(CliCommand::Org(command)) if !matches!(command, OrgCommand::Engine(_)) => {
             Ok(Location::Files)
         }
         // The check finds the file and reports its mistakes itself.
-        Some(Command::Up(up)) if up.check => Ok(Location::Files),
-        Some(Command::Up(Up { file: Some(file), .. })) => location(&cli.global, Look::In(file)),
-        _ => location(&cli.global, Look::Here),
+        Some(CliCommand::Up(up)) if up.check => Ok(Location::Files),
+        Some(CliCommand::Up(UpArgs { file: Some(file), .. })) => {
+            location(&cli.global, TeamFileSource::File(file))
+        }
+        _ => location(&cli.global, TeamFileSource::CurrentFolder),
     }
 }
 
@@ -134,71 +139,73 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
     let global = cli.global;
     match cli.command {
         None => overview::run(&Context::reading(global).await?).await,
-        Some(Command::Team(command)) => team::run(global, command).await,
-        Some(Command::Send { to, message }) => {
+        Some(CliCommand::Team(command)) => team::run(global, command).await,
+        Some(CliCommand::Send { to, message }) => {
             send::run(&Context::new(global).await?, &to, message).await
         }
-        Some(Command::Broadcast { message }) => {
+        Some(CliCommand::Broadcast { message }) => {
             broadcast::run(&Context::new(global).await?, message).await
         }
-        Some(Command::Inbox { name, unread, mark_read }) => {
+        Some(CliCommand::Inbox { name, unread, mark_read }) => {
             let context = Context::new(global).await?;
             inbox::run(&context, name, inbox::InboxOptions { unread, mark_read }).await
         }
-        Some(Command::Log { follow, work }) => {
+        Some(CliCommand::Log { follow, work }) => {
             log::run(&Context::reading(global).await?, follow, work).await
         }
-        Some(Command::Ui(ui)) => {
+        Some(CliCommand::Ui(ui)) => {
             // A replay reads a journal file and needs no NATS server.
             let home = if ui.replay.is_some() { Location::Files } else { global.home };
-            ui::run(Context::new(Global { home, ..global }).await?, ui).await
+            ui::run(Context::new(GlobalArgs { home, ..global }).await?, ui).await
         }
-        Some(Command::Task(command)) => task::run(&Context::new(global).await?, command).await,
-        Some(Command::Approvals(asked)) => {
+        Some(CliCommand::Task(command)) => task::run(&Context::new(global).await?, command).await,
+        Some(CliCommand::Approvals(asked)) => {
             approvals::run(&Context::new(global).await?, asked.follow).await
         }
-        Some(Command::Approve(asked)) => {
+        Some(CliCommand::Approve(asked)) => {
             answer::run(&Context::new(global).await?, &asked.which, Answer::Yes).await
         }
-        Some(Command::Deny(asked)) => {
+        Some(CliCommand::Deny(asked)) => {
             let no = Answer::No(&asked.reason);
             answer::run(&Context::new(global).await?, &[asked.which], no).await
         }
-        Some(Command::Agents) => agents::run(global.json).await,
-        Some(Command::Init { undo: true, .. }) => init::undo(global.json),
-        Some(Command::Init { yes, undo: false }) => init::run(global, yes),
-        Some(Command::New(new)) => new::run(global.json, new),
-        Some(Command::Up(up)) if up.check => check::check(global.json, up.file.as_deref()),
-        Some(Command::Mcp) => mcp::run(Context::new(global).await?).await,
-        Some(Command::Up(up)) => up::run(&Context::new(global).await?, &up).await,
-        Some(Command::Link(asked)) => link::run(global, asked).await,
-        Some(Command::Status { metrics }) => {
+        Some(CliCommand::Agents) => agents::run(global.json).await,
+        Some(CliCommand::Init { undo: true, .. }) => init::undo(global.json),
+        Some(CliCommand::Init { yes, undo: false }) => init::run(global, yes),
+        Some(CliCommand::New(new)) => new::run(global.json, new),
+        Some(CliCommand::Up(up)) if up.check => check::check(global.json, up.file.as_deref()),
+        Some(CliCommand::Mcp) => mcp::run(Context::new(global).await?).await,
+        Some(CliCommand::Up(up)) => up::run(&Context::new(global).await?, &up).await,
+        Some(CliCommand::Link(asked)) => link::run(global, asked).await,
+        Some(CliCommand::Status { metrics }) => {
             status::run(&Context::reading(global).await?, metrics).await
         }
-        Some(Command::Doctor(doctor)) => doctor::run(&Context::new(global).await?, doctor).await,
-        Some(Command::Down(down)) => match Context::new(global.clone()).await {
+        Some(CliCommand::Doctor(doctor)) => doctor::run(&Context::new(global).await?, doctor).await,
+        Some(CliCommand::Down(down)) => match Context::new(global.clone()).await {
             Err(away) if away.is_unreachable() => down::without_store(&global, &down, away).await,
             context => down::run(&context?, &down).await,
         },
-        Some(Command::Diff { name, stat }) => {
+        Some(CliCommand::Diff { name, stat }) => {
             diff::run(&Context::reading(global).await?, &name, stat).await
         }
-        Some(Command::Stop(stop)) => down::stop(&Context::new(global).await?, &stop).await,
-        Some(Command::Resume(resume)) => resume::run(&Context::new(global).await?, &resume).await,
-        Some(Command::Supervise) => supervise(&Context::lasting(global).await?).await,
-        Some(Command::Play) => play::run(&Context::lasting(global).await?).await,
+        Some(CliCommand::Stop(stop)) => down::stop(&Context::new(global).await?, &stop).await,
+        Some(CliCommand::Resume(resume)) => {
+            resume::run(&Context::new(global).await?, &resume).await
+        }
+        Some(CliCommand::Supervise) => supervise(&Context::lasting(global).await?).await,
+        Some(CliCommand::Play) => play::run(&Context::lasting(global).await?).await,
         #[cfg(feature = "nats")]
-        Some(Command::Org(command)) => org::run(global, command).await,
-        Some(Command::Spawn(spawn)) => spawn::run(&Context::new(global).await?, &spawn).await,
-        Some(Command::Teammate { arguments }) => teammate::run(global, arguments).await,
-        Some(Command::Completions { shell }) => completions::run(shell),
-        Some(Command::Man { dir }) => man::run(dir.as_deref()),
+        Some(CliCommand::Org(command)) => org::run(global, command).await,
+        Some(CliCommand::Spawn(spawn)) => spawn::run(&Context::new(global).await?, &spawn).await,
+        Some(CliCommand::Teammate { arguments }) => teammate::run(global, arguments).await,
+        Some(CliCommand::Completions { shell }) => completions::run(shell),
+        Some(CliCommand::Man { dir }) => man::run(dir.as_deref()),
     }
 }
 
 /// Runs the supervisor, with its log on standard error.
 async fn supervise(context: &Context) -> Result<u8, CliError> {
-    let log = |line: &str| output::say(&format!("{} {line}", jiff::Timestamp::now()));
+    let log = |line: &str| output::eprint_line(&format!("{} {line}", jiff::Timestamp::now()));
     supervisor::run(context, &log).await?;
     Ok(exit::DONE)
 }
@@ -214,8 +221,7 @@ fn start_log() -> Result<(), CliError> {
         Some(path) => {
             let file = OpenOptions::new().append(true).create(true).open(&path);
             let file = file.map_err(|source| {
-                let doing = format!("open the log file {}", path.display());
-                CliError::failed(Trouble::Io { doing, source })
+                failed(format!("open the log file {}", path.display()), source)
             })?;
             log.with(layer.with_writer(Mutex::new(file))).init();
         }
@@ -224,7 +230,7 @@ fn start_log() -> Result<(), CliError> {
 }
 
 /// Returns why an acknowledged message is not in the recipient's inbox yet, and prints a note about it.
-fn waits(sent: &Sent) -> Option<String> {
+fn note_delay(sent: &Sent) -> Option<String> {
     let why = sent.caveat()?;
     output::note(&format!("stored; {why}"));
     Some(sent.receipt.waits.as_ref().map_or(why, ToString::to_string))

@@ -8,10 +8,10 @@ use brigade_core::text;
 use serde_json::json;
 use thiserror::Error;
 
-use crate::cli::New;
-use crate::error::{CliError, Trouble};
+use crate::cli::NewArgs;
+use crate::error::{CliError, failed};
 use crate::{env, exit, output};
-use brigade_host::team_file::starter::{self, Surroundings};
+use brigade_host::team_file::starter::{self, StarterData};
 use brigade_host::team_file::{self, NAME};
 
 /// File name of the schema, written next to `brigade.toml`.
@@ -19,7 +19,7 @@ const SCHEMA: &str = "brigade.schema.json";
 
 #[derive(Debug, Error)]
 #[error("{path} already exists")]
-struct Exists {
+struct FileExists {
     path: PathBuf,
 }
 
@@ -32,22 +32,23 @@ fn is_repository(dir: &Path) -> bool {
     git.is_file() || git.join("HEAD").exists()
 }
 
-pub(crate) fn run(json: bool, new: New) -> Result<u8, CliError> {
-    let here = std::env::current_dir().map_err(|source| io("find the current folder", source))?;
+pub(crate) fn run(json: bool, new: NewArgs) -> Result<u8, CliError> {
+    let here =
+        std::env::current_dir().map_err(|source| failed("find the current folder", source))?;
     let repository = here.ancestors().find(|dir| is_repository(dir));
     let dir = repository.unwrap_or(&here);
     let path = dir.join(NAME);
-    let surroundings = Surroundings::of(&env::programs(), dir);
+    let data = StarterData::collect(&env::programs(), dir);
     let schema = new.schema.then(|| dir.join(SCHEMA));
-    let text = starter::text(&surroundings, new.schema.then_some(SCHEMA));
+    let text = starter::text(&data, new.schema.then_some(SCHEMA));
     write(&path, &text, new.force)?;
     if let Some(path) = &schema {
         // The schema is generated, so overwriting it loses nothing.
         let text = serde_json::to_string_pretty(&team_file::schema())
-            .map_err(|source| io("write the schema", source.into()))?;
+            .map_err(|source| failed("write the schema", source.into()))?;
         write(path, &(text + "\n"), true)?;
     }
-    let Surroundings { team, agents, .. } = &surroundings;
+    let StarterData { team, agents, .. } = &data;
     if json {
         let schema = schema.as_deref();
         output::print_json(
@@ -66,7 +67,7 @@ pub(crate) fn run(json: bool, new: New) -> Result<u8, CliError> {
         shown(&path),
         agents.join(" and ")
     ))?;
-    if !surroundings.is_staffed {
+    if !data.is_staffed {
         output::note(&format!(
             "{} is not installed, and neither is any other agent; `brigade agents` shows how to install one",
             agents.join(" and ")
@@ -82,12 +83,8 @@ fn write(path: &Path, text: &str, overwrite: bool) -> Result<(), CliError> {
         if overwrite { options.create(true).truncate(true) } else { options.create_new(true) };
     let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|source| match source.kind() {
-        io::ErrorKind::AlreadyExists => CliError::failed(Exists { path: path.to_owned() })
+        io::ErrorKind::AlreadyExists => CliError::failed(FileExists { path: path.to_owned() })
             .hint("edit it, or replace it with `brigade new --force`"),
-        _ => io(&format!("write {}", path.display()), source),
+        _ => failed(format!("write {}", path.display()), source),
     })
-}
-
-fn io(doing: &str, source: io::Error) -> CliError {
-    CliError::failed(Trouble::Io { doing: doing.to_owned(), source })
 }

@@ -10,10 +10,10 @@ mod revoke;
 use brigade_nats::Options;
 use brigade_nats::org::{Folder, PushError};
 
-use crate::cli::{Global, OrgCommand};
+use crate::cli::{GlobalArgs, OrgCommand};
 use crate::error::CliError;
 
-pub(crate) async fn run(global: Global, command: OrgCommand) -> Result<u8, CliError> {
+pub(crate) async fn run(global: GlobalArgs, command: OrgCommand) -> Result<u8, CliError> {
     let json = global.json;
     match command {
         OrgCommand::Init(init) => init::run(json, init),

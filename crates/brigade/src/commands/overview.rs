@@ -34,7 +34,7 @@ struct TeamOverview {
     name: TeamName,
     description: String,
     members: Vec<MemberLine>,
-    tasks: Counts,
+    tasks: OverviewTaskCounts,
     ready: Vec<TaskId>,
     #[serde(skip)]
     graph: Graph,
@@ -55,7 +55,7 @@ struct MemberLine {
 }
 
 #[derive(Default, Serialize)]
-struct Counts {
+struct OverviewTaskCounts {
     total: usize,
     done: usize,
     in_progress: usize,
@@ -68,7 +68,7 @@ struct Counts {
 pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     let teams = match context.named_team() {
         Some(_) => vec![context.team().await?],
-        None => context.store.teams().await?,
+        None => context.teams().await?,
     };
     let host = context.host()?;
     let mut overviews = Vec::new();
@@ -93,8 +93,8 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
 }
 
 async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliError> {
-    let config = show::config(seat).await?;
-    let team = show::read(seat, &config)?;
+    let config = seat.config().await?;
+    let team = seat.read(&config)?;
     let mut members = Vec::new();
     for member in team.members() {
         let Some(name) = member.name() else { continue };
@@ -119,7 +119,7 @@ async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliErro
         });
     }
     let (_, graph) = board::list(seat).await?;
-    let mut counts = Counts::default();
+    let mut counts = OverviewTaskCounts::default();
     let mut ready = Vec::new();
     for (id, _) in graph.nodes() {
         counts.total += 1;

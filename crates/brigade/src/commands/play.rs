@@ -12,12 +12,12 @@ use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 use rustix::process::setsid;
 
-use super::teammate::{self, Wanted};
+use super::teammate::{self, TeammateSettings};
 use crate::context::Context;
 use crate::error::{CliError, CliTrouble, Trouble};
 use crate::{env, exit};
 use brigade_host::error::failed;
-use brigade_host::native::{self, Surroundings};
+use brigade_host::native::{self, NativeOptions};
 use brigade_host::spec::{AccessLevel, MemberSpec, Place};
 use brigade_host::{Host, process_lock, spawn};
 
@@ -64,7 +64,7 @@ async fn play(
         let in_files = context.home().engine().is_none();
         let is_alone = in_files && is_alone(host, &seat).await?;
         let alone_in = is_alone.then(|| Arc::clone(&context.files));
-        let around = Surroundings {
+        let options = NativeOptions {
             programs: context.programs(),
             host: context.host_name(),
             claude_dir: context.claude_dir(),
@@ -72,7 +72,7 @@ async fn play(
             inherits,
             alone_in,
         };
-        native::run(seat, &spec, around).await?;
+        native::run(seat, &spec, options).await?;
         return Ok(exit::DONE);
     }
     let Some(choice) = driver::agent(&spec.agent) else {
@@ -87,12 +87,16 @@ async fn play(
     let ours = host.leads(&seat).await?;
     // In a NATS store the server authenticates senders, so messages need no signature.
     let is_signed = ours && context.home().engine().is_none();
-    let key = host.registry.keys(team).of(name, seat.clock.as_ref()).map_err(CliError::failed)?;
+    let key = host
+        .registry
+        .keys(team)
+        .get_or_create(name, seat.clock.as_ref())
+        .map_err(CliError::failed)?;
     let key = key.verify_key();
     if is_signed {
         seat.lead_key = Some(key.parse().map_err(CliError::failed)?);
     }
-    let wanted = Wanted {
+    let settings = TeammateSettings {
         program: spec.program,
         model: spec.model,
         access,
@@ -105,7 +109,7 @@ async fn play(
         home: context.home().clone(),
         comes_back: true,
     };
-    teammate::play(seat, choice, wanted).await
+    teammate::play(seat, choice, settings).await
 }
 
 /// Whether this is the only Claude Code process that uses the team's files: brigade leads the team and
@@ -114,7 +118,7 @@ async fn is_alone(host: &Host, seat: &Seat) -> Result<bool, CliError> {
     if !host.leads(seat).await? {
         return Ok(false);
     }
-    let Some(config) = seat.store.team(&seat.team).await? else { return Ok(false) };
+    let Some(config) = seat.find_config().await? else { return Ok(false) };
     let team = Team::read(&config.bytes).map_err(CliError::failed)?;
     let lead = MemberName::lead();
     let known = [lead.as_str(), seat.name.as_str()];

@@ -5,13 +5,13 @@ use std::io::Read;
 use brigade_core::mail::{self, MAX_TEXT_BYTES, Words};
 use serde::Serialize;
 
-use super::waits;
-use crate::cli::MessageText;
+use super::note_delay;
+use crate::cli::MessageArgs;
 use crate::context::Context;
-use crate::error::{CliError, CliTrouble, Trouble};
+use crate::error::{CliError, CliTrouble, failed};
 use crate::exit;
 use crate::output::{self, FAINT};
-use crate::slow_notice::patiently;
+use crate::slow_notice::with_lock_notice;
 
 #[derive(Serialize)]
 struct SendDocument<'a> {
@@ -21,13 +21,13 @@ struct SendDocument<'a> {
     waits: Option<String>,
 }
 
-pub(crate) async fn run(context: &Context, to: &str, message: MessageText) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &Context, to: &str, message: MessageArgs) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     let text = text(message.text)?;
     let message = Words { text: &text, summary: message.summary.as_deref() };
-    let sent = patiently(mail::send(&seat, to, message)).await?;
+    let sent = with_lock_notice(mail::send(&seat, to, message)).await?;
     let id = &sent.receipt.msg_id;
-    let waits = waits(&sent);
+    let waits = note_delay(&sent);
     if context.json {
         output::print_json(&SendDocument { message_id: id, to: [sent.to.as_str()], waits })?;
     } else {
@@ -44,10 +44,11 @@ pub(super) fn text(given: String) -> Result<String, CliError> {
     let mut bytes = Vec::new();
     // Read slightly more than the limit, enough to notice a text that is too long without holding all of it.
     let limit = u64::try_from(MAX_TEXT_BYTES).unwrap_or(u64::MAX).saturating_add(2);
-    std::io::stdin().lock().take(limit).read_to_end(&mut bytes).map_err(|source| {
-        let doing = "read standard input".into();
-        CliError::failed(Trouble::Io { doing, source })
-    })?;
+    std::io::stdin()
+        .lock()
+        .take(limit)
+        .read_to_end(&mut bytes)
+        .map_err(|source| failed("read standard input", source))?;
     // A long text may be cut within a character: report it as too long, not as invalid UTF-8.
     if bytes.len() > MAX_TEXT_BYTES + 1 {
         return Ok(String::from_utf8_lossy(&bytes).into_owned());

@@ -9,46 +9,46 @@ use brigade_host::spec::{ApprovalAuthority, MemberSpec, Place};
 use brigade_wire::name::MemberName;
 use serde_json::json;
 
-use super::teammate::{Wanted, play};
-use crate::cli::{Spawn, SpawnPlace};
+use super::teammate::{TeammateSettings, play};
+use crate::cli::{SpawnArgs, SpawnPlace};
 use crate::context::{Context, cwd};
 use crate::error::{CliError, Trouble};
 use crate::output::{self, STRONG};
-use crate::slow_notice::patiently;
+use crate::slow_notice::with_lock_notice;
 use crate::{exit, progress};
 
-pub(crate) async fn run(context: &Context, asked: &Spawn) -> Result<u8, CliError> {
-    let choice = spawn::known_agent(&asked.agent)?;
-    let seat = context.seat_of(context.team().await?, asked.name.clone());
-    match asked.place {
-        SpawnPlace::Here => here(context, seat, choice, asked).await,
-        SpawnPlace::Headless => there(context, &seat, asked, Place::Headless).await,
-        SpawnPlace::Tmux => there(context, &seat, asked, Place::Tmux).await,
+pub(crate) async fn run(context: &Context, args: &SpawnArgs) -> Result<u8, CliError> {
+    let choice = spawn::known_agent(&args.agent)?;
+    let seat = context.seat_of(context.team().await?, args.name.clone());
+    match args.place {
+        SpawnPlace::Here => run_in_terminal(context, seat, choice, args).await,
+        SpawnPlace::Headless => run_in_background(context, &seat, args, Place::Headless).await,
+        SpawnPlace::Tmux => run_in_background(context, &seat, args, Place::Tmux).await,
     }
 }
 
 /// Runs the member in this terminal.
-async fn here(
+async fn run_in_terminal(
     context: &Context,
     seat: Seat,
     choice: Choice,
-    asked: &Spawn,
+    args: &SpawnArgs,
 ) -> Result<u8, CliError> {
-    let Spawn { name, agent, prompt, plan, .. } = asked;
+    let SpawnArgs { name, agent, prompt, plan, .. } = args;
     spawn::check(&context.host()?, &seat, name, &progress::print).await?;
     if seat.role().await?.is_none() {
         let member = MemberPlan {
             agent_type: agent,
-            model: asked.model.as_deref().unwrap_or("unknown"),
+            model: args.model.as_deref().unwrap_or("unknown"),
             prompt: prompt.as_deref().unwrap_or_default(),
             cwd: &cwd(),
             backend_type: backend::PROCESS,
         };
-        patiently(roster::join(&seat, name, member)).await?;
+        with_lock_notice(roster::join(&seat, name, member)).await?;
     }
-    let wanted = Wanted {
+    let settings = TeammateSettings {
         program: None,
-        model: asked.model.clone(),
+        model: args.model.clone(),
         access: if *plan { Access::ReadOnly } else { Access::Ask },
         lead_key: None,
         prompt: prompt.clone(),
@@ -58,22 +58,22 @@ async fn here(
         home: context.home().clone(),
         comes_back: false,
     };
-    play(seat, choice, wanted).await
+    play(seat, choice, settings).await
 }
 
-/// Has the supervising process of this host start it.
-async fn there(
+/// Lets the supervisor of this host run the member.
+async fn run_in_background(
     context: &Context,
     seat: &Seat,
-    asked: &Spawn,
+    args: &SpawnArgs,
     place: Place,
 ) -> Result<u8, CliError> {
     let spec = MemberSpec {
-        model: asked.model.clone(),
-        prompt: asked.prompt.clone(),
-        plan: asked.plan,
+        model: args.model.clone(),
+        prompt: args.prompt.clone(),
+        plan: args.plan,
         place,
-        ..spawn::plain(asked.name.clone(), asked.agent.clone(), context.cwd.clone())
+        ..spawn::plain(args.name.clone(), args.agent.clone(), context.cwd.clone())
     };
     let lead = seat.of(MemberName::lead());
     let spawned = spawn::spawn(&context.host()?, &lead, &spec, &progress::print).await?;

@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table};
 use crate::{exit, progress};
 use brigade_host::Host;
-use brigade_host::down::{no_team_hint, which};
+use brigade_host::down::{choose_team, no_team_hint};
 use brigade_host::spec::Place;
 use brigade_host::state::{self, TeamState};
 use brigade_host::worktree::BranchDistance;
@@ -22,7 +22,7 @@ pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, Cli
     let teams = match context.named_team() {
         // In a NATS store it may run on other hosts.
         Some(_) if host.is_shared => vec![context.team().await?],
-        Some(_) => vec![which(context, &host, None).await?],
+        Some(_) => vec![choose_team(context, &host, None).await?],
         None => host.registry.teams()?,
     };
     let mut states = Vec::new();
@@ -40,7 +40,7 @@ pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, Cli
         output::print(&texts.join("\n"))?;
         if context.home().engine().is_some() {
             let teams = states.iter().map(|state| state.team.clone()).collect();
-            output::print(&metrics::render(&metrics::Metrics::read(context, teams).await?))?;
+            output::print(&metrics::render(&metrics::StatusMetrics::read(context, teams).await?))?;
         }
     }
     if states.is_empty() {
@@ -55,7 +55,7 @@ pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, Cli
 
 /// The hint to print if no team runs on this host.
 async fn hint(context: &Context, host: &Host) -> Result<String, CliError> {
-    let stored = context.store.teams().await?;
+    let stored = context.teams().await?;
     Ok(match stored.as_slice() {
         [] => no_team_hint(context, host),
         teams => {

@@ -12,13 +12,12 @@ use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId};
 use serde_json::json;
 
-use super::team::show::member_names;
-use crate::cli::{TaskAdd, TaskCommand, TaskUpdate};
+use crate::cli::{TaskAddArgs, TaskCommand, TaskUpdateArgs};
 use crate::context::Context;
 use crate::error::{CliError, CliTrouble};
 use crate::exit;
 use crate::output::{self, STRONG};
-use crate::slow_notice::patiently;
+use crate::slow_notice::with_lock_notice;
 use brigade_core::task_view::{self, Look};
 
 pub(crate) async fn run(context: &Context, command: TaskCommand) -> Result<u8, CliError> {
@@ -35,11 +34,11 @@ pub(crate) async fn run(context: &Context, command: TaskCommand) -> Result<u8, C
     }
 }
 
-async fn add(context: &Context, task: TaskAdd) -> Result<u8, CliError> {
+async fn add(context: &Context, task: TaskAddArgs) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     if let Some(owner) = &task.owner {
         // Check the owner first, so that a failure does not leave an unassigned task on the board.
-        let members = member_names(&seat).await?;
+        let members = seat.member_names().await?;
         if !members.iter().any(|member| member == owner.as_str()) {
             return Err(BoardError::NoMember { name: owner.to_string(), members }.into());
         }
@@ -51,18 +50,18 @@ async fn add(context: &Context, task: TaskAdd) -> Result<u8, CliError> {
         blocked_by: task.blocked_by,
         metadata: Vec::new(),
     };
-    let id = patiently(board::add(&seat, &plan)).await?;
+    let id = with_lock_notice(board::add(&seat, &plan)).await?;
     let Some(owner) = task.owner else {
         return answer(context, id, &format!("added task {STRONG}{id}{STRONG:#}"));
     };
     let update = Update { owner: Change::Set(owner.clone()), ..Update::default() };
-    if let Err(error) = patiently(board::update(&seat, id, &update)).await {
+    if let Err(error) = with_lock_notice(board::update(&seat, id, &update)).await {
         return Err(CliError::from(error).hint(format!("task {id} was added without an owner")));
     }
     answer(context, id, &format!("added task {STRONG}{id}{STRONG:#} and notified {owner}"))
 }
 
-async fn update(context: &Context, update: TaskUpdate) -> Result<u8, CliError> {
+async fn update(context: &Context, update: TaskUpdateArgs) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     let id = update.id;
     let owner = match update.owner {
@@ -91,13 +90,13 @@ async fn update(context: &Context, update: TaskUpdate) -> Result<u8, CliError> {
         add_blocked_by: update.blocked_by,
         metadata: Vec::new(),
     };
-    patiently(board::update(&seat, id, &update)).await?;
+    with_lock_notice(board::update(&seat, id, &update)).await?;
     answer(context, id, &format!("changed task {STRONG}{id}{STRONG:#}"))
 }
 
 async fn claim(context: &Context, id: TaskId) -> Result<u8, CliError> {
     let seat = context.seat().await?;
-    if let Err(error) = patiently(board::claim(&seat, id)).await {
+    if let Err(error) = with_lock_notice(board::claim(&seat, id)).await {
         return Err(refused(&seat, error).await);
     }
     let name = &seat.name;
@@ -130,19 +129,19 @@ async fn refused(seat: &Seat, error: BoardError) -> CliError {
 
 async fn done(context: &Context, id: TaskId) -> Result<u8, CliError> {
     let seat = context.seat().await?;
-    patiently(board::done(&seat, id)).await?;
+    with_lock_notice(board::done(&seat, id)).await?;
     answer(context, id, &format!("task {STRONG}{id}{STRONG:#} is done"))
 }
 
 async fn delete(context: &Context, id: TaskId) -> Result<u8, CliError> {
     let seat = context.seat().await?;
-    patiently(board::delete(&seat, id)).await?;
+    with_lock_notice(board::delete(&seat, id)).await?;
     answer(context, id, &format!("deleted task {STRONG}{id}{STRONG:#}"))
 }
 
 async fn release(context: &Context, name: &MemberName) -> Result<u8, CliError> {
     let seat = context.seat_or(name).await?;
-    let released = patiently(board::release(&seat, name)).await?;
+    let released = with_lock_notice(board::release(&seat, name)).await?;
     let none = released.is_empty();
     if context.json {
         output::print_json(&json!({ "released": task_view::texts(released) }))?;

@@ -1,8 +1,8 @@
 //! `brigade team …`
 
-mod carry;
 mod list;
 pub(super) mod show;
+mod transfer;
 
 use brigade_core::roster::{self, MemberPlan, SkipChecks, TeamPlan};
 use brigade_core::wire::backend;
@@ -11,29 +11,31 @@ use serde_json::json;
 
 use brigade_core::task_view;
 
-use crate::cli::{ActivityWord, Global, TeamCommand, TeamJoin};
+use crate::cli::{ActivityWord, GlobalArgs, TeamCommand, TeamJoinArgs};
 use crate::context::{Context, cwd};
 use crate::error::{CliError, Trouble, members_hint};
 use crate::exit;
 use crate::output::{self, STRONG};
-use crate::slow_notice::{patiently, saying};
+use crate::slow_notice::{with_lock_notice, with_notice};
 
-pub(crate) async fn run(global: Global, command: TeamCommand) -> Result<u8, CliError> {
+pub(crate) async fn run(global: GlobalArgs, command: TeamCommand) -> Result<u8, CliError> {
     match command {
         TeamCommand::Create { name, description } => {
             create(&Context::new(global).await?, name, &description).await
         }
         TeamCommand::List => list::run(&Context::reading(global).await?).await,
-        TeamCommand::Show { name } => show::run(&Context::reading(global).await?.on(name)).await,
+        TeamCommand::Show { name } => {
+            show::run(&Context::reading(global).await?.with_team(name)).await
+        }
         TeamCommand::Delete { name, force } => {
             let force = if force { SkipChecks::Yes } else { SkipChecks::No };
-            delete(&Context::new(global).await?.on(name), force).await
+            delete(&Context::new(global).await?.with_team(name), force).await
         }
         TeamCommand::Export { name, file } => {
-            carry::export(&Context::new(global).await?, &name, &file).await
+            transfer::export(&Context::new(global).await?, &name, &file).await
         }
         TeamCommand::Import { file, rename } => {
-            carry::import(&Context::new(global).await?, &file, rename.as_ref()).await
+            transfer::import(&Context::new(global).await?, &file, rename.as_ref()).await
         }
         TeamCommand::Join(member) => join(&Context::new(global).await?, &member).await,
         TeamCommand::Leave { name } => leave(&Context::new(global).await?, &name).await,
@@ -47,7 +49,7 @@ async fn create(context: &Context, name: TeamName, description: &str) -> Result<
     let seat = context.seat_of(name, MemberName::lead());
     let plan = TeamPlan { description, lead_model: "unknown", cwd: &cwd() };
     // A NATS server without the streams for teams takes seconds to refuse.
-    saying("waiting for the NATS server", roster::create(&seat, plan)).await?;
+    with_notice("waiting for the NATS server", roster::create(&seat, plan)).await?;
     let team = &seat.team;
     if context.json {
         output::print_json(&json!({ "team": team }))?;
@@ -60,7 +62,7 @@ async fn create(context: &Context, name: TeamName, description: &str) -> Result<
 
 async fn delete(context: &Context, force: SkipChecks) -> Result<u8, CliError> {
     let seat = context.seat().await?;
-    patiently(roster::delete(&seat, force)).await?;
+    with_lock_notice(roster::delete(&seat, force)).await?;
     let team = &seat.team;
     if context.json {
         output::print_json(&json!({ "team": team }))?;
@@ -73,12 +75,12 @@ async fn delete(context: &Context, force: SkipChecks) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-async fn join(context: &Context, member: &TeamJoin) -> Result<u8, CliError> {
-    let TeamJoin { name, agent_type, model, prompt } = member;
+async fn join(context: &Context, member: &TeamJoinArgs) -> Result<u8, CliError> {
+    let TeamJoinArgs { name, agent_type, model, prompt } = member;
     let seat = context.seat_or(name).await?;
     let plan =
         MemberPlan { agent_type, model, prompt, cwd: &cwd(), backend_type: backend::PROCESS };
-    let color = patiently(roster::join(&seat, name, plan)).await?;
+    let color = with_lock_notice(roster::join(&seat, name, plan)).await?;
     let team = &seat.team;
     if context.json {
         output::print_json(&json!({ "name": name, "team": team, "color": color }))?;
@@ -90,8 +92,8 @@ async fn join(context: &Context, member: &TeamJoin) -> Result<u8, CliError> {
 
 async fn leave(context: &Context, name: &MemberName) -> Result<u8, CliError> {
     let seat = context.seat_or(name).await?;
-    let members = show::member_names(&seat).await?;
-    let roster::Left { was_there, released } = patiently(roster::leave(&seat, name)).await?;
+    let members = seat.member_names().await?;
+    let roster::Left { was_there, released } = with_lock_notice(roster::leave(&seat, name)).await?;
     let team = &seat.team;
     if released.is_empty() && !was_there {
         let error = Trouble::NoMember { name: name.to_string(), team: team.to_string() };
@@ -118,7 +120,7 @@ async fn set_activity(
     word: ActivityWord,
 ) -> Result<u8, CliError> {
     let seat = context.seat_or(name).await?;
-    patiently(roster::set_activity(&seat, name, word.into())).await?;
+    with_lock_notice(roster::set_activity(&seat, name, word.into())).await?;
     let active = word == ActivityWord::Active;
     if context.json {
         output::print_json(&json!({ "name": name, "active": active }))?;

@@ -15,9 +15,9 @@ use brigade_core::seat::Seat;
 use tokio::sync::mpsc;
 
 use crate::claude_args::Native;
-use crate::cli::Global;
+use crate::cli::GlobalArgs;
 use crate::context::{Context, cwd};
-use crate::error::{CliError, CliTrouble, Trouble};
+use crate::error::{CliError, CliTrouble, failed};
 use crate::pane::Pane;
 use brigade_host::location::Location;
 use brigade_host::process;
@@ -28,7 +28,7 @@ use brigade_host::spec::ApprovalAuthority;
 use crate::{env, exit};
 
 /// Runs the teammate, or replaces this process with the real Claude Code.
-pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, CliError> {
+pub(crate) async fn run(global: GlobalArgs, arguments: Vec<OsString>) -> Result<u8, CliError> {
     let native = Native::read(&arguments);
     let choice = native.agent_type.as_deref().and_then(driver::agent);
     let Some(choice) = choice.filter(|choice| !choice.agent.native) else {
@@ -46,7 +46,7 @@ pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, 
     };
     let access = native.access();
     // Ignore the model in the arguments: the lead always passes a Claude model, even for other agents.
-    let wanted = Wanted {
+    let settings = TeammateSettings {
         program: None,
         model: None,
         access,
@@ -59,15 +59,15 @@ pub(crate) async fn run(global: Global, arguments: Vec<OsString>) -> Result<u8, 
         home: context.home().clone(),
         comes_back: false,
     };
-    play(seat, choice, wanted).await
+    play(seat, choice, settings).await
 }
 
 /// How long a terminating member tries to leave its team. If the NATS server is unreachable, the member exits anyway
 /// and stays on the roster, where `brigade doctor` finds it.
-const LEAVES: Duration = Duration::from_secs(5);
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How to run a teammate, apart from the choice of its agent.
-pub(crate) struct Wanted {
+pub(crate) struct TeammateSettings {
     /// The agent's program, if not the one on the PATH.
     pub(crate) program: Option<PathBuf>,
     pub(crate) model: Option<String>,
@@ -87,63 +87,64 @@ pub(crate) struct Wanted {
     pub(crate) comes_back: bool,
 }
 
-/// Runs a teammate in this terminal until it leaves the team.
-pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u8, CliError> {
+/// Runs a teammate in this terminal until it leave the team.
+pub(crate) async fn play(
+    seat: Seat,
+    choice: Choice,
+    settings: TeammateSettings,
+) -> Result<u8, CliError> {
     let itself = std::env::current_exe();
-    let itself = itself.map_err(|source| {
-        let doing = "find the brigade program".into();
-        CliError::failed(Trouble::Io { doing, source })
-    })?;
+    let itself = itself.map_err(|source| failed("find the brigade program", source))?;
     let Choice { agent, program, mut arguments } = choice;
     arguments.extend(env::agent_arguments(agent.name));
     let instructions = match seat.role().await? {
         Some(Role::Lead) => brief::leading(&seat, Mail::Delivered).await?,
         _ => brief::joining(&seat, Mail::Delivered).await?,
     };
-    let tools = tools(&seat, &itself, &wanted);
-    let mut launch = LaunchOptions::new(wanted.cwd.clone(), tools);
-    launch.model = wanted.model;
+    let tools = tools(&seat, &itself, &settings);
+    let mut launch = LaunchOptions::new(settings.cwd.clone(), tools);
+    launch.model = settings.model;
     launch.instructions = instructions;
-    launch.access = wanted.access;
+    launch.access = settings.access;
     launch.arguments = arguments;
     launch.claude_dir =
         env::claude_dir().and_then(|folder| folder.into_os_string().into_string().ok());
-    let named = wanted.program.map(PathBuf::into_os_string);
+    let named = settings.program.map(PathBuf::into_os_string);
     let named = named.or_else(|| env::agent_program(agent.name));
     // Brigade commands that the agent runs must act as an agent in this team, whatever identity they claim.
-    let mut surroundings = vec![(env::ANSWERS.into(), wanted.answers.word().into())];
-    surroundings.extend(wanted.home.variables().into_iter().map(|(name, its)| (name.into(), its)));
+    let mut variables = vec![(env::ANSWERS.into(), settings.answers.as_str().into())];
+    variables.extend(settings.home.variables().into_iter().map(|(name, its)| (name.into(), its)));
     let guard = vec![itself.into_os_string(), super::GUARD.into()];
-    let mut start = Start::new(guard, named.unwrap_or_else(|| program.into()), wanted.cwd);
+    let mut start = Start::new(guard, named.unwrap_or_else(|| program.into()), settings.cwd);
     start.sweep = process_tree::sweep;
-    start.env = surroundings;
-    start.inherits = wanted.inherits;
+    start.env = variables;
+    start.inherits = settings.inherits;
     process_tree::adopt();
     let (typed, lines) = mpsc::unbounded_channel();
-    if let Some(prompt) = wanted.prompt {
+    if let Some(prompt) = settings.prompt {
         // Cannot fail: the receiver is used below.
         let _heard = typed.send(prompt);
     }
     let mut pane = Pane::open(&seat, &agent, typed);
     let mut plan = Plan::new(seat.clone(), agent, Player::Program(start), launch);
-    plan.process = process::this();
+    plan.process = process::current();
     plan.host = env::host_name();
     let ended = tokio::select! {
         ended = teammate::run_observed(plan, lines, |sight| pane.show(&sight)) => ended,
-        told = signals::stop_signal() => {
-            if told? == StopSignal::HungUp && wanted.comes_back {
+        signal = signals::stop_signal() => {
+            if signal? == StopSignal::HungUp && settings.comes_back {
                 pane.close();
                 return Err(CliError::failed(CliTrouble::WindowGone));
             }
             // The pane was closed or this process was terminated, and the member will not be restarted: leave
             // the team. A lead stays on the roster.
-            let leaves = async {
+            let leave = async {
                 if seat.role().await? == Some(Role::Teammate) {
                     roster::leave(&seat, &seat.name).await?;
                 }
                 Ok::<(), CliError>(())
             };
-            if let Ok(left) = tokio::time::timeout(LEAVES, leaves).await {
+            if let Ok(left) = tokio::time::timeout(LEAVE_TIMEOUT, leave).await {
                 left?;
             }
             Ok(())
@@ -155,12 +156,12 @@ pub(crate) async fn play(seat: Seat, choice: Choice, wanted: Wanted) -> Result<u
 }
 
 /// The MCP server for the agent to start: this program, with the member's identity.
-fn tools(seat: &Seat, itself: &Path, wanted: &Wanted) -> ToolServer {
+fn tools(seat: &Seat, itself: &Path, settings: &TeammateSettings) -> ToolServer {
     let mut variables = vec![
         (env::TEAM.to_owned(), seat.team.to_string()),
         (env::AS.to_owned(), seat.name.to_string()),
         (env::DELIVERED.to_owned(), "1".to_owned()),
-        (env::ANSWERS.to_owned(), wanted.answers.word().to_owned()),
+        (env::ANSWERS.to_owned(), settings.answers.as_str().to_owned()),
     ];
     // Agents start MCP servers with almost none of their own environment, so pass these explicitly.
     for name in [env::HOME, env::CLAUDE_CONFIG_DIR, env::XDG_STATE_HOME, env::DURABILITY] {
@@ -168,10 +169,10 @@ fn tools(seat: &Seat, itself: &Path, wanted: &Wanted) -> ToolServer {
             variables.push((name.to_owned(), value));
         }
     }
-    for (name, value) in wanted.home.variables() {
+    for (name, value) in settings.home.variables() {
         variables.extend(value.into_string().ok().map(|value| (name.to_owned(), value)));
     }
-    if let Some(key) = &wanted.lead_key {
+    if let Some(key) = &settings.lead_key {
         variables.push((env::LEAD_KEY.to_owned(), key.clone()));
     }
     ToolServer {
@@ -183,10 +184,7 @@ fn tools(seat: &Seat, itself: &Path, wanted: &Wanted) -> ToolServer {
 
 /// Replaces this process with the real Claude Code, with the same arguments.
 fn exec_claude(claude_dir: Option<&Path>, arguments: &[OsString]) -> Result<u8, CliError> {
-    let claude = env::programs().claude(claude_dir).ok_or_else(|| {
-        let error = CliError::failed(Trouble::NoClaude);
-        error.hint(format!("put it on the PATH, or set {}", env::CLAUDE))
-    })?;
+    let claude = env::programs().require_claude(claude_dir)?;
     let source = std::process::Command::new(&claude).args(arguments).exec();
-    Err(CliError::failed(Trouble::Io { doing: format!("start {}", claude.display()), source }))
+    Err(failed(format!("start {}", claude.display()), source))
 }

@@ -1,14 +1,14 @@
 //! `brigade ui`
 
-use brigade_tui::Options;
+use brigade_tui::UiOptions;
 
-use crate::cli::Ui;
+use crate::cli::UiArgs;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::{env, exit};
 
-pub(crate) async fn run(context: Context, ui: Ui) -> Result<u8, CliError> {
-    let options = Options {
+pub(crate) async fn run(context: Context, ui: UiArgs) -> Result<u8, CliError> {
+    let options = UiOptions {
         view: ui.view,
         replay: ui.replay,
         speed: ui.speed,

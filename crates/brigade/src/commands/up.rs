@@ -1,11 +1,11 @@
 //! `brigade up`
 
-use std::collections::HashSet;
 use std::time::Duration;
 
-use brigade_core::event::{Event, Record};
+use brigade_core::event::Event;
 use brigade_core::pulse::Liveness;
 use brigade_core::seat::Seat;
+use brigade_core::store::event_log::Batch;
 use brigade_core::text;
 use brigade_wire::name::MemberName;
 use jiff::Timestamp;
@@ -17,7 +17,7 @@ use brigade_host::up as host_up;
 use brigade_host::{down, team_file};
 
 use super::check;
-use crate::cli::Up;
+use crate::cli::UpArgs;
 use crate::context::Context;
 use crate::error::{CliError, CliTrouble, Trouble};
 use crate::output::{self, FAINT, STRONG};
@@ -27,22 +27,22 @@ use brigade_host::spec::{Place, TeamSpec};
 use brigade_host::state::TeamState;
 use brigade_host::{Host, state, wait};
 
-/// How often to read the board again even if the watch reports nothing.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often to read the board again even if there are no events.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long all members must be idle before a note reports it.
 const IDLE_NOTE_DELAY: Duration = Duration::from_secs(60);
 /// After this long without an event, all earlier events have arrived.
-const REST: Duration = Duration::from_millis(200);
+const QUIET_TIME: Duration = Duration::from_millis(200);
 
-pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &Context, up: &UpArgs) -> Result<u8, CliError> {
     let began = context.clock.now();
     let end = up.limit.map(|limit| Instant::now() + Duration::from_secs(limit));
     let file = up.file.clone().map_or_else(check::found, Ok)?;
     let spec = team_file::read(&file)?;
     let lead = context.seat_of(spec.team.clone(), MemberName::lead());
     let host = context.host()?;
-    let brought = host_up::up(&host, &lead, &spec, &progress::print).await?;
-    for (name, difference) in &brought.differs {
+    let result = host_up::up(&host, &lead, &spec, &progress::print).await?;
+    for (name, difference) in &result.differs {
         output::note(&format!(
             "{name} still runs with its old settings ({difference}); \
              restart it with `brigade stop {name}` and `brigade up`"
@@ -51,20 +51,20 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
     host.supervised().await?;
     let names: Vec<MemberName> =
         spec.members.iter().chain(&spec.lead).map(|member| member.name.clone()).collect();
-    let there = wait::until_ready(&host, &lead, &names, &progress::print);
-    let there = async {
+    let ready = wait::until_ready(&host, &lead, &names, &progress::print);
+    let ready = async {
         match end {
             // The timeout is reported below.
             Some(end) => {
-                tokio::time::timeout_at(end, there).await.unwrap_or_else(|_| Ok(Vec::new()))
+                tokio::time::timeout_at(end, ready).await.unwrap_or_else(|_| Ok(Vec::new()))
             }
-            None => there.await,
+            None => ready.await,
         }
     };
     let dead = tokio::select! {
-        dead = there => dead?,
-        told = brigade_host::signals::stop_signal() => {
-            told?;
+        dead = ready => dead?,
+        stopped = brigade_host::signals::stop_signal() => {
+            stopped?;
             output::note(&format!(
                 "team {} is still starting; `brigade status` shows its progress, `brigade down` stops it",
                 spec.team
@@ -73,7 +73,7 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
         }
     };
     if host.may_lead {
-        host_up::give(&lead, &spec.tasks).await?;
+        host_up::assign_tasks(&lead, &spec.tasks).await?;
     }
     if up.until_done {
         return until_done(context, &host, &lead, began, end).await;
@@ -81,14 +81,14 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
     if context.json {
         output::print_json(&json!({
             "team": spec.team,
-            "new": brought.new,
-            "tasks": brought.tasks,
+            "new": result.new,
+            "tasks": result.tasks,
             "dead": dead.iter().map(|(name, _)| name).collect::<Vec<_>>(),
         }))?;
     } else {
-        output::print(&said(&host, &spec, brought.new.len(), brought.tasks))?;
+        output::print(&summary(&host, &spec, result.new.len(), result.tasks))?;
         if let (Some(first), true) =
-            (spec.members.first(), dead.is_empty() && !brought.new.is_empty())
+            (spec.members.first(), dead.is_empty() && !result.new.is_empty())
         {
             output::hint(&format!(
                 "assign work with `brigade task add \"…\" --owner {}`, watch with `brigade ui`, \
@@ -107,9 +107,9 @@ pub(crate) async fn run(context: &Context, up: &Up) -> Result<u8, CliError> {
     }
 }
 
-fn said(host: &Host, spec: &TeamSpec, new: usize, tasks: usize) -> String {
+fn summary(host: &Host, spec: &TeamSpec, new: usize, tasks: usize) -> String {
     let team = &spec.team;
-    let mut said = match (new, tasks) {
+    let mut text = match (new, tasks) {
         (0, 0) => format!("team {STRONG}{team}{STRONG:#} is already up; no changes\n"),
         _ => {
             let (new, tasks) = (text::count(new, "new member"), text::count(tasks, "new task"));
@@ -119,9 +119,9 @@ fn said(host: &Host, spec: &TeamSpec, new: usize, tasks: usize) -> String {
     let in_tmux = spec.members.iter().any(|member| member.place != Place::Headless);
     if in_tmux {
         let attach = host.tmux().attach(team.as_str());
-        said.push_str(&format!("{FAINT}windows: {attach}{FAINT:#}\n"));
+        text.push_str(&format!("{FAINT}windows: {attach}{FAINT:#}\n"));
     }
-    said
+    text
 }
 
 /// Waits until every task is done, then takes the team down.
@@ -132,20 +132,16 @@ async fn until_done(
     since: Timestamp,
     end: Option<Instant>,
 ) -> Result<u8, CliError> {
-    let mut watch = lead.store.watch(&lead.team).await?;
-    let mut story = LogFormatter::new(TimeZone::system());
-    let history = lead.store.history(&lead.team).await?;
-    // Prime the formatter with older records; print only newer ones.
-    let (before, since): (Vec<_>, Vec<_>) =
-        history.into_iter().partition(|record| record.at < since);
-    let _told = story.tell(&before, None);
-    let mut told = HashSet::new();
-    for record in &since {
-        told.insert(serde_json::to_vec(record).unwrap_or_default());
-        show(context, &mut story, record)?;
+    let (mut events, _) = context.event_stream(&lead.team).await?;
+    let mut formatter = LogFormatter::new(TimeZone::system());
+    while let Some(batch) = events.next().await {
+        show(context, &mut formatter, since, &batch)?;
+        if batch.caught_up {
+            break;
+        }
     }
-    let mut told_to_end = std::pin::pin!(brigade_host::signals::stop_signal());
-    let mut rest = IdleDetector::default();
+    let mut stop_signal = std::pin::pin!(brigade_host::signals::stop_signal());
+    let mut idle = IdleDetector::default();
     let trouble = loop {
         let state = state::team(host, lead).await?;
         if state.tasks.done == state.tasks.total {
@@ -163,32 +159,32 @@ async fn until_done(
         if end.is_some_and(|end| Instant::now() >= end) {
             break Some(CliTrouble::NotDone { left });
         }
-        if let Some(words) = rest.look(&state, left) {
-            output::note(&words);
+        if let Some(note) = idle.note(&state, left) {
+            output::note(&note);
         }
-        let until = Instant::now() + LOOK;
+        let until = Instant::now() + POLL_INTERVAL;
         loop {
-            let record = tokio::select! {
-                told = &mut told_to_end => {
-                    told?;
+            let batch = tokio::select! {
+                stopped = &mut stop_signal => {
+                    stopped?;
                     // An interrupt stops the team as well.
                     let ended = down::take_down(host, lead, down::STOP_AFTER_WORK, &progress::print).await;
                     ended?;
                     return Ok(exit::FAILED);
                 }
-                record = tokio::time::timeout_at(until, watch.next()) => record,
+                batch = tokio::time::timeout_at(until, events.next()) => batch,
             };
-            let Ok(Some(record)) = record else { break };
-            show_once(context, &mut story, &mut told, &record)?;
+            let Ok(Some(batch)) = batch else { break };
+            show(context, &mut formatter, since, &batch)?;
         }
     };
-    let mut end = Instant::now() + REST;
-    while let Ok(Some(record)) = tokio::time::timeout_at(end, watch.next()).await {
+    let mut end = Instant::now() + QUIET_TIME;
+    while let Ok(Some(batch)) = tokio::time::timeout_at(end, events.next()).await {
         // Members may keep working for long, so their work events do not extend the wait.
-        if !matches!(record.event, Event::Worked { .. }) {
-            end = Instant::now() + REST;
+        if batch.records.iter().any(|(_, record)| !matches!(record.event, Event::Worked { .. })) {
+            end = Instant::now() + QUIET_TIME;
         }
-        show_once(context, &mut story, &mut told, &record)?;
+        show(context, &mut formatter, since, &batch)?;
     }
     let state = state::team(host, lead).await?;
     down::take_down(host, lead, down::STOP_AFTER_WORK, &progress::print).await?;
@@ -205,22 +201,22 @@ async fn until_done(
 #[derive(Default)]
 struct IdleDetector {
     since: Option<Instant>,
-    told: bool,
+    noted: bool,
 }
 
 impl IdleDetector {
-    fn look(&mut self, state: &TeamState, left: usize) -> Option<String> {
-        let rests =
+    fn note(&mut self, state: &TeamState, left: usize) -> Option<String> {
+        let is_idle =
             |liveness| matches!(liveness, Liveness::Idle | Liveness::Waiting | Liveness::Dead);
-        if !state.members.iter().all(|member| rests(member.judged.liveness)) {
+        if !state.members.iter().all(|member| is_idle(member.judged.liveness)) {
             *self = Self::default();
             return None;
         }
         let since = *self.since.get_or_insert_with(Instant::now);
-        if self.told || since.elapsed() < IDLE_NOTE_DELAY {
+        if self.noted || since.elapsed() < IDLE_NOTE_DELAY {
             return None;
         }
-        self.told = true;
+        self.noted = true;
         let left = text::count(left, "task");
         let why = match state.approvals {
             0 => format!(
@@ -238,25 +234,21 @@ impl IdleDetector {
     }
 }
 
-/// Prints a record from the watch, unless it was already printed from the history: the watch started first, so the
-/// two overlap.
-fn show_once(
+/// Prints the records that are not older than `since`. The formatter also needs the older ones, because newer records
+/// refer to them.
+fn show(
     context: &Context,
-    story: &mut LogFormatter,
-    told: &mut HashSet<Vec<u8>>,
-    record: &Record,
+    formatter: &mut LogFormatter,
+    since: Timestamp,
+    batch: &Batch,
 ) -> Result<(), CliError> {
-    if told.remove(&serde_json::to_vec(record).unwrap_or_default()) {
-        return Ok(());
-    }
-    show(context, story, record)
-}
-
-fn show(context: &Context, story: &mut LogFormatter, record: &Record) -> Result<(), CliError> {
-    if context.json {
-        output::print_json(record)?;
-    } else {
-        output::print(&story.go_on(record, output::width()))?;
+    for (_, record) in &batch.records {
+        let text = formatter.format_record(record, output::width());
+        match record.at >= since {
+            true if context.json => output::print_json(record.as_ref())?,
+            true => output::print(&text)?,
+            false => {}
+        }
     }
     Ok(())
 }

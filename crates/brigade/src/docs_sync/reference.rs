@@ -124,7 +124,7 @@ pub(super) fn tools() -> String {
          For the results, the permissions and a comparison with Claude Code's own tools, see \
          [The MCP server](../mcp.md).\n"
     );
-    for tool in brigade_mcp::tools_told() {
+    for tool in brigade_mcp::tool_docs() {
         let _infallible = write!(text, "\n## `{}`\n\nFor {}. ", tool.name, tool.offered);
         let _infallible = writeln!(text, "{}", tool.description);
         let none = Map::new();

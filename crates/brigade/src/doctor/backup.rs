@@ -29,33 +29,33 @@ impl BackupFolder {
     }
 
     /// Returns the backup path of a file, derived from its original path. Appends a number if that path exists.
-    fn place(&self, path: &Path) -> io::Result<PathBuf> {
+    fn backup_path(&self, path: &Path) -> io::Result<PathBuf> {
         let relative =
             path.strip_prefix(&self.claude_dir).or_else(|_| path.strip_prefix(&self.state_dir));
         let relative = relative.unwrap_or_else(|_| Path::new(path.file_name().unwrap_or_default()));
-        let mut place = self.dir.join(relative);
-        let name = place.file_name().unwrap_or_default().to_owned();
+        let mut backup = self.dir.join(relative);
+        let name = backup.file_name().unwrap_or_default().to_owned();
         for number in 2.. {
-            if place.symlink_metadata().is_err() {
+            if backup.symlink_metadata().is_err() {
                 break;
             }
             let mut numbered = name.clone();
             numbered.push(format!(".{number}"));
-            place.set_file_name(numbered);
+            backup.set_file_name(numbered);
         }
-        if let Some(parent) = place.parent() {
+        if let Some(parent) = backup.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         }
-        Ok(place)
+        Ok(backup)
     }
 
     /// Copies a file to the backup folder, if it exists.
     pub(super) fn back_up(&self, path: &Path) -> Result<(), CliError> {
         let copy = || match fs::read(path) {
             Ok(bytes) => {
-                let place = self.place(path)?;
-                fs::write(&place, bytes)?;
-                fs::set_permissions(&place, Permissions::from_mode(0o600))
+                let backup = self.backup_path(path)?;
+                fs::write(&backup, bytes)?;
+                fs::set_permissions(&backup, Permissions::from_mode(0o600))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
@@ -64,11 +64,11 @@ impl BackupFolder {
     }
 
     /// Moves a file or folder to the backup folder and returns its new path.
-    pub(super) fn move_in(&self, path: &Path) -> io::Result<PathBuf> {
-        let place = self.place(path)?;
-        match fs::rename(path, &place) {
+    pub(super) fn move_here(&self, path: &Path) -> io::Result<PathBuf> {
+        let backup = self.backup_path(path)?;
+        match fs::rename(path, &backup) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                copy_all(path, &place)?;
+                copy_all(path, &backup)?;
                 if path.symlink_metadata()?.is_dir() {
                     fs::remove_dir_all(path)?;
                 } else {
@@ -77,7 +77,7 @@ impl BackupFolder {
             }
             other => other?,
         }
-        Ok(place)
+        Ok(backup)
     }
 }
 

@@ -6,6 +6,10 @@ use std::time::Duration;
 use std::{fs, io};
 
 use brigade_core::event::Event;
+use brigade_files::layout::{
+    CONFIG, DELETED, FILES, INBOXES, LAST_ROSTER, TASKS, TEAM_JOURNAL, TEAMS, member_name,
+    parse_temp_name,
+};
 use brigade_wire::Damage;
 use brigade_wire::inbox::Inbox;
 use brigade_wire::name::{MemberName, TaskId, team_dir};
@@ -13,16 +17,17 @@ use brigade_wire::task::Task;
 use brigade_wire::team::Team;
 
 use super::fix::Fix;
-use super::locks::ago;
-use super::snapshot::{DELETED, DoctorSnapshot, FileContent, TeamFolder, age, entries, is_alive};
+use super::snapshot::DoctorSnapshot;
+use super::team_folder::{FileContent, TeamFolder, age, entries, is_alive};
+use super::wording::{MOVE_AWAY, ago};
 use super::{Cure, Findings};
 
 /// A program may still be writing a file that was changed at most this many seconds ago.
-const FRESH: i64 = 2;
+const RECENT: i64 = 2;
 /// How long such a write may take.
 const WRITE_TIME: Duration = Duration::from_millis(60);
 /// Size in bytes above which an inbox is too big.
-const BIG: u64 = 800_000;
+const BIG_INBOX: u64 = 800_000;
 /// Seconds after which no program will finish an interrupted operation.
 const ABANDONED: i64 = 3600;
 /// A write by brigade takes less than this many seconds. The age is needed because a process in another container
@@ -34,7 +39,7 @@ const CREATION_TIME: i64 = 60;
 /// Why a file cannot be parsed. `None` if it can, or if a program is still writing it.
 fn damage(file: &FileContent, check: fn(&[u8]) -> Result<(), Damage>) -> Option<String> {
     let damage = check(&file.bytes).err()?;
-    if file.age > FRESH {
+    if file.age > RECENT {
         return Some(damage.to_string());
     }
     std::thread::sleep(WRITE_TIME);
@@ -48,15 +53,15 @@ pub(super) fn torn(snapshot: &DoctorSnapshot, found: &mut Findings) {
         {
             found.add(config.path.as_path(), damage_text(&why), roster_cure(folder));
         }
-        for (of, entry) in folder.mail() {
+        for (owner, entry) in folder.member_inboxes() {
             let Some(file) = entry.read() else { continue };
             let Some(why) = damage(&file, |bytes| Inbox::read(bytes).map(drop)) else { continue };
-            let cure = match (&folder.team, of.parse::<MemberName>()) {
+            let cure = match (&folder.team, owner.parse::<MemberName>()) {
                 (Some(team), Ok(member)) => {
                     let (team, path) = (team.clone(), entry.path.clone());
                     Cure::Automatic(Fix::RepairMailbox { team, member, path })
                 }
-                _ => by_hand(),
+                _ => manual_repair(),
             };
             found.add(entry.path.as_path(), damage_text(&why), cure);
         }
@@ -80,26 +85,26 @@ fn damage_text(why: &str) -> String {
     format!("it is damaged: {why}")
 }
 
-fn by_hand() -> Cure {
+fn manual_repair() -> Cure {
     Cure::Manual("repair it by hand; there is no copy".to_owned())
 }
 
 /// Restores the last roster that brigade read.
 fn roster_cure(folder: &TeamFolder) -> Cure {
-    let seen = fs::read(folder.own.join("roster.json")).ok();
+    let seen = fs::read(folder.state_dir.join(LAST_ROSTER)).ok();
     let seen = seen.filter(|seen| Team::read(seen).is_ok_and(|team| team.lead().is_some()));
     match (&folder.team, seen) {
         (Some(team), Some(bytes)) => {
             Cure::Automatic(Fix::RestoreRoster { team: team.clone(), bytes })
         }
-        _ => by_hand(),
+        _ => manual_repair(),
     }
 }
 
 /// Restores the last version of the task that brigade read.
 fn task_cure(folder: &TeamFolder, id: TaskId) -> Cure {
     let mut last = None;
-    for record in folder.journal("team.jsonl", &["\"task\"", "\"task_deleted\""]) {
+    for record in folder.journal(TEAM_JOURNAL, &["\"task\"", "\"task_deleted\""]) {
         match record.event {
             Event::Task { id: other, task } if other == id.get() => last = Some(task),
             Event::TaskDeleted { id: other } if other == id.get() => last = None,
@@ -113,21 +118,23 @@ fn task_cure(folder: &TeamFolder, id: TaskId) -> Cure {
             let bytes = task.get().as_bytes().to_vec();
             Cure::Automatic(Fix::RestoreTask { team: team.clone(), id, bytes })
         }
-        _ => by_hand(),
+        _ => manual_repair(),
     }
 }
 
 pub(super) fn big(snapshot: &DoctorSnapshot, found: &mut Findings) {
     for folder in &snapshot.teams {
-        for (of, entry) in folder.mail().filter(|(_, entry)| entry.meta.len() > BIG) {
+        for (owner, entry) in
+            folder.member_inboxes().filter(|(_, entry)| entry.meta.len() > BIG_INBOX)
+        {
             let Some(file) = entry.read() else { continue };
             let unread = Inbox::read(&file.bytes);
             let unread = unread.map(|inbox| inbox.messages().filter(|m| !m.read()).count());
             let (size, unread) = (entry.meta.len() / 1000, unread.unwrap_or_default());
             let what = format!("an inbox of {size} kB with {unread} unread messages");
-            let (team, me) = (&folder.name, of);
+            let team = &folder.name;
             let advice = format!(
-                "mark it read: `brigade --team {team} --as {me} inbox --mark-read`; brigade removes read \
+                "mark it read: `brigade --team {team} --as {owner} inbox --mark-read`; brigade removes read \
                  messages when it delivers the next one"
             );
             found.advise(entry.path.as_path(), what, advice);
@@ -136,7 +143,7 @@ pub(super) fn big(snapshot: &DoctorSnapshot, found: &mut Findings) {
 }
 
 pub(super) fn split(snapshot: &DoctorSnapshot, found: &mut Findings) {
-    let boards = entries(&snapshot.claude_dir.join("tasks")).into_iter().map(|entry| entry.name);
+    let boards = entries(&snapshot.claude_dir.join(TASKS)).into_iter().map(|entry| entry.name);
     let mut names: Vec<String> = boards.collect();
     names.extend(snapshot.teams.iter().map(|folder| folder.name.clone()));
     names.sort();
@@ -144,7 +151,7 @@ pub(super) fn split(snapshot: &DoctorSnapshot, found: &mut Findings) {
     for name in names {
         let roster = team_dir(&name);
         if roster != name && !snapshot.has_config(&name) && snapshot.has_config(&roster) {
-            let place = snapshot.claude_dir.join("teams").join(&roster);
+            let place = snapshot.claude_dir.join(TEAMS).join(&roster);
             let what = format!("a team whose mail and tasks are in another folder, {name:?}");
             let advice = "stop it, and create it again with a name of a-z, 0-9 and '-'";
             found.advise(place.as_path(), what, advice);
@@ -154,7 +161,7 @@ pub(super) fn split(snapshot: &DoctorSnapshot, found: &mut Findings) {
 
 pub(super) fn no_config(snapshot: &DoctorSnapshot, found: &mut Findings) {
     for folder in &snapshot.teams {
-        let config = folder.dir.join("config.json");
+        let config = folder.dir.join(CONFIG);
         if config.symlink_metadata().is_ok() || folder.age < CREATION_TIME {
             continue;
         }
@@ -167,10 +174,9 @@ pub(super) fn no_config(snapshot: &DoctorSnapshot, found: &mut Findings) {
         }
         let what = "a team folder without a config.json";
         if empty {
-            found.fixable(folder.dir.as_path(), what, Fix::RemoveEmpty(folder.dir.clone()));
+            found.fixable(folder.dir.as_path(), what, Fix::RemoveEmptyFolder(folder.dir.clone()));
         } else {
-            let advice = "check whether you need its contents, then move it away";
-            found.advise(folder.dir.as_path(), what, advice);
+            found.advise(folder.dir.as_path(), what, MOVE_AWAY);
         }
     }
 }
@@ -181,12 +187,12 @@ pub(super) fn left_over(snapshot: &DoctorSnapshot, found: &mut Findings) {
             let path = entry.path.clone();
             if let Some(file) = abandoned(&entry.name).filter(|_| entry.age > MAX_WRITE_AGE) {
                 let what = "a temporary file of a brigade process that is gone";
-                let inbox = file.trim_end_matches(".lock").strip_suffix(".json");
-                let member = inbox.and_then(|of| of.parse::<MemberName>().ok());
+                let inbox = member_name(file.trim_end_matches(".lock"));
+                let member = inbox.and_then(|member| member.parse::<MemberName>().ok());
                 // The store must handle a temporary file of an inbox, because its presence tells which
                 // messages were delivered.
                 let fix = match (&folder.team, member) {
-                    (Some(team), Some(member)) if path.starts_with(folder.dir.join("inboxes")) => {
+                    (Some(team), Some(member)) if path.starts_with(folder.dir.join(INBOXES)) => {
                         Fix::RepairMailbox { team: team.clone(), member, path: path.clone() }
                     }
                     _ => Fix::MoveAside(path.clone()),
@@ -198,7 +204,7 @@ pub(super) fn left_over(snapshot: &DoctorSnapshot, found: &mut Findings) {
             }
         }
     }
-    for parent in ["teams", "tasks"] {
+    for parent in [TEAMS, TASKS] {
         for entry in entries(&snapshot.claude_dir.join(parent)) {
             if entry.name.contains(DELETED) && entry.age > ABANDONED {
                 let what = "the remains of a deleted team";
@@ -206,7 +212,7 @@ pub(super) fn left_over(snapshot: &DoctorSnapshot, found: &mut Findings) {
             }
         }
     }
-    let mut walk = |path: &Path, _: &fs::Metadata| {
+    let mut find_temp = |path: &Path, _: &fs::Metadata| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_old = age(path).is_some_and(|age| age > MAX_WRITE_AGE);
         if is_old && (abandoned(name).is_some() || is_spec_temp(name)) {
@@ -214,15 +220,14 @@ pub(super) fn left_over(snapshot: &DoctorSnapshot, found: &mut Findings) {
             found.fixable(path, what, Fix::MoveAside(path.to_owned()));
         }
     };
-    walk_own(&snapshot.own, &mut walk);
-    walk_own(snapshot.host.registry.dir(), &mut walk);
+    walk(&snapshot.team_states_dir, &mut find_temp);
+    walk(snapshot.host.registry.dir(), &mut find_temp);
 }
 
 /// The target of one of brigade's temporary files, if the process that created it is gone.
 fn abandoned(name: &str) -> Option<&str> {
-    let (file, creator) = name.rsplit_once(".tmp.brigade-")?;
-    let pid: u32 = creator.split_once('-')?.0.parse().ok()?;
-    (!is_alive(pid)).then_some(file)
+    let (file, creator, _) = parse_temp_name(name)?;
+    (!is_alive(creator)).then_some(file)
 }
 
 /// Whether it is a temporary file of the host registry whose creator is gone.
@@ -237,12 +242,12 @@ fn is_native_temp(name: &str) -> bool {
 }
 
 /// Visits one of brigade's folders and everything below it, without following links.
-fn walk_own(dir: &Path, visit: &mut dyn FnMut(&Path, &fs::Metadata)) {
+fn walk(dir: &Path, visit: &mut dyn FnMut(&Path, &fs::Metadata)) {
     let Ok(meta) = dir.symlink_metadata() else { return };
     visit(dir, &meta);
     if meta.is_dir() {
         for entry in entries(dir) {
-            walk_own(&entry.path, visit);
+            walk(&entry.path, visit);
         }
     }
 }
@@ -258,9 +263,9 @@ pub(super) fn open_to_others(snapshot: &DoctorSnapshot, found: &mut Findings) {
     if let Ok(meta) = snapshot.state_dir.symlink_metadata() {
         open(&snapshot.state_dir, &meta);
     }
-    walk_own(&snapshot.state_dir.join("files"), &mut open);
+    walk(&snapshot.state_dir.join(FILES), &mut open);
     // In the host registry only the keys are secret.
-    walk_own(&snapshot.state_dir.join("host"), &mut |path, meta| {
+    walk(&snapshot.state_dir.join("host"), &mut |path, meta| {
         if meta.is_dir() || path.ends_with("key") {
             open(path, meta);
         }
@@ -269,7 +274,7 @@ pub(super) fn open_to_others(snapshot: &DoctorSnapshot, found: &mut Findings) {
 
 pub(super) fn foreign(snapshot: &DoctorSnapshot, found: &mut Findings) {
     let folders: Vec<PathBuf> =
-        ["teams", "tasks"].map(|parent| snapshot.claude_dir.join(parent)).into();
+        [TEAMS, TASKS].map(|parent| snapshot.claude_dir.join(parent)).into();
     let tops: Vec<_> = folders.iter().flat_map(|dir| entries(dir)).collect();
     for entry in tops.iter().chain(snapshot.teams.iter().flat_map(TeamFolder::all)) {
         if entry.meta.is_symlink() {
@@ -282,7 +287,7 @@ pub(super) fn foreign(snapshot: &DoctorSnapshot, found: &mut Findings) {
         }
     }
     for folder in &snapshot.teams {
-        let config = folder.dir.join("config.json");
+        let config = folder.dir.join(CONFIG);
         if let Ok(meta) = config.symlink_metadata()
             && folder.config.is_none()
             && (meta.is_symlink() || meta.uid() != snapshot.uid)
@@ -294,11 +299,11 @@ pub(super) fn foreign(snapshot: &DoctorSnapshot, found: &mut Findings) {
 }
 
 pub(super) fn unreadable(snapshot: &DoctorSnapshot, found: &mut Findings) {
-    let tops = ["teams", "tasks"].map(|parent| snapshot.claude_dir.join(parent)).into_iter();
-    let of_teams = snapshot.teams.iter().flat_map(|folder| {
-        [folder.dir.clone(), folder.dir.join("inboxes"), folder.board_dir.clone()]
+    let tops = [TEAMS, TASKS].map(|parent| snapshot.claude_dir.join(parent)).into_iter();
+    let team_dirs = snapshot.teams.iter().flat_map(|folder| {
+        [folder.dir.clone(), folder.dir.join(INBOXES), folder.board_dir.clone()]
     });
-    for dir in tops.chain(of_teams) {
+    for dir in tops.chain(team_dirs) {
         let Err(error) = fs::read_dir(&dir) else { continue };
         let advice = match error.kind() {
             io::ErrorKind::NotFound => continue,

@@ -10,6 +10,7 @@ use brigade_core::pulse::Process;
 use brigade_core::roster::{self, Activity};
 use brigade_core::seat::Seat;
 use brigade_core::store::{Actor, StoreError};
+use brigade_files::layout::{INBOXES, TASKS, config_path, task_file, temp_name};
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::task::{Status, Task, TaskChange};
@@ -50,19 +51,19 @@ pub(crate) enum Fix {
         id: TaskId,
         fix: TaskFix,
     },
-    Leave {
+    RemoveMember {
         team: TeamName,
         member: MemberName,
     },
-    Idle {
+    MarkIdle {
         team: TeamName,
         member: MemberName,
     },
-    RemoveEmpty(PathBuf),
+    RemoveEmptyFolder(PathBuf),
     SetMode(PathBuf, u32),
     CloseWindow(String),
-    End(Process),
-    Supervise,
+    Terminate(Process),
+    StartSupervisor,
     RemoveWorktree(Worktree),
 }
 
@@ -101,18 +102,20 @@ impl Fix {
             Self::UpdateTask { fix: TaskFix::Unblock(_), .. } => {
                 both("remove the missing dependency", "removed the missing dependency")
             }
-            Self::Leave { .. } => both(
+            Self::RemoveMember { .. } => both(
                 "remove it from the roster and unassign its tasks",
                 "removed it from the roster and unassigned its tasks",
             ),
-            Self::Idle { .. } => both("mark it idle", "marked it idle"),
-            Self::RemoveEmpty(_) => both("remove the empty folder", "removed the empty folder"),
+            Self::MarkIdle { .. } => both("mark it idle", "marked it idle"),
+            Self::RemoveEmptyFolder(_) => {
+                both("remove the empty folder", "removed the empty folder")
+            }
             Self::SetMode(_, mode) => {
                 (format!("set its mode to {mode:o}"), format!("set its mode to {mode:o}"))
             }
             Self::CloseWindow(_) => both("close the window", "closed the window"),
-            Self::End(_) => both("terminate the process", "terminated the process"),
-            Self::Supervise => both(
+            Self::Terminate(_) => both("terminate the process", "terminated the process"),
+            Self::StartSupervisor => both(
                 "start the supervisor, which starts the missing members",
                 "started the supervisor, which starts the missing members",
             ),
@@ -142,7 +145,7 @@ impl Fix {
                 if path.symlink_metadata().is_err() {
                     return Ok("already fixed".to_owned());
                 }
-                let place = backups.move_in(&path);
+                let place = backups.move_here(&path);
                 let place = place.map_err(|source| failed("move", &path, source))?;
                 return Ok(format!("moved it to {}", place.display()));
             }
@@ -151,13 +154,14 @@ impl Fix {
                 context.store.inbox(&team, &member).await?;
             }
             Self::RestoreRoster { team, bytes } => {
-                let path =
-                    snapshot.claude_dir.join("teams").join(team.as_str()).join("config.json");
-                backups.back_up(&path)?;
+                back_up_roster(snapshot, backups, &team)?;
                 let torn = context.store.team(&team).await?;
                 let torn = torn.ok_or_else(|| StoreError::NoTeam { team: team.clone() })?;
                 if Team::read(&torn.bytes).is_err() {
-                    context.store.replace_team(&team, &bytes, torn.revision, &doctor()).await?;
+                    context
+                        .store
+                        .replace_team(&team, &bytes, torn.revision, &doctor_actor())
+                        .await?;
                 }
             }
             Self::RestoreTask { team, id, bytes } => {
@@ -165,7 +169,10 @@ impl Fix {
                 let torn = context.store.task(&team, id).await?;
                 let torn = torn.ok_or(StoreError::NoTask { id })?;
                 if Task::read(&torn.bytes).is_err() {
-                    context.store.replace_task(&team, id, &bytes, torn.revision, &doctor()).await?;
+                    context
+                        .store
+                        .replace_task(&team, id, &bytes, torn.revision, &doctor_actor())
+                        .await?;
                 }
             }
             Self::UpdateTask { team, id, fix } => {
@@ -176,29 +183,29 @@ impl Fix {
                 let task = Task::read(&current.bytes).map_err(damaged)?;
                 let fixed = fixed_task(&task, &fix);
                 let by = match snapshot.nats_findings {
-                    None => doctor(),
+                    None => doctor_actor(),
                     // In a NATS store only members can write.
                     Some(_) => Actor(MemberName::lead().to_string()),
                 };
                 context.store.replace_task(&team, id, &fixed, current.revision, &by).await?;
             }
-            Self::Leave { team, member } => {
+            Self::RemoveMember { team, member } => {
                 back_up_roster(snapshot, backups, &team)?;
                 back_up_tasks_of(snapshot, backups, &team, &member)?;
                 roster::leave(&seat_for(context, &team, &member).await?, &member).await?;
             }
-            Self::Idle { team, member } => {
+            Self::MarkIdle { team, member } => {
                 // Skip it if it was started meanwhile: its process updates its own state.
-                let plays = process_lock::holder(&snapshot.host.registry.seat(&team, &member));
-                if matches!(plays, Ok(None)) {
+                let holder = process_lock::holder(&snapshot.host.registry.seat(&team, &member));
+                if matches!(holder, Ok(None)) {
                     back_up_roster(snapshot, backups, &team)?;
                     let seat = seat_for(context, &team, &member).await?;
                     roster::set_activity(&seat, &member, Activity::Idle).await?;
                 }
             }
-            Self::RemoveEmpty(path) => {
+            Self::RemoveEmptyFolder(path) => {
                 // `remove_dir` only removes empty folders.
-                let _absent = fs::remove_dir(path.join("inboxes"));
+                let _absent = fs::remove_dir(path.join(INBOXES));
                 fs::remove_dir(&path).map_err(|source| failed("remove", &path, source))?;
             }
             Self::SetMode(path, mode) => {
@@ -208,8 +215,8 @@ impl Fix {
             Self::CloseWindow(window) => snapshot.host.tmux().close(&window).map_err(|source| {
                 CliError::failed(Trouble::Io { doing: format!("close {window}"), source })
             })?,
-            Self::End(process) => end(&process).await,
-            Self::Supervise => snapshot.host.supervised().await?,
+            Self::Terminate(process) => terminate(&process).await,
+            Self::StartSupervisor => snapshot.host.supervised().await?,
             Self::RemoveWorktree(worktree) => {
                 if worktree.remove()? == Removed::Stays {
                     return Ok("kept it because it has uncommitted changes".to_owned());
@@ -220,7 +227,7 @@ impl Fix {
     }
 }
 
-fn doctor() -> Actor {
+fn doctor_actor() -> Actor {
     Actor("brigade doctor".to_owned())
 }
 
@@ -238,7 +245,7 @@ fn back_up_roster(
     backups: &BackupFolder,
     team: &TeamName,
 ) -> Result<(), CliError> {
-    backups.back_up(&snapshot.claude_dir.join("teams").join(team.as_str()).join("config.json"))
+    backups.back_up(&config_path(&snapshot.claude_dir, team.as_str()))
 }
 
 fn back_up_task(
@@ -247,8 +254,7 @@ fn back_up_task(
     team: &TeamName,
     id: TaskId,
 ) -> Result<(), CliError> {
-    backups
-        .back_up(&snapshot.claude_dir.join("tasks").join(team.as_str()).join(format!("{id}.json")))
+    backups.back_up(&snapshot.claude_dir.join(TASKS).join(team.as_str()).join(task_file(id)))
 }
 
 /// Backs up the tasks that a member owns.
@@ -301,9 +307,8 @@ fn remove_lock(path: &Path) -> io::Result<()> {
         path.symlink_metadata().map(|meta| (meta.ino(), meta.mtime(), meta.mtime_nsec()))
     };
     let Ok(stale) = identity(path) else { return Ok(()) };
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".tmp.brigade-{}-0", std::process::id()));
-    let moved = path.with_file_name(name);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let moved = path.with_file_name(temp_name(&name, std::process::id(), 0));
     match fs::rename(path, &moved) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other?,
@@ -316,7 +321,7 @@ fn remove_lock(path: &Path) -> io::Result<()> {
 }
 
 /// Sends SIGTERM to a process and waits up to five seconds for it to exit.
-async fn end(process: &Process) {
+async fn terminate(process: &Process) {
     send_signal(process, Signal::TERM);
     for _ in 0..100 {
         if !brigade_host::process::is_there(process) {

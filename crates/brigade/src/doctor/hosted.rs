@@ -1,10 +1,13 @@
 //! Checks of what runs on this host against what should run.
 
+use brigade_files::layout::config_path;
 use brigade_wire::name::{MemberName, TeamName};
 
 use super::Findings;
 use super::fix::Fix;
-use super::snapshot::{DoctorSnapshot, age, entries};
+use super::snapshot::DoctorSnapshot;
+use super::team_folder::{FolderEntry, age, entries};
+use super::wording::{MOVE_AWAY, member_place};
 use brigade_host::process_lock;
 use brigade_host::worktree::Worktree;
 
@@ -20,7 +23,10 @@ pub(super) fn windows(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let dir = snapshot.host.registry.member_dir(&team, &name);
         let is_ending = age(&dir).is_some_and(|age| age < EXIT_GRACE);
         // Ignore windows that a person opened in this tmux session.
-        if window.plays && !is_ending && snapshot.hosted(team.as_str(), name.as_str()).is_none() {
+        if window.plays
+            && !is_ending
+            && snapshot.hosted_member(team.as_str(), name.as_str()).is_none()
+        {
             let what = format!("a window of {name}, which no longer runs on this host");
             let place = format!("tmux -L {}, session {team}, window {}", tmux.socket, window.id);
             if snapshot.host.registry.dir().is_dir() {
@@ -44,7 +50,7 @@ pub(super) fn processes(snapshot: &DoctorSnapshot, found: &mut Findings) {
             if let Ok(Some(process)) = process_lock::holder(&member.path.join("seat")) {
                 let (pid, name) = (process.pid, &member.name);
                 let what = format!("process {pid} runs {name}, which was removed");
-                found.fixable(member.path.as_path(), what, Fix::End(process));
+                found.fixable(member.path.as_path(), what, Fix::Terminate(process));
             }
         }
     }
@@ -54,12 +60,12 @@ pub(super) fn given_up(snapshot: &DoctorSnapshot, found: &mut Findings) {
     for hosted in &snapshot.hosted {
         let team = &hosted.team;
         for member in hosted.members.iter().filter(|member| member.process.is_none()) {
-            let (name, Some(why)) = (&member.name, &member.trouble) else { continue };
+            let (name, Some(why)) = (&member.name, &member.failure) else { continue };
             let advice = format!(
                 "fix the cause, then run `brigade resume {team}`; or remove it with `brigade --team \
                  {team} stop {name}`"
             );
-            found.advise(format!("{name} of team {team}"), why.trim(), advice);
+            found.advise(member_place(name, team), why.trim(), advice);
         }
     }
 }
@@ -70,9 +76,9 @@ pub(super) fn dead(snapshot: &DoctorSnapshot, found: &mut Findings) {
     }
     for hosted in &snapshot.hosted {
         for member in hosted.members.iter().filter(|member| member.process.is_none()) {
-            if member.trouble.is_none() && snapshot.has_config(hosted.team.as_str()) {
-                let place = format!("{} of team {}", member.name, hosted.team);
-                found.fixable(place, "its process is not running", Fix::Supervise);
+            if member.failure.is_none() && snapshot.has_config(hosted.team.as_str()) {
+                let place = member_place(&member.name, &hosted.team);
+                found.fixable(place, "its process is not running", Fix::StartSupervisor);
             }
         }
     }
@@ -83,7 +89,7 @@ pub(super) fn no_supervisor(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let teams: Vec<&str> = snapshot.hosted.iter().map(|hosted| hosted.team.as_str()).collect();
         let what =
             format!("the supervisor is not running, but {} is up on this host", teams.join(", "));
-        found.fixable("this host".to_owned(), what, Fix::Supervise);
+        found.fixable("this host".to_owned(), what, Fix::StartSupervisor);
     }
 }
 
@@ -100,7 +106,7 @@ pub(super) fn team_gone(snapshot: &DoctorSnapshot, found: &mut Findings) {
             }
             continue;
         }
-        let config = snapshot.claude_dir.join("teams").join(team.as_str()).join("config.json");
+        let config = config_path(&snapshot.claude_dir, team.as_str());
         if config.symlink_metadata().is_err() {
             let what = format!("team {team} is up on this host but has no folder");
             let advice = format!("`brigade down {team}` removes it; `brigade up` creates it again");
@@ -113,7 +119,7 @@ pub(super) fn worktrees(snapshot: &DoctorSnapshot, found: &mut Findings) {
     let hosts = entries(&snapshot.state_dir.join("host"));
     for team in entries(&snapshot.host.worktrees) {
         for member in entries(&team.path) {
-            let has_member = |host: &super::snapshot::Entry| {
+            let has_member = |host: &FolderEntry| {
                 host.path.join(&team.name).join(&member.name).join("spec.json").exists()
             };
             // The teams of all Claude Code folders keep their worktrees here.
@@ -123,8 +129,7 @@ pub(super) fn worktrees(snapshot: &DoctorSnapshot, found: &mut Findings) {
             let name = &member.name;
             let Some(worktree) = Worktree::at(&member.path, &team.name, name) else {
                 let what = format!("a worktree of {name} whose repository was not found");
-                let advice = "check whether you need its contents, then move it away";
-                found.advise(member.path.as_path(), what, advice);
+                found.advise(member.path.as_path(), what, MOVE_AWAY);
                 continue;
             };
             match worktree.distance() {
@@ -143,8 +148,7 @@ pub(super) fn worktrees(snapshot: &DoctorSnapshot, found: &mut Findings) {
                 }
                 Err(error) => {
                     let what = format!("a worktree of {name} that git cannot read: {error}");
-                    let advice = "check whether you need its contents, then move it away";
-                    found.advise(member.path.as_path(), what, advice);
+                    found.advise(member.path.as_path(), what, MOVE_AWAY);
                 }
             }
         }

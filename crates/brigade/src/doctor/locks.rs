@@ -3,22 +3,24 @@
 
 use std::fs;
 
+use brigade_files::layout::{LOCK_STALE_SECS, is_lock};
+
 use super::Findings;
 use super::fix::Fix;
-use super::snapshot::{DoctorSnapshot, Entry, TeamFolder};
+use super::snapshot::DoctorSnapshot;
+use super::team_folder::{FolderEntry, TeamFolder};
+use super::wording::ago;
 
-/// Seconds after which Claude Code treats a lock as abandoned.
-const STALE: i64 = 10;
 /// A lock whose timestamp is this many seconds in the future never becomes stale. On one machine, clocks cannot
 /// differ this much.
 const IN_FUTURE: i64 = -60;
 
-fn locks(snapshot: &DoctorSnapshot) -> impl Iterator<Item = &Entry> {
+fn locks(snapshot: &DoctorSnapshot) -> impl Iterator<Item = &FolderEntry> {
     let all = snapshot.teams.iter().flat_map(TeamFolder::all);
-    all.filter(|entry| entry.name.ends_with(".json.lock") || entry.name == ".lock.lock")
+    all.filter(|entry| is_lock(&entry.name))
 }
 
-fn is_empty_dir(entry: &Entry) -> bool {
+fn is_empty_dir(entry: &FolderEntry) -> bool {
     let first = fs::read_dir(&entry.path).map(|mut entries| entries.next().is_none());
     entry.meta.is_dir() && first.unwrap_or(true)
 }
@@ -26,7 +28,9 @@ fn is_empty_dir(entry: &Entry) -> bool {
 pub(super) fn stale(snapshot: &DoctorSnapshot, found: &mut Findings) {
     for lock in locks(snapshot).filter(|lock| is_empty_dir(lock)) {
         let what = match lock.age {
-            age if age > STALE => format!("a lock that was not renewed for {}", ago(age)),
+            age if age > LOCK_STALE_SECS.into() => {
+                format!("a lock that was not renewed for {}", ago(age))
+            }
             age if age < IN_FUTURE => {
                 "a lock with a timestamp in the future, which never expires".to_owned()
             }
@@ -37,22 +41,14 @@ pub(super) fn stale(snapshot: &DoctorSnapshot, found: &mut Findings) {
 }
 
 pub(super) fn broken(snapshot: &DoctorSnapshot, found: &mut Findings) {
-    for lock in locks(snapshot).filter(|lock| !is_empty_dir(lock) && lock.age > STALE) {
+    for lock in
+        locks(snapshot).filter(|lock| !is_empty_dir(lock) && lock.age > LOCK_STALE_SECS.into())
+    {
         let what = if lock.meta.is_dir() {
             "a lock folder that is not empty"
         } else {
             "a file in place of a lock folder"
         };
         found.fixable(lock.path.as_path(), what, Fix::MoveAside(lock.path.clone()));
-    }
-}
-
-/// Formats an age in a readable unit.
-pub(super) fn ago(seconds: i64) -> String {
-    match seconds {
-        s if s < 120 => format!("{s} s"),
-        s if s < 7200 => format!("{} min", s / 60),
-        s if s < 172_800 => format!("{} h", s / 3600),
-        s => format!("{} days", s / 86_400),
     }
 }

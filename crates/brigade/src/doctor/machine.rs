@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use brigade_agents::driver::{self, AGENTS};
-use brigade_wire::settings::{Place as At, Settings};
+use brigade_wire::settings::{Place as SettingPlace, Settings};
 
 use super::Findings;
 use super::snapshot::DoctorSnapshot;
+use super::wording::member_place;
 use brigade_host::installed;
 
 use crate::env;
@@ -19,7 +20,7 @@ pub(super) fn outdated(_: &DoctorSnapshot, found: &mut Findings) {
         let Some(path) = env::programs().program(agent) else { continue };
         let tested = agent.tested;
         let Some(version) = installed::version(&path, agent.package) else { continue };
-        if numbers(&version) < numbers(tested) {
+        if version_numbers(&version) < version_numbers(tested) {
             let what =
                 format!("{} {version}; brigade is tested with {tested} and later", agent.title);
             let advice = format!("npm install -g {}@latest", agent.package);
@@ -29,39 +30,41 @@ pub(super) fn outdated(_: &DoctorSnapshot, found: &mut Findings) {
 }
 
 /// Parses a version into numbers that compare in version order.
-fn numbers(version: &str) -> Vec<u64> {
+fn version_numbers(version: &str) -> Vec<u64> {
     let parts = version.split(['.', '-', '+']);
     parts.map_while(|part| part.parse().ok()).collect()
 }
 
 /// Every member that should run on this host, with the place that defines it.
-fn wanted(snapshot: &DoctorSnapshot) -> Vec<(String, MemberSpec)> {
-    let mut wanted = Vec::new();
+fn expected_members(snapshot: &DoctorSnapshot) -> Vec<(String, MemberSpec)> {
+    let mut expected = Vec::new();
     for hosted in &snapshot.hosted {
         let members = hosted.members.iter().filter_map(|member| member.spec.clone());
         for spec in members {
-            wanted.push((format!("{} of team {}", spec.name, hosted.team), spec));
+            expected.push((member_place(&spec.name, &hosted.team), spec));
         }
     }
-    if let Some(Ok(team)) = file().map(|path| team_file::read(&path)) {
+    if let Some(Ok(team)) = team_file_path().map(|path| team_file::read(&path)) {
         for spec in team.members.into_iter().chain(team.lead) {
             let place = format!("{} in {}", spec.name, team_file::NAME);
-            if !wanted.iter().any(|(_, known)| known.name == spec.name && known.agent == spec.agent)
+            if !expected
+                .iter()
+                .any(|(_, known)| known.name == spec.name && known.agent == spec.agent)
             {
-                wanted.push((place, spec));
+                expected.push((place, spec));
             }
         }
     }
-    wanted
+    expected
 }
 
 /// The team file for the current folder.
-fn file() -> Option<PathBuf> {
+fn team_file_path() -> Option<PathBuf> {
     team_file::find(&std::env::current_dir().ok()?).ok()
 }
 
 pub(super) fn missing(snapshot: &DoctorSnapshot, found: &mut Findings) {
-    for (place, spec) in wanted(snapshot) {
+    for (place, spec) in expected_members(snapshot) {
         let Some(choice) = driver::agent(&spec.agent) else {
             let what = format!("unknown agent {:?}", spec.agent);
             found.advise(place, what, "`brigade agents` lists the supported agents");
@@ -93,13 +96,14 @@ pub(super) fn no_tmux(snapshot: &DoctorSnapshot, found: &mut Findings) {
         return;
     }
     let install = "install tmux with your package manager";
-    for (place, _) in wanted(snapshot).into_iter().filter(|(_, spec)| spec.place != Place::Headless)
+    for (place, _) in
+        expected_members(snapshot).into_iter().filter(|(_, spec)| spec.place != Place::Headless)
     {
         found.advise(place, "it should run in tmux, which is not installed", install);
     }
     if let Some((path, Ok(settings))) =
-        read(snapshot).as_ref().map(|(path, bytes)| (path, Settings::read(bytes)))
-        && set(&settings, None, "teammateMode").as_deref() == Some("tmux")
+        read_settings(snapshot).as_ref().map(|(path, bytes)| (path, Settings::read(bytes)))
+        && setting(&settings, None, "teammateMode").as_deref() == Some("tmux")
     {
         found.advise(
             path.as_path(),
@@ -110,7 +114,7 @@ pub(super) fn no_tmux(snapshot: &DoctorSnapshot, found: &mut Findings) {
 }
 
 pub(super) fn team_file(_: &DoctorSnapshot, found: &mut Findings) {
-    let Some(path) = file() else { return };
+    let Some(path) = team_file_path() else { return };
     match team_file::read(&path) {
         Err(TeamFileError::Mistakes { mistakes, .. }) => {
             let what = format!("it has mistakes: {}", mistakes.len());
@@ -124,25 +128,25 @@ pub(super) fn team_file(_: &DoctorSnapshot, found: &mut Findings) {
 }
 
 /// Claude Code's settings, if there are any.
-fn read(snapshot: &DoctorSnapshot) -> Option<(PathBuf, Vec<u8>)> {
+fn read_settings(snapshot: &DoctorSnapshot) -> Option<(PathBuf, Vec<u8>)> {
     let path = snapshot.claude_dir.join("settings.json");
     let bytes = fs::read(&path).ok()?;
     Some((path, bytes))
 }
 
 /// Reads a string setting.
-fn set(settings: &Settings<'_>, section: Option<&str>, key: &str) -> Option<String> {
-    settings.get(At { section, key })?.as_str().map(str::to_owned)
+fn setting(settings: &Settings<'_>, section: Option<&str>, key: &str) -> Option<String> {
+    settings.get(SettingPlace { section, key })?.as_str().map(str::to_owned)
 }
 
 pub(super) fn settings(snapshot: &DoctorSnapshot, found: &mut Findings) {
-    let Some((path, bytes)) = read(snapshot) else { return };
+    let Some((path, bytes)) = read_settings(snapshot) else { return };
     let Ok(settings) = Settings::read(&bytes) else {
         let advice = "correct it by hand; JSON does not allow comments";
         found.advise(path.as_path(), "Claude Code's settings cannot be read", advice);
         return;
     };
-    let variable = |name| set(&settings, Some("env"), name);
+    let variable = |name| setting(&settings, Some("env"), name);
     let init = "`brigade init` corrects it";
     if let Some(claude) = variable(env::CLAUDE).filter(|claude| !Path::new(claude).exists()) {
         let what = format!("{} points to {claude}, which does not exist", env::CLAUDE);
@@ -160,7 +164,7 @@ pub(super) fn settings(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let what = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS is not 1, so agent teams are disabled";
         found.advise(path.as_path(), what, init);
     }
-    match set(&settings, None, "teammateMode") {
+    match setting(&settings, None, "teammateMode") {
         Some(mode) if mode == "tmux" => {}
         mode => {
             let mode = mode.unwrap_or_else(|| "not set".to_owned());
@@ -184,8 +188,8 @@ mod tests {
             ("1.0.102-beta.1", "1.0.103"),
             ("1.18.33", "2.0.0"),
         ] {
-            assert!(numbers(older) < numbers(newer), "{older} {newer}");
+            assert!(version_numbers(older) < version_numbers(newer), "{older} {newer}");
         }
-        assert_eq!(numbers("1.2.3"), numbers("1.2.3+build"));
+        assert_eq!(version_numbers("1.2.3"), version_numbers("1.2.3+build"));
     }
 }

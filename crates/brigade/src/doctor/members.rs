@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::path::Path;
 
 use brigade_core::event::{Event, Record};
+use brigade_core::handshake::{Kind, answer_question};
 use brigade_core::pulse::{Process, State};
 use brigade_core::store::Question;
 use brigade_core::wire::inbox::with_message;
+use brigade_files::layout::{DECIDED, MAIL, TEAM_JOURNAL, member_journal};
 use brigade_wire::body::Body;
 use brigade_wire::inbox::Inbox;
 use brigade_wire::member::Member;
@@ -18,8 +21,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::value::RawValue;
 
 use super::fix::Fix;
-use super::locks::ago;
-use super::snapshot::{DoctorSnapshot, TeamFolder};
+use super::snapshot::DoctorSnapshot;
+use super::team_folder::TeamFolder;
+use super::wording::{ANSWER_ADVICE, LONG_WAIT, ago, continue_advice, member_place, turn_failed};
 use super::{Cure, Findings};
 use brigade_host::process;
 
@@ -28,9 +32,6 @@ const RESTART_GRACE: SignedDuration = SignedDuration::from_secs(60);
 /// A lead may send mail to a new member before adding it to the roster. After this many seconds the member must
 /// be on the roster.
 const JOIN_GRACE: i64 = 600;
-/// Requests that wait longer than this are reported.
-const LONG_WAIT: SignedDuration = SignedDuration::from_mins(10);
-
 /// Calls `visit` for every member of every team except the leads.
 fn teammates(
     snapshot: &DoctorSnapshot,
@@ -47,70 +48,76 @@ fn teammates(
     }
 }
 
-/// The member and its team as text.
-fn place(folder: &TeamFolder, name: &MemberName) -> String {
-    format!("{name} of team {}", folder.name)
-}
-
-fn leave(folder: &TeamFolder, member: &MemberName) -> Cure {
+fn removal(folder: &TeamFolder, member: &MemberName) -> Cure {
     match &folder.team {
-        Some(team) => Cure::Automatic(Fix::Leave { team: team.clone(), member: member.clone() }),
+        Some(team) => {
+            Cure::Automatic(Fix::RemoveMember { team: team.clone(), member: member.clone() })
+        }
         None => Cure::Manual("remove its entry from config.json".to_owned()),
     }
 }
 
-/// Members that left and that brigade did not add again: when each had joined, and whether brigade removed it.
-fn left(records: Vec<Record>) -> HashMap<String, (u64, bool)> {
+/// A member's departure from the team.
+struct Departure {
+    /// When it had joined, in milliseconds.
+    joined_at: u64,
+    by_brigade: bool,
+}
+
+/// The members that left and that brigade did not add again.
+fn departures(folder: &TeamFolder) -> HashMap<String, Departure> {
     let joined_at = |member: &RawValue| {
         let member: serde_json::Value = serde_json::from_str(member.get()).ok()?;
         member.get("joinedAt")?.as_u64()
     };
     let mut joined: HashMap<String, u64> = HashMap::new();
-    let mut left = HashMap::new();
-    for Record { by, event, .. } in records {
+    let mut departures = HashMap::new();
+    let events = ["\"member_left\"", "\"member\"", "\"team_created\""];
+    for Record { by, event, .. } in folder.journal(TEAM_JOURNAL, &events) {
         match event {
             Event::TeamCreated { .. } => {
                 joined.clear();
-                left.clear();
+                departures.clear();
             }
             Event::Member { name, member, joined: is_new } => {
                 if is_new && by.is_some() {
-                    left.remove(&name);
+                    departures.remove(&name);
                 }
                 joined.extend(joined_at(&member).map(|at| (name, at)));
             }
             Event::MemberLeft { name } => {
-                if let Some(&at) = joined.get(&name) {
-                    left.insert(name, (at, by.is_some()));
+                if let Some(&joined_at) = joined.get(&name) {
+                    departures.insert(name, Departure { joined_at, by_brigade: by.is_some() });
                 }
             }
             _ => {}
         }
     }
-    left
-}
-
-fn left_of(folder: &TeamFolder) -> HashMap<String, (u64, bool)> {
-    left(folder.journal("team.jsonl", &["\"member_left\"", "\"member\"", "\"team_created\""]))
+    departures
 }
 
 pub(super) fn returned(snapshot: &DoctorSnapshot, found: &mut Findings) {
-    let mut known: HashMap<String, HashMap<String, (u64, bool)>> = HashMap::new();
+    let mut by_team: HashMap<String, HashMap<String, Departure>> = HashMap::new();
     teammates(snapshot, |folder, member, name| {
-        let left = known.entry(folder.name.clone()).or_insert_with(|| left_of(folder));
-        let left = left.get(name.as_str()).filter(|(at, _)| member.joined_at() == Some(*at));
-        let Some(&(_, by_us)) = left else { return };
-        if snapshot.hosted(&folder.name, name.as_str()).is_some() {
+        let departures = by_team.entry(folder.name.clone()).or_insert_with(|| departures(folder));
+        let Some(departure) = departures.get(name.as_str()) else { return };
+        if member.joined_at() != Some(departure.joined_at)
+            || snapshot.hosted_member(&folder.name, name.as_str()).is_some()
+        {
             return;
         }
-        let cure = if by_us || folder.is_ours {
-            leave(folder, name)
+        let cure = if departure.by_brigade || folder.is_ours {
+            removal(folder, name)
         } else {
             Cure::Manual(
                 "remove its entry from config.json while Claude Code is not running".to_owned(),
             )
         };
-        found.add(place(folder, name), "it left, but its old entry is on the roster again", cure);
+        found.add(
+            member_place(name, &folder.name),
+            "it left, but its old entry is on the roster again",
+            cure,
+        );
     });
 }
 
@@ -125,26 +132,27 @@ pub(super) fn ghosts(snapshot: &DoctorSnapshot, found: &mut Findings) {
         if !is_current
             || silent < RESTART_GRACE
             || process::is_there(&pulse.process)
-            || snapshot.hosted(&folder.name, name.as_str()).is_some()
-            || left_of(folder).get(name.as_str()).map(|left| left.0) == member.joined_at()
+            || snapshot.hosted_member(&folder.name, name.as_str()).is_some()
+            || departures(folder).get(name.as_str()).map(|left| left.joined_at)
+                == member.joined_at()
         {
             return;
         }
         let silent = ago(silent.as_secs());
         let what = format!("brigade ran it, but its process has been gone for {silent}");
-        found.add(place(folder, name), what, leave(folder, name));
+        found.add(member_place(name, &folder.name), what, removal(folder, name));
     });
 }
 
 pub(super) fn stuck_active(snapshot: &DoctorSnapshot, found: &mut Findings) {
     teammates(snapshot, |folder, member, name| {
-        let Some(hosted) = snapshot.hosted(&folder.name, name.as_str()) else { return };
-        let is_not_restarted = snapshot.supervisor.is_none() || hosted.trouble.is_some();
+        let Some(hosted) = snapshot.hosted_member(&folder.name, name.as_str()) else { return };
+        let is_not_restarted = snapshot.supervisor.is_none() || hosted.failure.is_some();
         if member.is_active() == Some(true) && hosted.process.is_none() && is_not_restarted {
             let what = "its process is gone, but it is marked as active";
             let Some(team) = folder.team.clone() else { return };
-            let fix = Fix::Idle { team, member: name.clone() };
-            found.fixable(place(folder, name), what, fix);
+            let fix = Fix::MarkIdle { team, member: name.clone() };
+            found.fixable(member_place(name, &folder.name), what, fix);
         }
     });
 }
@@ -153,19 +161,13 @@ pub(super) fn failed_turn(snapshot: &DoctorSnapshot, found: &mut Findings) {
     teammates(snapshot, |folder, _, name| {
         let state = folder.pulse(name.as_str()).map(|pulse| pulse.state);
         if let Some(State::Idle { failed: Some(why) }) = state {
-            found.advise(place(folder, name), failed(&why), continue_advice(&folder.name, name));
+            found.advise(
+                member_place(name, &folder.name),
+                turn_failed(&why),
+                continue_advice(&folder.name, name),
+            );
         }
     });
-}
-
-/// The problem of a member whose last turn failed.
-pub(super) fn failed(why: &str) -> String {
-    format!("its last turn failed: {why}")
-}
-
-/// The advice for a member whose last turn failed.
-pub(super) fn continue_advice(team: &str, name: &MemberName) -> String {
-    format!("fix the cause, then run `brigade --team {team} send {name} \"continue\"`")
 }
 
 pub(super) fn inbox_of_nobody(snapshot: &DoctorSnapshot, found: &mut Findings) {
@@ -173,9 +175,12 @@ pub(super) fn inbox_of_nobody(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let Some(team) = folder.roster() else { continue };
         let stems: Vec<String> =
             team.members().filter_map(|member| Some(inbox_stem(&member.name()?))).collect();
-        for (of, entry) in folder.mail() {
-            let known = stems.iter().any(|stem| stem.eq_ignore_ascii_case(of));
-            if known || entry.age < JOIN_GRACE || snapshot.hosted(&folder.name, of).is_some() {
+        for (owner, entry) in folder.member_inboxes() {
+            let known = stems.iter().any(|stem| stem.eq_ignore_ascii_case(owner));
+            if known
+                || entry.age < JOIN_GRACE
+                || snapshot.hosted_member(&folder.name, owner).is_some()
+            {
                 continue;
             }
             let Some(file) = entry.read() else { continue };
@@ -184,12 +189,12 @@ pub(super) fn inbox_of_nobody(snapshot: &DoctorSnapshot, found: &mut Findings) {
             if unread == 0 {
                 continue;
             }
-            let what = format!("{unread} unread messages to {of}, which is not on the team");
+            let what = format!("{unread} unread messages to {owner}, which is not on the team");
             if folder.is_ours {
                 found.fixable(entry.path.as_path(), what, Fix::MoveAside(entry.path.clone()));
             } else {
                 let name = &folder.name;
-                let advice = format!("read them with `brigade --team {name} inbox {of}`");
+                let advice = format!("read them with `brigade --team {name} inbox {owner}`");
                 found.advise(entry.path.as_path(), what, advice);
             }
         }
@@ -202,13 +207,19 @@ pub(super) fn long_wait(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let lead = team.lead().and_then(|lead| lead.name()).unwrap_or_default().into_owned();
         let created = team.created_at().unwrap_or_default();
         // A message in the inbox may not be in the journal yet, so read both.
-        let inbox = folder.mail().find(|(of, _)| *of == lead).and_then(|(_, entry)| entry.read());
-        let mut requests: Vec<(String, String, String)> = Vec::new();
-        let mut collect = |message: &Message<'_>| requests.extend(request(&team, message));
+        let inbox = folder
+            .member_inboxes()
+            .find(|(owner, _)| *owner == lead)
+            .and_then(|(_, entry)| entry.read());
+        let mut requests: Vec<(String, Kind, String)> = Vec::new();
+        let mut collect = |message: &Message<'_>| {
+            requests.extend(request(&team, message).filter(|new| !requests.contains(new)));
+        };
         if let Some(Ok(inbox)) = inbox.as_ref().map(|file| Inbox::read(&file.bytes)) {
             inbox.messages().for_each(|message| collect(&message));
         }
-        for record in folder.journal(&format!("mail/{lead}.jsonl"), &["_request"]) {
+        let journal = Path::new(MAIL).join(member_journal(&lead));
+        for record in folder.journal(journal, &["_request"]) {
             if let Event::Sent { message, team_created, .. } = &record.event
                 && *team_created == created
             {
@@ -216,12 +227,11 @@ pub(super) fn long_wait(snapshot: &DoctorSnapshot, found: &mut Findings) {
                     with_message(message.get().as_bytes(), |message| message.map(|m| collect(&m)));
             }
         }
-        requests.sort();
-        requests.dedup();
+        requests.sort_by(|one, other| (&one.0, &one.2).cmp(&(&other.0, &other.2)));
         for (id, kind, asked) in requests {
-            let Ok(of) = lead.parse() else { continue };
-            let question = Question::new(&of, &format!("{lead}@{created}-{kind}-{id}"));
-            let is_decided = folder.own.join("decided").join(question.as_str()).exists();
+            let Ok(lead) = lead.parse() else { continue };
+            let question = Question::new(&lead, &answer_question(&lead, created, kind, &id));
+            let is_decided = folder.state_dir.join(DECIDED).join(question.as_str()).exists();
             let Ok(at) = asked.parse::<Timestamp>() else { continue };
             let waited = Timestamp::now().duration_since(at);
             if !is_decided && waited > LONG_WAIT {
@@ -229,22 +239,21 @@ pub(super) fn long_wait(snapshot: &DoctorSnapshot, found: &mut Findings) {
                     "a {kind} request has waited for an answer for {}",
                     ago(waited.as_secs())
                 );
-                let advice = "answer it as the lead: `brigade approvals`";
-                found.advise(format!("{id} in team {}", folder.name), what, advice);
+                found.advise(format!("{id} in team {}", folder.name), what, ANSWER_ADVICE);
             }
         }
     }
 }
 
 /// If a message is a member's request: its id, its kind and when it was sent.
-fn request(team: &Team<'_>, message: &Message<'_>) -> Option<(String, String, String)> {
+fn request(team: &Team<'_>, message: &Message<'_>) -> Option<(String, Kind, String)> {
     team.member(&message.from())?;
     let (id, kind) = match message.body() {
-        Body::Protocol(Protocol::PlanApprovalRequest(asked)) => (asked.request_id, "plan"),
-        Body::Protocol(Protocol::PermissionRequest(asked)) => (asked.request_id, "permission"),
+        Body::Protocol(Protocol::PlanApprovalRequest(asked)) => (asked.request_id, Kind::Plan),
+        Body::Protocol(Protocol::PermissionRequest(asked)) => (asked.request_id, Kind::Permission),
         _ => return None,
     };
-    Some((id, kind.to_owned(), message.timestamp().into_owned()))
+    Some((id, kind, message.timestamp().into_owned()))
 }
 
 pub(super) fn session_gone(snapshot: &DoctorSnapshot, found: &mut Findings) {

@@ -7,13 +7,12 @@ use brigade_core::approvals;
 use brigade_core::mail::MAX_TEXT_BYTES;
 use brigade_core::pulse::{self, State};
 use brigade_core::seat::Seat;
-use brigade_wire::name::{MemberName, TeamName};
+use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 use jiff::SignedDuration;
 
-use super::locks::ago;
-use super::members;
-use super::snapshot::{FileContent, TeamFolder};
+use super::team_folder::{FileContent, TeamFolder};
+use super::wording::{ANSWER_ADVICE, LONG_WAIT, ago, continue_advice, member_place, turn_failed};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output;
@@ -21,8 +20,6 @@ use brigade_host::location::NatsServers;
 
 /// Maximum number of teams to check if none is named.
 const MAX_TEAMS: usize = 100;
-/// Requests that wait longer than this are reported.
-const LONG_WAIT: SignedDuration = SignedDuration::from_mins(10);
 /// A larger clock difference makes the heartbeats of members look old.
 const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(5);
 
@@ -58,9 +55,9 @@ pub(crate) struct NatsSnapshot {
 /// Checks the NATS server and reads its teams.
 pub(super) async fn read(
     context: &Context,
-    engine: &NatsServers,
+    servers: &NatsServers,
 ) -> Result<NatsSnapshot, CliError> {
-    let mut snapshot = NatsSnapshot { teams: Vec::new(), findings: servers(engine).await? };
+    let mut snapshot = NatsSnapshot { teams: Vec::new(), findings: check_servers(servers).await? };
     // Requests to a missing stream would only time out.
     if snapshot.findings.iter().any(|finding| matches!(finding.check, "no-stream" | "no-leader")) {
         output::note("the teams were not checked, because not all of them can be read");
@@ -82,15 +79,15 @@ pub(super) async fn read(
     for team in teams {
         let lead = context.seat_of(team, MemberName::lead());
         let Some(config) = lead.store.team(&lead.team).await? else { continue };
-        members(&lead, &config.bytes, &mut snapshot.findings).await?;
-        requests(&lead, &mut snapshot.findings).await?;
-        snapshot.teams.push(folder(&lead, config.bytes).await?);
+        check_members(&lead, &config.bytes, &mut snapshot.findings).await?;
+        check_requests(&lead, &mut snapshot.findings).await?;
+        snapshot.teams.push(team_folder(&lead, config.bytes).await?);
     }
     Ok(snapshot)
 }
 
 /// Converts a team to the form that the task checks use.
-async fn folder(lead: &Seat, config: Vec<u8>) -> Result<TeamFolder, CliError> {
+async fn team_folder(lead: &Seat, config: Vec<u8>) -> Result<TeamFolder, CliError> {
     let file = |bytes| FileContent { path: Path::new("").into(), bytes, age: 0 };
     let tasks = lead.store.tasks(&lead.team).await?.into_iter();
     let tasks = tasks.map(|(id, document)| (id, file(document.bytes))).collect();
@@ -98,7 +95,7 @@ async fn folder(lead: &Seat, config: Vec<u8>) -> Result<TeamFolder, CliError> {
 }
 
 /// Finds members that are marked as active but run on no host, and members whose last turn failed.
-async fn members(
+async fn check_members(
     lead: &Seat,
     config: &[u8],
     findings: &mut Vec<NatsFinding>,
@@ -113,7 +110,7 @@ async fn members(
         match pulse::of(lead, &name).await?.map(|pulse| pulse.state) {
             None if member.is_active() == Some(true) => findings.push(NatsFinding {
                 check: "unplayed-active",
-                place: place(&name, team),
+                place: member_place(&name, team),
                 what: "it is marked as active, but no host runs it".into(),
                 advice: format!(
                     "start it again where it ran, with `brigade resume {team}`; or `brigade --team \
@@ -122,9 +119,9 @@ async fn members(
             }),
             Some(State::Idle { failed: Some(why) }) => findings.push(NatsFinding {
                 check: "failed-turn",
-                place: place(&name, team),
-                what: members::failed(&why),
-                advice: members::continue_advice(team.as_str(), &name),
+                place: member_place(&name, team),
+                what: turn_failed(&why),
+                advice: continue_advice(team.as_str(), &name),
             }),
             _ => {}
         }
@@ -132,7 +129,7 @@ async fn members(
     Ok(())
 }
 
-async fn requests(lead: &Seat, findings: &mut Vec<NatsFinding>) -> Result<(), CliError> {
+async fn check_requests(lead: &Seat, findings: &mut Vec<NatsFinding>) -> Result<(), CliError> {
     for approval in approvals::waiting(lead).await? {
         let waited = lead.clock.now().duration_since(approval.at);
         if waited > LONG_WAIT {
@@ -144,28 +141,24 @@ async fn requests(lead: &Seat, findings: &mut Vec<NatsFinding>) -> Result<(), Cl
                     "a request of {} has waited for an answer for {waited}",
                     approval.from
                 ),
-                advice: "answer it as the lead: `brigade approvals`".into(),
+                advice: ANSWER_ADVICE.into(),
             });
         }
     }
     Ok(())
 }
 
-fn place(name: &MemberName, team: &TeamName) -> String {
-    format!("{name} of team {team}")
-}
-
 /// Finds problems with the servers.
 #[cfg(feature = "nats")]
-async fn servers(engine: &NatsServers) -> Result<Vec<NatsFinding>, CliError> {
+async fn check_servers(servers: &NatsServers) -> Result<Vec<NatsFinding>, CliError> {
     use brigade_nats::health::{self, StreamHealth};
-    let health = health::examine(&engine.words()).await?;
-    let servers = engine.servers.join(", ");
+    let health = health::examine(&servers.store_options()).await?;
+    let addresses = servers.servers.join(", ");
     let mut findings: Vec<NatsFinding> = Vec::new();
     if health.max_payload < 2 * MAX_TEXT_BYTES {
         findings.push(NatsFinding {
             check: "small-payload",
-            place: servers.clone(),
+            place: addresses.clone(),
             what: format!("the server accepts messages of at most {} bytes", health.max_payload),
             advice: "set max_payload to 8MB in the configuration of every server".into(),
         });
@@ -236,7 +229,7 @@ fn stream_finding(stream: &str, ailment: &brigade_nats::health::Ailment) -> Nats
 
 /// Never called without NATS support.
 #[cfg(not(feature = "nats"))]
-async fn servers(_: &NatsServers) -> Result<Vec<NatsFinding>, CliError> {
+async fn check_servers(_: &NatsServers) -> Result<Vec<NatsFinding>, CliError> {
     let _unused = (MAX_TEXT_BYTES, MAX_CLOCK_SKEW);
     Ok(Vec::new())
 }

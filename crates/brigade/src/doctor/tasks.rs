@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 
 use brigade_core::graph::Graph;
+use brigade_files::layout::task_file;
 use brigade_wire::name::TaskId;
 use brigade_wire::task::{Status, Task};
 
 use super::fix::{Fix, TaskFix};
-use super::snapshot::{DoctorSnapshot, TeamFolder};
+use super::snapshot::DoctorSnapshot;
+use super::team_folder::TeamFolder;
 use super::{Cure, Findings};
 
 /// Calls `visit` with the readable tasks of every team whose roster is readable.
@@ -49,8 +51,7 @@ pub(super) fn invisible(snapshot: &DoctorSnapshot, found: &mut Findings) {
             .filter_map(|&(field, is_missing)| is_missing.then_some(field))
             .collect();
             let what = format!("it has no valid {}", missing.join(", "));
-            let advice =
-                format!("add them to {}", folder.board_dir.join(format!("{id}.json")).display());
+            let advice = format!("add them to {}", folder.board_dir.join(task_file(*id)).display());
             // A missing subject cannot be filled in automatically.
             let cure = if task.id().is_none() || task.subject().is_none() {
                 Cure::Manual(advice)
@@ -73,7 +74,9 @@ pub(super) fn of_nobody(snapshot: &DoctorSnapshot, found: &mut Findings) {
                 continue;
             }
             // A member that will run here may own tasks before it has joined.
-            if team.member(&owner).is_some() || snapshot.hosted(&folder.name, &owner).is_some() {
+            if team.member(&owner).is_some()
+                || snapshot.hosted_member(&folder.name, &owner).is_some()
+            {
                 continue;
             }
             let what = format!("it is unfinished, and its owner {owner} is not on the team");
@@ -112,7 +115,7 @@ pub(super) fn lost_dependency(snapshot: &DoctorSnapshot, found: &mut Findings) {
         // A task with a damaged file still exists.
         let mut existing: Vec<String> =
             folder.board.iter().map(|entry| entry.name.clone()).collect();
-        existing.extend(folder.tasks.iter().map(|(id, _)| format!("{id}.json")));
+        existing.extend(folder.tasks.iter().map(|(id, _)| task_file(*id)));
         let is_lost = |id: &Cow<'_, str>| !existing.contains(&format!("{id}.json"));
         for (id, task) in tasks.iter().filter(|(_, task)| task.status() != Some(Status::Completed))
         {

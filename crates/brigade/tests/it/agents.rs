@@ -7,6 +7,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::init::TestMachine;
+use crate::process::assert_all_gone;
 
 #[test]
 fn lists_installed_and_missing_agents() {
@@ -58,19 +59,15 @@ fn a_hanging_agent_is_killed_after_a_timeout() {
     let agents = machine.answer(&["agents"]);
     let took = began.elapsed();
     assert!(took < Duration::from_secs(9), "{took:?}");
-    let of = |name: &str| {
+    let agent = |name: &str| {
         let all = agents.as_array().unwrap();
         all.iter().find(|agent| agent["name"] == name).unwrap().clone()
     };
-    assert_eq!((&of("codex")["installed"], &of("codex")["version"]), (&json!(true), &Value::Null));
-    assert_eq!(of("gemini")["version"], json!("1.2.3"));
-    let pid: u32 = machine.read("home/pid").trim().parse().unwrap();
-    let gone = || {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with('Z'))
-    };
-    while !gone() {
-        assert!(began.elapsed() < Duration::from_secs(20), "its child is still running");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    assert_eq!(
+        (&agent("codex")["installed"], &agent("codex")["version"]),
+        (&json!(true), &Value::Null)
+    );
+    assert_eq!(agent("gemini")["version"], json!("1.2.3"));
+    let pid = machine.read("home/pid").trim().parse().unwrap();
+    assert_all_gone(&[pid]);
 }

@@ -424,12 +424,10 @@ pub(crate) const FAULTS: &[Fault] = &[
                 made.pop();
             }
             let seat = cli.path(&format!("{dir}/seat"));
-            let script = r#"exec 9<>"$0"; flock 9; exec sleep 300"#;
-            let child = Command::new("sh").args(["-c", script]).arg(&seat).spawn().unwrap();
-            // Wait until it holds the process lock.
-            while Command::new("flock").arg("-n").arg(&seat).arg("true").status().unwrap().success()
-            {
-            }
+            let lock = fs::File::open(&seat).unwrap();
+            lock.lock().unwrap();
+            // The process inherits the lock with its standard input.
+            let child = Command::new("sleep").arg("300").stdin(lock).spawn().unwrap();
             let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
             let began = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap();
             let process = serde_json::json!({ "pid": child.id(), "began": began });

@@ -59,8 +59,7 @@ impl RunningTeam {
 }
 
 fn kill(pid: &Value) {
-    let killed = Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
-    assert!(killed.success());
+    crate::process::kill(pid.as_u64().unwrap());
 }
 
 /// The names of the checks that found something, without duplicates, and the report.
@@ -138,6 +137,7 @@ impl Drop for Server {
 
 #[test]
 fn orphaned_windows_are_closed_but_not_those_of_a_person() {
+    brigade_testkit::needs!(Tmux);
     let cli = CliEnv::with_team();
     let server = Server(format!("brigade-{}", key(&cli)));
     let play = "sleep 300; : brigade play --team demo --as carl";

@@ -3,29 +3,16 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::env::CliEnv;
+use crate::process::{assert_all_gone, is_alive, terminate, wait_until};
 
 /// A program that starts others, one of them in its own session, and prints their process ids.
 const PROCESS_TREE: &str =
     "setsid sleep 300 & echo $!; sleep 300 & echo $!; trap '' TERM; echo $$; wait";
 
-pub(crate) fn is_alive(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
-}
-
-pub(crate) fn assert_all_gone(pids: &[u32]) {
-    let began = Instant::now();
-    while pids.iter().any(|&pid| is_alive(pid)) {
-        assert!(began.elapsed() < Duration::from_secs(10), "still running: {pids:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// Starts a process tree under a guard whose parent is a shell that the test can kill.
-fn start_process_tree(cli: &CliEnv) -> (std::process::Child, Vec<u32>) {
+fn start_process_tree(cli: &CliEnv) -> (std::process::Child, Vec<u64>) {
     let guard = env!("CARGO_BIN_EXE_brigade");
     let script = format!("'{guard}' guard sh -c \"$PROCESS_TREE\"; true");
     let mut shell = Command::new("sh")
@@ -73,13 +60,8 @@ fn orphans_are_reaped_by_the_guard() {
     let mut guard = cli.command(&["guard", "sh", "-c", script]);
     let mut guard = guard.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(guard.stdout.take().unwrap()).lines();
-    let pid: u32 = lines.next().unwrap().unwrap().parse().unwrap();
-    let began = Instant::now();
-    while Path::new(&format!("/proc/{pid}")).exists() {
-        assert!(began.elapsed() < Duration::from_secs(20), "it is still listed");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let told = Command::new("kill").arg(guard.id().to_string()).status().unwrap();
-    assert!(told.success());
+    let pid: u64 = lines.next().unwrap().unwrap().parse().unwrap();
+    wait_until("its end", || !Path::new(&format!("/proc/{pid}")).exists());
+    terminate(&guard);
     guard.wait().unwrap();
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::env::CliEnv;
+use crate::process::{kill, wait_until};
 
 const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
 
@@ -74,19 +75,6 @@ after = ["one"]
     }
 }
 
-fn kill(pid: u64) {
-    let killed = Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
-    assert!(killed.success());
-}
-
-fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !condition() {
-        assert!(began.elapsed() < Duration::from_secs(30), "timed out waiting for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 fn count(text: &str, word: &str) -> usize {
     text.lines().filter(|line| *line == word).count()
 }
@@ -117,6 +105,20 @@ fn a_second_up_changes_nothing() {
     assert_eq!(tasks.as_array().unwrap().len(), 2);
     assert_eq!(tasks[0]["owner"], "alice");
     assert_eq!(tasks[1]["blockedBy"], serde_json::json!(["1"]));
+}
+
+#[test]
+fn a_member_spawned_again_gets_its_prompt_again() {
+    let team = HostedTeam::new();
+    team.cli.json(&["up"]);
+    let agent = format!("acp:{FAKE}");
+    for times in 1..=2 {
+        let spawn = ["spawn", "carl", "--agent", &agent, "--prompt", "hello carl"];
+        team.cli.json(&spawn);
+        let prompts = || team.received(".").matches("hello carl").count();
+        wait_until("the prompt", || prompts() == times);
+        team.cli.json(&["stop", "carl", "--now"]);
+    }
 }
 
 #[test]
@@ -202,6 +204,7 @@ fn a_dead_member_is_restarted_and_keeps_its_task() {
 
 #[test]
 fn down_leaves_only_the_log_and_other_processes_alone() {
+    brigade_testkit::needs!(Ps);
     let team = HostedTeam::new();
     let mut other = Command::new("sleep").arg("60").spawn().unwrap();
     team.cli.run_ok(&["up"]);
@@ -243,6 +246,7 @@ fn stop_ends_one_member_only() {
 
 #[test]
 fn a_member_whose_window_is_closed_gets_a_new_one() {
+    brigade_testkit::needs!(Tmux);
     let team = HostedTeam::new();
     let file = std::fs::read_to_string(team.cli.path("work/brigade.toml")).unwrap();
     let file = file.replace("dir = \"a\"", "dir = \"a\"\nplace = \"tmux\"");
@@ -280,6 +284,7 @@ fn up_returns_if_an_agent_keeps_dying() {
 
 #[test]
 fn until_done_returns_after_the_last_task() {
+    brigade_testkit::needs!(Ps);
     let team = HostedTeam::new();
     let run = team.cli.command(&["up", "--until-done", "--json"]);
     let mut run = { run }.stdout(std::process::Stdio::piped()).spawn().unwrap();
@@ -303,6 +308,7 @@ fn until_done_returns_after_the_last_task() {
 
 #[test]
 fn until_done_fails_after_its_limit() {
+    brigade_testkit::needs!(Ps);
     let team = HostedTeam::new();
     let run = team.cli.run(&["up", "--until-done", "--limit", "1"]);
     assert_eq!(run.code, Some(1));
@@ -329,7 +335,9 @@ fn a_member_with_a_worktree_has_its_own_branch() {
     git("work", &["add", "a/file"]);
     git("work", &["commit", "-q", "-m", "first"]);
     let file = std::fs::read_to_string(team.cli.path("work/brigade.toml")).unwrap();
-    team.cli.write("work/brigade.toml", &file.replace("prompt =", "worktree = true\nprompt ="));
+    // Without tasks, whose assignment could be a second prompt.
+    let (members, _tasks) = file.split_once("[tasks.one]").unwrap();
+    team.cli.write("work/brigade.toml", &members.replace("prompt =", "worktree = true\nprompt ="));
     team.cli.run_ok(&["up"]);
     let tree = "state/brigade/worktrees/demo/alice";
     // Its working directory is the same folder inside its own worktree.
@@ -361,6 +369,7 @@ fn a_member_with_a_worktree_has_its_own_branch() {
 
 #[test]
 fn deleting_a_team_ends_its_members() {
+    brigade_testkit::needs!(Ps);
     let team = HostedTeam::new();
     team.cli.run_ok(&["team", "create", "other"]);
     let agent = format!("acp:{FAKE}");
@@ -372,6 +381,7 @@ fn deleting_a_team_ends_its_members() {
 
 #[test]
 fn a_leading_agent_receives_the_leads_mail() {
+    brigade_testkit::needs!(Ps);
     let team = HostedTeam::new();
     std::fs::create_dir_all(team.cli.path("work/l")).unwrap();
     let file = std::fs::read_to_string(team.cli.path("work/brigade.toml")).unwrap();

@@ -16,11 +16,11 @@ mod tls;
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use brigade_testkit::nats_server::Engine;
 
 use crate::env::CliEnv;
+use crate::process::wait_until;
 
 const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
 
@@ -91,14 +91,5 @@ impl NatsHost {
         let status = self.json(&["status", "--team", "demo"]);
         let members = status[0]["members"].as_array().unwrap();
         members.iter().find(|member| member["name"] == name).cloned().unwrap_or_default()
-    }
-}
-
-/// Waits up to 30 seconds for a condition.
-fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !condition() {
-        assert!(began.elapsed() < Duration::from_secs(30), "timed out waiting for {what}");
-        std::thread::sleep(Duration::from_millis(50));
     }
 }

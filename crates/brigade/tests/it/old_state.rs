@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::env::CliEnv;
+use crate::process::wait_until;
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/state-home");
 /// The directory in which the state was made.
@@ -204,14 +204,6 @@ fn continue_with_old_binary(cli: &CliEnv) {
     assert_eq!(cli.json(&["task", "show", "5", "--team", "demo"])["owner"], "dora");
 }
 
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(30), "timed out waiting for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 fn file_names(dir: &Path) -> BTreeSet<String> {
     let entries = std::fs::read_dir(dir).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
@@ -284,7 +276,7 @@ fn members_of_an_earlier_release_resume_their_sessions() {
         notes.as_flattened().iter().map(|path| (path.clone(), names(path))).collect();
     assert_eq!(cli.json(&["resume"])["teams"], serde_json::json!(["demo"]));
     let worktree = "state/brigade/worktrees/demo/alice/a";
-    until("alice's mail", || state.received(worktree).contains("after the crash"));
+    wait_until("alice's mail", || state.received(worktree).contains("after the crash"));
     for folder in [worktree, "work/b", "work/c"] {
         let received = state.received(folder);
         let count = |line: &str| received.lines().filter(|its| *its == line).count();
@@ -295,7 +287,7 @@ fn members_of_an_earlier_release_resume_their_sessions() {
         let at = text.rfind("[mail ").unwrap();
         text.get(at..).unwrap().split(']').next().unwrap().to_owned()
     };
-    until("bob's turn", || {
+    wait_until("bob's turn", || {
         let bob = state.received("work/b");
         bob.matches(&header(&bob)).count() == 2
     });
@@ -303,12 +295,12 @@ fn members_of_an_earlier_release_resume_their_sessions() {
     let up = cli.run(&["up"]);
     assert_eq!(up.code, Some(0), "{up}");
     assert!(!up.stderr.contains("note:"), "{up}");
-    until("bob's request", || cli.run(&["approvals", "--team", "demo"]).code == Some(0));
+    wait_until("bob's request", || cli.run(&["approvals", "--team", "demo"]).code == Some(0));
     cli.run_ok(&["send", "alice", "TALK", "--team", "demo"]);
     cli.run_ok(&["send", "carol", "TALK", "--team", "demo"]);
-    until("carol's turn", || state.received("work/c").contains("TALK"));
+    wait_until("carol's turn", || state.received("work/c").contains("TALK"));
     for name in ["alice", "carol"] {
-        until("an idle member", || {
+        wait_until("an idle member", || {
             let status = cli.json(&["status"]);
             let members = status[0]["members"].as_array().unwrap().clone();
             members.iter().any(|member| member["name"] == name && member["liveness"] == "idle")
@@ -316,7 +308,9 @@ fn members_of_an_earlier_release_resume_their_sessions() {
     }
     // This release has written the notes of the members since, under the same names.
     for (path, before) in before {
-        until(&format!("{before:?} in {}", path.display()), || before.is_subset(&names(&path)));
+        wait_until(&format!("{before:?} in {}", path.display()), || {
+            before.is_subset(&names(&path))
+        });
     }
     let carol = std::fs::read_to_string(state.demo_file("kept/carol.json")).unwrap();
     assert!(carol.contains(r#""planned":true"#), "{carol}");
@@ -326,7 +320,7 @@ fn members_of_an_earlier_release_resume_their_sessions() {
     cli.run_ok(&["spawn", "erin", "--agent", &agent, "--team", "demo"]);
     let spec = |name: &str| names(&state.host_file(name).join("spec.json"));
     assert!(spec("bob").is_subset(&spec("erin")), "{:?}", spec("bob"));
-    until("erin's files", || {
+    wait_until("erin's files", || {
         file_names(&state.host_file("bob")).is_subset(&file_names(&state.host_file("erin")))
     });
     cli.run_ok(&["down", "demo", "--now"]);
@@ -338,7 +332,7 @@ fn a_team_whose_folders_are_gone_is_restored_from_an_old_journal() {
     let cli = &state.cli;
     cli.run_ok(&["resume", "gone"]);
     assert_eq!(tasks(cli, "gone"), [r#"1 in_progress carl []"#, r#"3 pending - ["1"]"#]);
-    until("carl's mail", || state.received("work").contains("unread at the end"));
+    wait_until("carl's mail", || state.received("work").contains("unread at the end"));
     assert!(!state.received("work").contains("read before the end"));
     cli.run_ok(&["task", "add", "Fourth", "--team", "gone"]);
     assert_eq!(cli.json(&["task", "show", "4", "--team", "gone"])["subject"], "Fourth");
@@ -379,6 +373,7 @@ mod nats {
 
     #[test]
     fn a_nats_store_of_an_earlier_release_is_read_and_continued() {
+        brigade_testkit::needs!(NatsServer);
         let (state, _server) = recorded();
         let cli = &state.cli;
         compare_with_recorded_output(cli, "nats");
@@ -393,11 +388,12 @@ mod nats {
 
     #[test]
     fn a_member_in_an_old_nats_store_resumes_its_session() {
+        brigade_testkit::needs!(NatsServer);
         let (state, _server) = recorded();
         let cli = &state.cli;
         let agent = format!("acp:{}/tests/it/fake-agent.sh", env!("CARGO_MANIFEST_DIR"));
         cli.run_ok(&["spawn", "alice", "--agent", &agent, "--team", "demo"]);
-        until("alice's mail", || state.received("work").contains("after the crash"));
+        wait_until("alice's mail", || state.received("work").contains("after the crash"));
         let received = state.received("work");
         assert!(received.lines().any(|line| line == "loaded"), "{received}");
         assert!(!received.contains("ASK"), "{received}");
@@ -405,6 +401,7 @@ mod nats {
 
     #[test]
     fn a_deleted_team_is_restored_from_an_old_nats_store() {
+        brigade_testkit::needs!(NatsServer);
         let (state, _server) = recorded();
         let cli = &state.cli;
         cli.run_ok(&["resume", "gone"]);

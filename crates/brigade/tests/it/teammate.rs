@@ -2,12 +2,12 @@
 
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::env::CliEnv;
-use crate::guard::{assert_all_gone, is_alive};
+use crate::process::{assert_all_gone, is_alive, kill, terminate, wait_for};
 
 const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
 
@@ -32,7 +32,7 @@ impl Teammate {
     }
 
     fn ends(mut self) -> Option<i32> {
-        wait_until("it to end", || self.child.try_wait().unwrap()).code()
+        wait_for("it to end", || self.child.try_wait().unwrap()).code()
     }
 }
 
@@ -40,18 +40,6 @@ impl Drop for Teammate {
     fn drop(&mut self) {
         let _ignored = self.child.kill();
         let _ignored = self.child.wait();
-    }
-}
-
-/// Waits up to 20 seconds for a value.
-fn wait_until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = condition() {
-            return found;
-        }
-        assert!(began.elapsed() < Duration::from_secs(20), "timed out waiting for {what}");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -78,12 +66,12 @@ fn mail_becomes_a_turn_and_the_lead_is_notified() {
     let cli = CliEnv::with_team();
     cli.run_ok(&["send", "bob", "begin"]);
     let _bob = Teammate::spawn(&cli, "bob");
-    wait_until("the first turn", || received(&cli).contains("teammate_id").then_some(()));
-    wait_until("its end", || {
+    wait_for("the first turn", || received(&cli).contains("teammate_id").then_some(()));
+    wait_for("its end", || {
         (bodies(&cli, "team-lead", "idle_notification").len() == 1).then_some(())
     });
     cli.run_ok(&["send", "bob", "TALK"]);
-    let idle = wait_until("the second", || {
+    let idle = wait_for("the second", || {
         bodies(&cli, "team-lead", "idle_notification").into_iter().nth(1)
     });
     assert_eq!(idle["from"], "bob");
@@ -101,7 +89,7 @@ fn typed_input_reaches_the_agent() {
     let cli = CliEnv::with_team();
     let mut bob = Teammate::spawn(&cli, "bob");
     bob.types("please hurry");
-    wait_until("the words", || received(&cli).contains("please hurry").then_some(()));
+    wait_for("the words", || received(&cli).contains("please hurry").then_some(()));
 }
 
 /// The work events in the journal.
@@ -125,7 +113,7 @@ fn log_work_shows_what_the_agent_does() {
     cli.run_ok(&["send", "bob", "WORK"]);
     let _bob = Teammate::spawn(&cli, "bob");
     let is_end = |act: &Value| !act["turn_ended"].is_null();
-    let acts = wait_until("the turn's end", || {
+    let acts = wait_for("the turn's end", || {
         Some(work_events(&cli)).filter(|acts| acts.iter().any(is_end))
     });
     let counted: String = (1..=50).map(|number| format!("{number} ")).collect();
@@ -142,7 +130,7 @@ fn log_work_shows_what_the_agent_does() {
     assert_eq!(Value::from(acts), expected);
     let plain = cli.run_ok(&["log"]);
     assert!(!plain.contains("made."), "{plain}");
-    let told = wait_until("that it is idle", || {
+    let told = wait_for("that it is idle", || {
         Some(cli.run_ok(&["log", "--work"])).filter(|told| told.contains("is idle"))
     });
     let about =
@@ -167,7 +155,7 @@ fn pane_of_an_edit(run: impl FnOnce(Command) -> String + Send) -> String {
         cli.command(&["spawn", "bob", "--agent", &agent, "--place", "here", "--prompt", "EDIT"]);
     std::thread::scope(|scope| {
         let pane = scope.spawn(|| run(bob));
-        wait_until("the edit", || bodies(&cli, "team-lead", "idle_notification").pop());
+        wait_for("the edit", || bodies(&cli, "team-lead", "idle_notification").pop());
         remove_from_roster(&cli, "bob");
         pane.join().unwrap()
     })
@@ -198,7 +186,7 @@ fn a_dying_agent_is_resumed_and_eventually_marked_failed() {
     let cli = CliEnv::with_team();
     let _bob = Teammate::spawn(&cli, "bob");
     cli.run_ok(&["send", "bob", "DIE"]);
-    let idle = wait_until("the report", || bodies(&cli, "team-lead", "idle_notification").pop());
+    let idle = wait_for("the report", || bodies(&cli, "team-lead", "idle_notification").pop());
     assert_eq!(idle["idleReason"], "failed", "{idle}");
     let heard = received(&cli);
     assert_eq!(heard.matches("started").count(), 5, "{heard}");
@@ -214,7 +202,7 @@ fn an_agent_that_makes_progress_is_always_restarted() {
     for death in 1..=6 {
         cli.run_ok(&["send", "bob", "LAST"]);
         let starts = || received(&cli).matches("started").count();
-        wait_until("the next start", || (starts() == death + 1).then_some(()));
+        wait_for("the next start", || (starts() == death + 1).then_some(()));
     }
     let idle = bodies(&cli, "team-lead", "idle_notification");
     assert!(idle.iter().all(|body| body["idleReason"] == "available"), "{idle:?}");
@@ -228,10 +216,10 @@ fn an_agent_that_dies_while_resuming_keeps_its_session() {
     cli.write("work/dies-loading", "");
     cli.run_ok(&["send", "bob", "LAST"]);
     let loads = || received(&cli).matches("loaded").count();
-    wait_until("two deaths", || (loads() >= 2).then_some(()));
+    wait_for("two deaths", || (loads() >= 2).then_some(()));
     std::fs::remove_file(cli.path("work/dies-loading")).unwrap();
     cli.run_ok(&["send", "bob", "TALK"]);
-    wait_until("the next turn", || received(&cli).contains("TALK").then_some(()));
+    wait_for("the next turn", || received(&cli).contains("TALK").then_some(()));
     assert_eq!(received(&cli).matches("begun").count(), 1, "{}", received(&cli));
 }
 
@@ -242,17 +230,17 @@ fn a_killed_guard_takes_its_agent_along_and_the_agent_is_restarted() {
     let cli = CliEnv::with_team();
     let _bob = Teammate::spawn(&cli, "bob");
     cli.run_ok(&["send", "bob", "STAY"]);
-    let told = wait_until("those who stay", || {
+    let told = wait_for("those who stay", || {
         let heard = received(&cli);
         let (_, told) = heard.lines().find(|line| line.starts_with("stays "))?.split_once(' ')?;
-        Some(told.split(' ').map(|pid| pid.parse().unwrap()).collect::<Vec<u32>>())
+        Some(told.split(' ').map(|pid| pid.parse().unwrap()).collect::<Vec<u64>>())
     });
-    wait_until("the turn's end", || bodies(&cli, "team-lead", "idle_notification").pop());
+    wait_for("the turn's end", || bodies(&cli, "team-lead", "idle_notification").pop());
     assert!(told.iter().all(|&pid| is_alive(pid)), "{told:?}");
-    assert!(Command::new("kill").args(["-KILL", &told[0].to_string()]).status().unwrap().success());
+    kill(told[0]);
     assert_all_gone(&told);
     cli.run_ok(&["send", "bob", "TALK"]);
-    wait_until("the next turn", || received(&cli).contains("TALK").then_some(()));
+    wait_for("the next turn", || received(&cli).contains("TALK").then_some(()));
     let heard = received(&cli);
     let count = |word: &str| heard.lines().filter(|line| *line == word).count();
     assert_eq!((count("started"), count("begun"), count("loaded")), (2, 1, 1), "{heard}");
@@ -263,12 +251,11 @@ fn a_terminated_member_leaves_nothing_behind() {
     let cli = CliEnv::with_team();
     cli.run_ok(&["task", "add", "Work"]);
     let mut carol = Teammate::spawn(&cli, "carol");
-    wait_until("her", || member(&cli, "carol"));
-    wait_until("the agent", || received(&cli).contains("started").then_some(()));
+    wait_for("her", || member(&cli, "carol"));
+    wait_for("the agent", || received(&cli).contains("started").then_some(()));
     cli.run_ok(&["--as", "carol", "task", "claim", "1"]);
-    let pid = carol.child.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-    let status = wait_until("her end", || carol.child.try_wait().unwrap());
+    terminate(&carol.child);
+    let status = wait_for("her end", || carol.child.try_wait().unwrap());
     assert_eq!(status.code(), Some(0));
     assert_eq!(member(&cli, "carol"), None);
     assert_eq!(cli.json(&["task", "show", "1"])["status"], "pending");
@@ -280,20 +267,19 @@ fn a_new_member_with_an_old_name_starts_fresh() {
     let cli = CliEnv::with_team();
     let has = |word: &'static str, times| move |heard: String| heard.matches(word).count() == times;
     let reached = |what: &str, test: &dyn Fn(String) -> bool| {
-        wait_until(what, || test(received(&cli)).then_some(()));
+        wait_for(what, || test(received(&cli)).then_some(()));
     };
     let mut bob = Teammate::spawn(&cli, "bob");
     reached("a session", &has("begun", 1));
     cli.run_ok(&["send", "bob", "TALK"]);
     reached("a turn", &has("TALK", 1));
-    wait_until("its end", || bodies(&cli, "team-lead", "idle_notification").pop());
+    wait_for("its end", || bodies(&cli, "team-lead", "idle_notification").pop());
     bob.child.kill().unwrap();
     bob.child.wait().unwrap();
     let mut bob = Teammate::spawn(&cli, "bob");
     reached("the same session", &has("loaded", 1));
-    let pid = bob.child.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-    wait_until("his end", || bob.child.try_wait().unwrap());
+    terminate(&bob.child);
+    wait_for("his end", || bob.child.try_wait().unwrap());
     let _another = Teammate::spawn(&cli, "bob");
     reached("a session of his own", &has("begun", 2));
     assert_eq!(received(&cli).matches("loaded").count(), 1, "{}", received(&cli));
@@ -304,10 +290,10 @@ fn a_new_member_with_an_old_name_starts_fresh() {
 fn a_member_that_agrees_to_shut_down_exits() {
     let cli = CliEnv::with_team();
     let bob = Teammate::spawn(&cli, "bob");
-    wait_until("the agent", || received(&cli).contains("started").then_some(()));
+    wait_for("the agent", || received(&cli).contains("started").then_some(()));
     let mut lead = crate::client::Client::of(&cli, "team-lead");
     let asked = lead.call_ok("request_shutdown", serde_json::json!({ "to": "bob" }));
-    wait_until("the question", || received(&cli).contains("answer_shutdown").then_some(()));
+    wait_for("the question", || received(&cli).contains("answer_shutdown").then_some(()));
     let mut model = crate::client::Client::of(&cli, "bob");
     let yes = serde_json::json!({ "request_id": asked["request_id"], "approve": true });
     model.call_ok("answer_shutdown", yes);
@@ -329,7 +315,7 @@ fn tasks_are_released_when_a_member_is_removed_by_another_program() {
     let cli = CliEnv::with_team();
     cli.run_ok(&["task", "add", "Work"]);
     let bob = Teammate::spawn(&cli, "bob");
-    wait_until("the agent", || received(&cli).contains("started").then_some(()));
+    wait_for("the agent", || received(&cli).contains("started").then_some(()));
     cli.run_ok(&["--as", "bob", "task", "claim", "1"]);
     remove_from_roster(&cli, "bob");
     assert_eq!(bob.ends(), Some(0));
@@ -355,7 +341,7 @@ fn a_member_waits_until_it_is_on_the_roster() {
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(dora.child.try_wait().unwrap(), None);
     cli.run_ok(&["team", "join", "dora"]);
-    wait_until("the agent", || received(&cli).contains("started").then_some(()));
+    wait_for("the agent", || received(&cli).contains("started").then_some(()));
 }
 
 /// Claude Code passes its own arguments and no command name.
@@ -366,7 +352,7 @@ fn claude_code_arguments_start_the_right_program() {
     let arguments =
         ["--agent-id", "bob@demo", "--agent-name", "bob", "--team-name", "demo", "--agent-type"];
     let _bob = Teammate::start(cli.command(&[&arguments[..], &[&agent]].concat()));
-    wait_until("the agent", || received(&cli).contains("started").then_some(()));
+    wait_for("the agent", || received(&cli).contains("started").then_some(()));
     // For an ordinary teammate the real Claude Code runs, with the same arguments.
     let claude = "#!/bin/sh\nprintf '%s ' \"$@\" > claude-was-here\n";
     cli.write("bin/claude", claude);

@@ -4,12 +4,12 @@ use brigade_nats::identity::Role;
 use brigade_nats::org::{Folder, Granted};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::cli::OrgAddMember;
+use crate::cli::OrgAddMemberArgs;
 use crate::error::CliError;
 use crate::exit;
 use crate::output::{self, STRONG};
 
-pub(super) fn run(json: bool, asked: OrgAddMember) -> Result<u8, CliError> {
+pub(super) fn run(json: bool, asked: OrgAddMemberArgs) -> Result<u8, CliError> {
     let now = Timestamp::now();
     let folder = Folder::open(&asked.folder.dir)?;
     let mut organisation = folder.organisation(asked.folder.org.as_ref())?;

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{push_failed, revoke, servers};
-use crate::cli::OrgFolder;
+use crate::cli::OrgFolderArgs;
 use crate::error::CliError;
 use crate::{exit, output};
 
-pub(super) async fn run(json: bool, asked: &OrgFolder) -> Result<u8, CliError> {
+pub(super) async fn run(json: bool, asked: &OrgFolderArgs) -> Result<u8, CliError> {
     let folder = Folder::open(&asked.dir)?;
     let organisation = folder.organisation(asked.org.as_ref())?;
     let mut options = servers(&folder);

@@ -8,13 +8,13 @@ use brigade_nats::backup;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::cli::{EngineCommand, Global};
+use crate::cli::{EngineCommand, GlobalArgs};
 use crate::error::{CliError, CliTrouble};
 use crate::output::{self, Table};
 use crate::{env, exit};
 use brigade_host::location::NatsServers;
 
-pub(super) async fn run(global: &Global, command: EngineCommand) -> Result<u8, CliError> {
+pub(super) async fn run(global: &GlobalArgs, command: EngineCommand) -> Result<u8, CliError> {
     let Some(engine) = global.home.engine() else {
         let error = CliError::usage(CliTrouble::WhichEngine);
         return Err(error.hint(format!("add `--store nats://HOST:PORT` or set {}", env::STORE)));
@@ -29,7 +29,7 @@ pub(super) async fn run(global: &Global, command: EngineCommand) -> Result<u8, C
 }
 
 async fn save(json: bool, engine: &NatsServers, dir: &Path) -> Result<u8, CliError> {
-    let manifest = backup::backup(&engine.words(), dir, Timestamp::now()).await?;
+    let manifest = backup::backup(&engine.store_options(), dir, Timestamp::now()).await?;
     if json {
         output::print_json(&manifest)?;
         return Ok(exit::DONE);
@@ -55,7 +55,7 @@ async fn restore(
     dir: &Path,
     replicas: Option<usize>,
 ) -> Result<u8, CliError> {
-    let mut options = engine.words();
+    let mut options = engine.store_options();
     options.settings.replicas = replicas;
     let restored = backup::restore(&options, dir).await?;
     if json {
@@ -83,7 +83,7 @@ async fn restore(
 }
 
 async fn retention(json: bool, engine: &NatsServers, time: Duration) -> Result<u8, CliError> {
-    let store = NatsStore::connect(engine.words()).await?;
+    let store = NatsStore::connect(engine.store_options()).await?;
     let before = store.set_retention(time).await?;
     if json {
         let document = json!({ "retention_secs": time.as_secs(), "before_secs": before.as_secs() });

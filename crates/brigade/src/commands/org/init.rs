@@ -7,12 +7,12 @@ use brigade_nats::org::{Address, Cluster, Folder, Tls};
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::cli::OrgInit;
-use crate::error::{CliError, Trouble};
+use crate::cli::OrgInitArgs;
+use crate::error::{CliError, failed};
 use crate::exit;
 use crate::output::{self, STRONG};
 
-pub(super) fn run(json: bool, asked: OrgInit) -> Result<u8, CliError> {
+pub(super) fn run(json: bool, asked: OrgInitArgs) -> Result<u8, CliError> {
     let now = Timestamp::now();
     let settings =
         Settings { shards: asked.shards, replicas: asked.replicas, retention: asked.retention };
@@ -52,17 +52,15 @@ pub(super) fn run(json: bool, asked: OrgInit) -> Result<u8, CliError> {
 }
 
 /// The servers given with `--nodes`, if any.
-fn cluster(asked: OrgInit) -> Result<Option<Cluster>, CliError> {
+fn cluster(asked: OrgInitArgs) -> Result<Option<Cluster>, CliError> {
     if asked.nodes.is_empty() {
         return Ok(None);
     }
     let nodes: Result<Vec<Address>, String> = asked.nodes.iter().map(|node| node.parse()).collect();
     let nodes = nodes.map_err(CliError::usage)?;
     let absolute = |path: std::path::PathBuf| {
-        std::path::absolute(&path).map_err(|source| {
-            let doing = format!("find {}", path.display());
-            CliError::failed(Trouble::Io { doing, source })
-        })
+        std::path::absolute(&path)
+            .map_err(|source| failed(format!("find {}", path.display()), source))
     };
     let tls = match (asked.tls_cert, asked.tls_key) {
         (Some(cert), Some(key)) => Some(Tls {

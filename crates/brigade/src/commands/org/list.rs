@@ -4,12 +4,12 @@ use brigade_nats::org::{Folder, Organisation, Seat};
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::cli::OrgFolder;
+use crate::cli::OrgFolderArgs;
 use crate::error::CliError;
 use crate::exit;
 use crate::output::{self, Cell, FAINT, STRONG, Table};
 
-pub(super) fn run(json: bool, asked: &OrgFolder) -> Result<u8, CliError> {
+pub(super) fn run(json: bool, asked: &OrgFolderArgs) -> Result<u8, CliError> {
     let folder = Folder::open(&asked.dir)?;
     let all = match &asked.org {
         Some(name) => vec![folder.organisation(Some(name))?],

@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{push_failed, servers};
-use crate::cli::OrgRevoke;
+use crate::cli::OrgRevokeArgs;
 use crate::error::CliError;
 use crate::{exit, output};
 
-pub(super) async fn run(json: bool, asked: &OrgRevoke) -> Result<u8, CliError> {
+pub(super) async fn run(json: bool, asked: &OrgRevokeArgs) -> Result<u8, CliError> {
     let now = Timestamp::now();
     let folder = Folder::open(&asked.folder.dir)?;
     let mut organisation = folder.organisation(asked.folder.org.as_ref())?;

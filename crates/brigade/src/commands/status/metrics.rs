@@ -19,7 +19,7 @@ const WARN_SHARE: f64 = 0.9;
 
 /// All metrics.
 #[derive(Debug, Serialize)]
-pub(super) struct Metrics {
+pub(super) struct StatusMetrics {
     /// The NATS server, if the teams are stored there.
     #[cfg(feature = "nats")]
     engine: Option<brigade_nats::measures::Measures>,
@@ -31,7 +31,7 @@ pub(super) struct Metrics {
 struct TeamMetrics {
     team: TeamName,
     tasks: TaskCounts,
-    mailboxes: Vec<Mailbox>,
+    mailboxes: Vec<MailboxMetrics>,
     /// Conflicts, retries and reconnects of all its running members' processes. Commands are not included.
     strain: RetryStats,
 }
@@ -44,7 +44,7 @@ struct TaskCounts {
 }
 
 #[derive(Debug, Serialize)]
-struct Mailbox {
+struct MailboxMetrics {
     #[serde(flatten)]
     depth: MailBacklog,
     /// Age in seconds of the oldest message that was not yet shown to the member's model.
@@ -56,9 +56,9 @@ struct Mailbox {
 pub(super) async fn run(context: &Context) -> Result<u8, CliError> {
     let teams = match context.named_team() {
         Some(_) => vec![context.team().await?],
-        None => context.store.teams().await?,
+        None => context.teams().await?,
     };
-    let metrics = Metrics::read(context, teams).await?;
+    let metrics = StatusMetrics::read(context, teams).await?;
     if context.json {
         output::print_json(&metrics)?;
     } else {
@@ -67,7 +67,7 @@ pub(super) async fn run(context: &Context) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-impl Metrics {
+impl StatusMetrics {
     pub(super) async fn read(context: &Context, teams: Vec<TeamName>) -> Result<Self, CliError> {
         #[cfg(feature = "nats")]
         let (engine, retention) = {
@@ -99,8 +99,8 @@ impl TeamMetrics {
         team: TeamName,
         retention: Option<u64>,
     ) -> Result<Option<Self>, CliError> {
-        let Some(config) = context.store.team(&team).await? else { return Ok(None) };
         let seat = context.seat_of(team.clone(), MemberName::lead());
+        let Some(config) = seat.find_config().await? else { return Ok(None) };
         let mut tasks = TaskCounts::default();
         for (_, document) in board::list(&seat).await?.0 {
             let Ok(task) = Task::read(&document.bytes) else { continue };
@@ -118,15 +118,15 @@ impl TeamMetrics {
         let now = context.clock.now();
         let (mut mailboxes, mut strain) = (Vec::new(), RetryStats::default());
         for name in names {
-            let depth = depth::depth(context.store.as_ref(), &team, &name).await?;
+            let depth = depth::depth(&*seat.store, &team, &name).await?;
             strain = strain + depth.strain.unwrap_or_default();
-            mailboxes.push(Mailbox::new(depth, now, retention));
+            mailboxes.push(MailboxMetrics::new(depth, now, retention));
         }
         Ok(Some(Self { team, tasks, mailboxes, strain }))
     }
 }
 
-impl Mailbox {
+impl MailboxMetrics {
     fn new(depth: MailBacklog, now: Timestamp, retention: Option<u64>) -> Self {
         let age = depth.oldest_unshown.map(|at| now.duration_since(at).as_secs());
         let age = age.map(|age| u64::try_from(age).unwrap_or_default());
@@ -138,7 +138,7 @@ impl Mailbox {
 }
 
 /// Renders the metrics as text.
-pub(super) fn render(metrics: &Metrics) -> String {
+pub(super) fn render(metrics: &StatusMetrics) -> String {
     let mut text = String::new();
     for TeamMetrics { team, tasks, mailboxes, strain } in &metrics.teams {
         let TaskCounts { pending, in_progress, completed } = tasks;
@@ -146,7 +146,7 @@ pub(super) fn render(metrics: &Metrics) -> String {
             "\n{STRONG}{team}{STRONG:#}  {pending} tasks pending, {in_progress} in progress, {completed} done\n"
         ));
         let mut table = Table::new(&["MAILBOX", "UNREAD", "OLDEST UNSHOWN", ""]);
-        for Mailbox { depth, oldest_unshown_secs, ends_soon } in mailboxes {
+        for MailboxMetrics { depth, oldest_unshown_secs, ends_soon } in mailboxes {
             let unread = depth.unread.map_or_else(|| "no permission".into(), |n| n.to_string());
             let oldest = oldest_unshown_secs.map(age).unwrap_or_default();
             let warning = if *ends_soon { "will be deleted soon" } else { "" };
@@ -231,7 +231,7 @@ mod tests {
             let (name, strain) = ("bob".parse().unwrap(), None);
             let depth = MailBacklog { name, unread: Some(1), oldest_unshown: Some(at), strain };
             assert_eq!(
-                Mailbox::new(depth, now, retention).ends_soon,
+                MailboxMetrics::new(depth, now, retention).ends_soon,
                 soon,
                 "{age} of {retention:?}"
             );

@@ -11,7 +11,7 @@ use crate::{exit, output};
 pub(crate) async fn run(context: &Context, format: GraphFormat) -> Result<u8, CliError> {
     let seat = context.reader().await?;
     let (_, graph) = board::list(&seat).await?;
-    let drawing = TaskTree::of(&graph);
+    let drawing = TaskTree::new(&graph);
     let empty = graph.nodes().next().is_none();
     match format {
         _ if context.json => output::print_json(&graph::json(&drawing))?,

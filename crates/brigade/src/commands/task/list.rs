@@ -3,14 +3,14 @@
 use brigade_core::board;
 use brigade_core::graph::State;
 
-use crate::cli::TaskList;
+use crate::cli::TaskListArgs;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit;
 use crate::output::{self, Cell, FAINT, STRONG, Table};
 use brigade_core::task_view::{self, Look};
 
-pub(crate) async fn run(context: &Context, which: &TaskList) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &Context, which: &TaskListArgs) -> Result<u8, CliError> {
     let seat = context.reader().await?;
     let (documents, graph) = board::list(&seat).await?;
     let hidden = documents.iter().filter(|(id, _)| graph.node(*id).is_none());

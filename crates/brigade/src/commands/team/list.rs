@@ -1,5 +1,6 @@
 //! `brigade team list`
 
+use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 use serde_json::json;
 
@@ -11,9 +12,9 @@ use crate::output::{self, Cell, STRONG, Table};
 pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     let mut table = Table::new(&["TEAM", "MEMBERS", "DESCRIPTION"]);
     let mut list = Vec::new();
-    for name in context.store.teams().await? {
+    for name in context.teams().await? {
         // An unreadable team must not hide the others.
-        let config = match context.store.team(&name).await {
+        let config = match context.seat_of(name.clone(), MemberName::lead()).find_config().await {
             Ok(Some(config)) => config,
             Ok(None) => continue,
             Err(error) => {

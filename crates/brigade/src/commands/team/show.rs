@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use brigade_core::seat::Seat;
-use brigade_core::store::StoreError;
 use brigade_core::text;
 use brigade_wire::generation::Generation;
 use brigade_wire::member::Member;
@@ -16,13 +14,13 @@ use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table};
 
 pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
     let seat = context.reader().await?;
-    let config = config(&seat).await?;
+    let config = seat.config().await?;
     if context.json {
-        output::print_raw(&config)?;
+        output::print_raw(&config.bytes)?;
         output::print_raw(b"\n")?;
         return Ok(exit::DONE);
     }
-    let team = read(&seat, &config)?;
+    let team = seat.read(&config)?;
     let mut text = format!("{STRONG}{}{STRONG:#}", seat.team);
     if let Some(description) = team.description().filter(|text| !text.is_empty()) {
         let _infallible = write!(text, "  {}", text::one_line(&description));
@@ -60,25 +58,4 @@ pub(crate) fn state(team: &Team<'_>, member: &Member<'_>) -> Cell {
         // Like Claude Code, treat a member without this field as active.
         Some(true) | None => Cell::new(BUSY, "active"),
     }
-}
-
-/// The bytes of the team's `config.json`.
-pub(crate) async fn config(seat: &Seat) -> Result<Vec<u8>, CliError> {
-    let config = seat.store.team(&seat.team).await?;
-    let gone = || StoreError::NoTeam { team: seat.team.clone() };
-    Ok(config.ok_or_else(gone)?.bytes)
-}
-
-pub(crate) fn read<'c>(seat: &Seat, config: &'c [u8]) -> Result<Team<'c>, CliError> {
-    Team::read(config).map_err(|damage| {
-        let place = format!("the configuration of team {}", seat.team);
-        StoreError::Damaged { place, damage }.into()
-    })
-}
-
-/// The names of the team's members.
-pub(crate) async fn member_names(seat: &Seat) -> Result<Vec<String>, CliError> {
-    let config = config(seat).await?;
-    let team = read(seat, &config)?;
-    Ok(team.members().filter_map(|member| Some(member.name()?.into_owned())).collect())
 }

@@ -4,6 +4,7 @@ use super::{FAKE, NatsHost, wait_until};
 
 #[test]
 fn a_permission_request_is_answered_once_from_another_host() {
+    brigade_testkit::needs!(NatsServer);
     let a = NatsHost::with_team();
     let b = a.another("b");
     let agent = format!("acp:{FAKE}");

@@ -6,6 +6,7 @@ use super::NatsHost;
 
 #[test]
 fn two_hosts_share_a_board() {
+    brigade_testkit::needs!(NatsServer);
     let a = NatsHost::with_team();
     let b = a.another("b");
     a.run_ok(&["task", "add", "Write the lexer"]);
@@ -31,6 +32,7 @@ fn two_hosts_share_a_board() {
 
 #[test]
 fn one_of_many_concurrent_claims_wins() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::with_team();
     client.run_ok(&["task", "add", "Wanted by all"]);
     let names: Vec<String> = (0..6).map(|number| format!("m{number}")).collect();

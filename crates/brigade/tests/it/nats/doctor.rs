@@ -5,6 +5,7 @@ use std::sync::Arc;
 use brigade_testkit::nats_server::Engine;
 
 use super::{NatsHost, wait_until};
+use crate::process::kill;
 
 /// The checks that found something, without duplicates.
 fn found(client: &NatsHost) -> Vec<String> {
@@ -20,6 +21,7 @@ fn found(client: &NatsHost) -> Vec<String> {
 
 #[test]
 fn a_healthy_server_has_no_findings() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::with_team();
     // Problems with files are not reported.
     client.write("claude/teams/other/config.json", "{");
@@ -31,6 +33,7 @@ fn a_healthy_server_has_no_findings() {
 
 #[test]
 fn changed_and_deleted_streams_are_found() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::with_team();
     let info = client.engine.request("$JS.API.STREAM.INFO.BD_0", "");
     let info: serde_json::Value = serde_json::from_str(&info).unwrap();
@@ -45,6 +48,7 @@ fn changed_and_deleted_streams_are_found() {
 
 #[test]
 fn a_small_max_payload_is_found() {
+    brigade_testkit::needs!(NatsServer);
     let engine = Arc::new(Engine::with(1, "max_payload: 1MB"));
     let client = NatsHost::on(&engine, "a");
     assert_eq!(found(&client), ["small-payload"]);
@@ -52,6 +56,7 @@ fn a_small_max_payload_is_found() {
 
 #[test]
 fn an_unreachable_cluster_server_is_found() {
+    brigade_testkit::needs!(NatsServer);
     let mut engine = Engine::cluster(3);
     let client = NatsHost::on(&Arc::new(Engine::single()), "a");
     let store = engine.store();
@@ -65,6 +70,7 @@ fn an_unreachable_cluster_server_is_found() {
 
 #[test]
 fn missing_members_are_found() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::new();
     client.write_file(&["alice"], "");
     client.run_ok(&["up"]);
@@ -80,8 +86,7 @@ fn missing_members_are_found() {
     let status = client.json(&["status"]);
     let pids = [&status[0]["supervisor"], &status[0]["members"][0]["pid"]];
     for pid in pids {
-        let killed = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
-        assert!(killed.unwrap().success());
+        kill(pid.as_u64().unwrap());
     }
     wait_until("its end", || client.member("alice")["pid"].is_null());
     assert_eq!(found(&client), ["dead-member", "no-supervisor"]);

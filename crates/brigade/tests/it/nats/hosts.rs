@@ -7,9 +7,11 @@ use brigade_testkit::nats_server::Engine;
 
 use super::{FAKE, NatsHost, wait_until};
 use crate::env::CliEnv;
+use crate::process::{is_alive, kill, terminate};
 
 #[test]
 fn mail_from_another_host_becomes_a_turn() {
+    brigade_testkit::needs!(NatsServer);
     let a = NatsHost::with_team();
     let b = a.another("b");
     let agent = format!("acp:{FAKE}");
@@ -32,6 +34,7 @@ fn mail_from_another_host_becomes_a_turn() {
 
 #[test]
 fn a_team_runs_on_two_hosts_and_stops_on_each() {
+    brigade_testkit::needs!(NatsServer);
     let a = NatsHost::new();
     let b = a.another("b");
     a.write_file(&["alice"], "[tasks.one]\nsubject = \"First\"\nowner = \"alice\"");
@@ -67,6 +70,7 @@ fn a_team_runs_on_two_hosts_and_stops_on_each() {
 
 #[test]
 fn a_dead_member_is_restarted_with_its_session() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::new();
     client.write_file(&["alice"], "");
     client.run_ok(&["up"]);
@@ -74,8 +78,7 @@ fn a_dead_member_is_restarted_with_its_session() {
     let pid = client.member("alice")["pid"].as_u64().unwrap();
     let supervisor = client.json(&["status"])[0]["supervisor"].as_u64().unwrap();
     for pid in [supervisor, pid] {
-        let killed = Command::new("kill").args(["-9", &pid.to_string()]).status();
-        assert!(killed.unwrap().success());
+        kill(pid);
     }
     wait_until("its end", || client.member("alice")["pid"].is_null());
     client.run_ok(&["send", "alice", "are you there"]);
@@ -89,11 +92,12 @@ fn a_dead_member_is_restarted_with_its_session() {
 
 #[test]
 fn down_now_works_while_the_server_is_unreachable() {
+    brigade_testkit::needs!(NatsServer);
     let mut client = NatsHost::new();
     client.write_file(&["alice"], "");
     client.run_ok(&["up"]);
     wait_until("the prompt", || client.received("alice").contains("hello alice"));
-    let pid = client.member("alice")["pid"].as_u64().unwrap().to_string();
+    let pid = client.member("alice")["pid"].as_u64().unwrap();
     Arc::get_mut(&mut client.engine).unwrap().stop(0);
     let asked = client.run(&["down"]);
     assert!(
@@ -103,9 +107,7 @@ fn down_now_works_while_the_server_is_unreachable() {
     let down = client.run(&["down", "--now"]);
     assert_eq!(down.code, Some(1), "{down}");
     assert!(down.stderr.contains("the team still exists on the NATS server"), "{down}");
-    wait_until("its end", || {
-        !Command::new("kill").args(["-0", &pid]).output().unwrap().status.success()
-    });
+    wait_until("its end", || !is_alive(pid));
     let engine = Arc::get_mut(&mut client.engine).unwrap();
     engine.start(0);
     engine.wait_ready();
@@ -115,6 +117,7 @@ fn down_now_works_while_the_server_is_unreachable() {
 
 #[test]
 fn native_members_are_refused_in_a_nats_store() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::new();
     let native = "team = \"demo\"\n[members.carla]\nagent = \"claude\"\nplace = \"native\"\n";
     client.write("work/brigade.toml", native);
@@ -127,6 +130,7 @@ fn native_members_are_refused_in_a_nats_store() {
 
 #[test]
 fn until_done_takes_the_team_down() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::new();
     client.write_file(&["alice"], "[tasks.one]\nsubject = \"First\"\nowner = \"alice\"");
     let mut up = client.command(&["up", "--until-done", "--limit", "60"]);
@@ -141,6 +145,7 @@ fn until_done_takes_the_team_down() {
 
 #[test]
 fn resume_restores_a_deleted_team() {
+    brigade_testkit::needs!(NatsServer);
     let a = NatsHost::new();
     let b = a.another("b");
     a.write_file(&["alice"], "[tasks.one]\nsubject = \"First\"");
@@ -158,6 +163,7 @@ fn resume_restores_a_deleted_team() {
 
 #[test]
 fn a_member_can_be_terminated_while_the_server_is_unreachable() {
+    brigade_testkit::needs!(NatsServer);
     let mut engine = Engine::single();
     let mut cli = CliEnv::new();
     cli.variables = vec![("BRIGADE_STORE", engine.store())];
@@ -168,7 +174,6 @@ fn a_member_can_be_terminated_while_the_server_is_unreachable() {
     let received = || std::fs::read_to_string(cli.path("work/heard")).unwrap_or_default();
     wait_until("bob", || received().contains("begun"));
     engine.stop(0);
-    let told = Command::new("kill").args(["-TERM", &bob.id().to_string()]).status();
-    assert!(told.unwrap().success());
+    terminate(&bob);
     wait_until("its end", || bob.try_wait().unwrap().is_some());
 }

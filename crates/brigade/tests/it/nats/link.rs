@@ -73,6 +73,7 @@ fn linked_hosts(engine: &Engine) -> (Host, Host) {
 
 #[test]
 fn mail_and_tasks_are_synchronized_between_hosts() {
+    brigade_testkit::needs!(NatsServer);
     let engine = Engine::single();
     let (a, b) = linked_hosts(&engine);
     a.cli.run_ok(&["--as", "alice", "send", "bob", "over there"]);
@@ -101,6 +102,7 @@ fn mail_and_tasks_are_synchronized_between_hosts() {
 
 #[test]
 fn down_on_one_host_keeps_the_team_for_the_others() {
+    brigade_testkit::needs!(NatsServer);
     let engine = Engine::single();
     let (a, b) = linked_hosts(&engine);
     a.cli.run_ok(&["task", "add", "Shared work"]);
@@ -121,6 +123,7 @@ fn down_on_one_host_keeps_the_team_for_the_others() {
 
 #[test]
 fn a_link_is_woken_and_locks_its_team() {
+    brigade_testkit::needs!(NatsServer);
     let engine = Engine::single();
     let (a, b) = linked_hosts(&engine);
     let _links = [a.start(), b.start()];
@@ -141,6 +144,7 @@ fn a_link_is_woken_and_locks_its_team() {
 
 #[test]
 fn killed_links_and_servers_lose_and_duplicate_nothing() {
+    brigade_testkit::needs!(NatsServer);
     let mut engine = Engine::single();
     let (a, b) = linked_hosts(&engine);
     let stayed = a.start();
@@ -169,6 +173,7 @@ fn killed_links_and_servers_lose_and_duplicate_nothing() {
 
 #[test]
 fn a_link_waits_for_the_server() {
+    brigade_testkit::needs!(NatsServer);
     let cli = CliEnv::new();
     let alone = cli.run(&["link", "demo"]);
     assert_eq!(alone.code, Some(2));
@@ -190,6 +195,7 @@ fn a_link_waits_for_the_server() {
 
 #[test]
 fn a_link_without_a_team_prints_a_note() {
+    brigade_testkit::needs!(NatsServer);
     let engine = Engine::single();
     let cli = CliEnv::new();
     let mut link = cli.command(&["link", "--store", &engine.store()]);

@@ -13,6 +13,7 @@ fn texts(client: &NatsHost, args: &[&str]) -> Vec<String> {
 
 #[test]
 fn messages_reach_another_host_once_and_in_order() {
+    brigade_testkit::needs!(NatsServer);
     let a = NatsHost::with_team();
     let b = a.another("b");
     for number in 0..10 {
@@ -28,6 +29,7 @@ fn messages_reach_another_host_once_and_in_order() {
 
 #[test]
 fn a_broadcast_skips_its_sender() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::with_team();
     client.run_ok(&["broadcast", "main is frozen"]);
     for name in ["alice", "bob"] {
@@ -41,6 +43,7 @@ fn a_broadcast_skips_its_sender() {
 
 #[test]
 fn long_messages_arrive_complete() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::with_team();
     let text = "line of a long message\n".repeat(20_000);
     let sent = client.run_with_input(&["send", "bob", "-"], text.as_bytes());
@@ -50,6 +53,7 @@ fn long_messages_arrive_complete() {
 
 #[test]
 fn the_log_shows_past_and_new_events() {
+    brigade_testkit::needs!(NatsServer);
     let a = NatsHost::with_team();
     a.run_ok(&["send", "bob", "please review"]);
     a.run_ok(&["--as", "bob", "inbox", "--mark-read"]);
@@ -73,6 +77,7 @@ fn the_log_shows_past_and_new_events() {
 
 #[test]
 fn the_overview_shows_unread_mail() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::with_team();
     client.run_ok(&["send", "bob", "hello"]);
     let overview = client.run_ok(&[]);

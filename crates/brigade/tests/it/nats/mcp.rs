@@ -9,6 +9,7 @@ use crate::client::Client;
 
 #[test]
 fn the_tools_work_across_hosts() {
+    brigade_testkit::needs!(NatsServer);
     let a = NatsHost::with_team();
     let b = a.another("b");
     let mut lead = Client::of(&a, "team-lead");
@@ -36,6 +37,7 @@ fn the_tools_work_across_hosts() {
 
 #[test]
 fn the_lead_answers_a_plan_from_another_host() {
+    brigade_testkit::needs!(NatsServer);
     let a = NatsHost::with_team();
     let b = a.another("b");
     let mut bob = Client::of(&b, "bob");
@@ -51,6 +53,7 @@ fn the_lead_answers_a_plan_from_another_host() {
 
 #[test]
 fn a_lead_starts_and_stops_a_teammate() {
+    brigade_testkit::needs!(NatsServer);
     let mut client = NatsHost::with_team();
     client.cli.variables.push(("BRIGADE_OPENCODE", FAKE.to_owned()));
     let mut lead = Client::of(&client, "team-lead");

@@ -25,6 +25,7 @@ fn fill_team(cli: &CliEnv) {
 
 #[test]
 fn every_command_in_operation_md_works() {
+    brigade_testkit::needs!(NatsServer);
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operation.md");
     let page = std::fs::read_to_string(page).unwrap();
     let cli = CliEnv::new();
@@ -79,6 +80,7 @@ fn every_command_in_operation_md_works() {
 
 #[test]
 fn metrics_show_backlog_and_server_state() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::with_team();
     client.run_ok(&["send", "bob", "one"]);
     client.run_ok(&["send", "bob", "two"]);
@@ -109,6 +111,7 @@ fn metrics_show_backlog_and_server_state() {
 
 #[test]
 fn metrics_include_retry_counters() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::new();
     client.write_file(&["alice"], "");
     client.run_ok(&["up"]);
@@ -123,6 +126,7 @@ fn metrics_include_retry_counters() {
 
 #[test]
 fn existing_data_is_never_overwritten() {
+    brigade_testkit::needs!(NatsServer);
     let cli = CliEnv::with_team();
     cli.run_ok(&["team", "export", "demo", "demo.team"]);
     let again = cli.run(&["team", "export", "demo", "demo.team"]);
@@ -159,6 +163,7 @@ fn existing_data_is_never_overwritten() {
 
 #[test]
 fn restore_refuses_a_server_with_data() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::with_team();
     client.run_ok(&["org", "backup", "saved"]);
     let full = client.run(&["org", "restore", "saved"]);

@@ -1,24 +1,18 @@
 //! `brigade org`: from an empty folder to members that the servers isolate.
 
-use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Child, Command, Stdio};
 
-use brigade_testkit::nats_server::PROGRAM;
+use brigade_testkit::nats_server::ServerProcess;
 
 use super::wait_until;
 use crate::env::{CliEnv, Outcome};
-
-/// A shell script that kills the server when the test process ends for any reason.
-const KEEPER: &str =
-    r#""$0" -c "$1" >>"$2" 2>&1 & pid=$!; echo $pid; read -r word; kill -9 $pid; wait $pid"#;
 
 /// An operator's environment with a running server.
 struct Operator {
     cli: CliEnv,
     url: String,
-    keeper: Option<Child>,
+    server: Option<ServerProcess>,
 }
 
 impl Operator {
@@ -28,33 +22,15 @@ impl Operator {
         let node = format!("127.0.0.1:{port}");
         let made = cli.json(&["org", "init", "acme", "--dir", "op", "--nodes", &node]);
         assert_eq!(made["urls"][0], format!("nats://{node}"));
-        let mut operator = Self { cli, url: format!("nats://{node}"), keeper: None };
+        let mut operator = Self { cli, url: format!("nats://{node}"), server: None };
         operator.start();
         operator
     }
 
     fn start(&mut self) {
-        let program = std::env::var_os(PROGRAM).unwrap_or_else(|| "nats-server".into());
-        let mut keeper = Command::new("sh")
-            .args(["-c", KEEPER])
-            .arg(program)
-            .args([self.cli.path("work/op/server-1.conf"), self.cli.path("log")])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut pid = String::new();
-        BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut pid).unwrap();
-        self.keeper = Some(keeper);
+        let config = self.cli.path("work/op/server-1.conf");
+        self.server = Some(ServerProcess::start(&config, &self.cli.path("log")));
         wait_until("the server", || self.cli.run(&["org", "apply", "--dir", "op"]).code == Some(0));
-    }
-
-    fn stop(&mut self) {
-        if let Some(mut keeper) = self.keeper.take() {
-            drop(keeper.stdin.take());
-            keeper.wait().unwrap();
-        }
     }
 
     /// Creates credentials and returns the path of the file.
@@ -75,14 +51,9 @@ impl Operator {
     }
 }
 
-impl Drop for Operator {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
-
 #[test]
 fn credentials_isolate_members() {
+    brigade_testkit::needs!(NatsServer);
     let operator = Operator::new();
     let lead = operator.add(&["demo", "team-lead", "--lead"]);
     let (alice, bob) = (operator.add(&["demo", "alice"]), operator.add(&["demo", "bob"]));
@@ -108,6 +79,7 @@ fn credentials_isolate_members() {
 
 #[test]
 fn revoked_members_can_get_new_credentials() {
+    brigade_testkit::needs!(NatsServer);
     let mut operator = Operator::new();
     let lead = operator.add(&["demo", "team-lead", "--lead"]);
     let alice = operator.add(&["demo", "alice"]);
@@ -128,7 +100,7 @@ fn revoked_members_can_get_new_credentials() {
     assert_eq!(operator.run_as(&again, "alice", &["team", "show"]).code, Some(0));
 
     // The servers are down: the revocation is recorded and takes effect when they start.
-    operator.stop();
+    operator.server = None;
     let late = operator.cli.run(&revoke);
     assert_eq!(late.code, Some(1), "{late}");
     assert!(late.stderr.contains("brigade org apply"), "{late}");

@@ -5,6 +5,7 @@ use crate::env::CliEnv;
 
 #[test]
 fn an_unreachable_server_is_reported_with_its_address() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::with_team();
     let nowhere = ["--store", "nats://127.0.0.1:9", "team", "list"];
     let gone = client.run(&nowhere);
@@ -37,6 +38,7 @@ fn invalid_addresses_are_usage_errors() {
 
 #[test]
 fn missing_credentials_files_are_reported() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::with_team();
     let refused = client.run(&["--creds", "none.creds", "team", "list"]);
     assert_eq!(refused.code, Some(1), "{refused}");

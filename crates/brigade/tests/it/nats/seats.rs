@@ -69,6 +69,7 @@ impl OrgServer {
 
 #[test]
 fn credentials_determine_the_identity() {
+    brigade_testkit::needs!(NatsServer);
     let mut office = OrgServer::new();
     let lead = office.lead();
     let alice = office.seat("b", Role::Member, &["alice"]);
@@ -89,6 +90,7 @@ fn credentials_determine_the_identity() {
 
 #[test]
 fn the_server_refuses_forbidden_actions() {
+    brigade_testkit::needs!(NatsServer);
     let mut office = OrgServer::new();
     let lead = office.lead();
     let alice = office.seat("b", Role::Member, &["alice"]);
@@ -118,6 +120,7 @@ fn the_server_refuses_forbidden_actions() {
 
 #[test]
 fn a_host_runs_the_members_of_its_credentials() {
+    brigade_testkit::needs!(NatsServer);
     let mut office = OrgServer::new();
     let lead = office.lead();
     let host = office.seat("b", Role::Member, &["alice", "bob"]);
@@ -139,6 +142,7 @@ fn a_host_runs_the_members_of_its_credentials() {
 
 #[test]
 fn a_lead_starts_members_on_its_own_host() {
+    brigade_testkit::needs!(NatsServer);
     let mut office = OrgServer::new();
     let host = office.seat("a", Role::Lead, &["team-lead", "carl"]);
     host.run_ok(&["team", "create", "demo"]);
@@ -153,6 +157,7 @@ fn a_lead_starts_members_on_its_own_host() {
 
 #[test]
 fn credentials_can_be_set_in_the_team_file() {
+    brigade_testkit::needs!(NatsServer);
     let mut office = OrgServer::new();
     let lead = office.lead();
     let mut alice = office.seat("b", Role::Member, &["alice"]);
@@ -175,6 +180,7 @@ fn credentials_can_be_set_in_the_team_file() {
 
 #[test]
 fn a_link_only_synchronizes_members_of_its_credentials() {
+    brigade_testkit::needs!(NatsServer);
     let mut office = OrgServer::new();
     let a = office.seat("a", Role::Lead, &["team-lead", "alice"]);
     let b = office.seat("b", Role::Member, &["bob"]);

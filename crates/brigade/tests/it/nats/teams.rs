@@ -4,6 +4,7 @@ use super::NatsHost;
 
 #[test]
 fn teams_are_created_shown_and_deleted_from_any_host() {
+    brigade_testkit::needs!(NatsServer);
     let a = NatsHost::with_team();
     let b = a.another("b");
     assert_eq!(b.json(&["team", "list"])[0]["name"], "demo");
@@ -25,6 +26,7 @@ fn teams_are_created_shown_and_deleted_from_any_host() {
 
 #[test]
 fn files_and_nats_are_separate_stores() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::with_team();
     let files = client.run(&["team", "list", "--store", "files", "--json"]);
     assert_eq!(files.stdout.trim(), "[]");
@@ -40,6 +42,7 @@ fn files_and_nats_are_separate_stores() {
 
 #[test]
 fn a_new_team_does_not_get_mail_of_a_deleted_one() {
+    brigade_testkit::needs!(NatsServer);
     let client = NatsHost::with_team();
     client.run_ok(&["send", "bob", "of the first"]);
     client.run_ok(&["team", "delete", "demo"]);
@@ -52,6 +55,7 @@ fn a_new_team_does_not_get_mail_of_a_deleted_one() {
 
 #[test]
 fn the_store_can_be_set_in_the_team_file() {
+    brigade_testkit::needs!(NatsServer);
     let mut client = NatsHost::with_team();
     let store = client.engine.store();
     client.cli.variables.retain(|(name, _)| *name != "BRIGADE_STORE");

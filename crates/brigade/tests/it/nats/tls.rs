@@ -32,6 +32,7 @@ fn certificates(dir: &Path) {
 
 #[test]
 fn mutual_tls_works() {
+    brigade_testkit::needs!(NatsServer, Openssl);
     let dir = tempfile::tempdir().unwrap();
     certificates(dir.path());
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();

@@ -1,0 +1,148 @@
+//! The names of files and folders on disk, for code that reads them without a [`Store`], such as
+//! `brigade doctor`. A store also repairs and records what it finds; reading a file does not.
+//!
+//! [`Store`]: brigade_core::store::Store
+//!
+//! ```text
+//! ~/.claude/                        Claude Code's folder
+//!   teams/TEAM/config.json            the roster
+//!   teams/TEAM/inboxes/MEMBER.json    an inbox
+//!   tasks/TEAM/ID.json                a task
+//!   tasks/TEAM/.highwatermark         the highest task number ever used
+//! $XDG_STATE_HOME/brigade/          brigade's own folder
+//!   files/KEY/TEAM/                   a team; KEY identifies the Claude Code folder
+//!     team.jsonl                        the team's journal
+//!     mail/MEMBER.jsonl                 the journal of a mailbox
+//!     mail/MEMBER.state                 how much of it is in the inbox
+//!     work/MEMBER.jsonl                 the journal of a member's work
+//!     roster.json, board.seen           the roster and the board as last seen
+//!     created, shared                   when brigade created the team; whether others write to it
+//!     decided/QUESTION                  a final answer
+//!     kept, pulse, revival, home        the folders of notes, one MEMBER.json each
+//!     aside/                            copies of damaged files
+//! ```
+//!
+//! A file `NAME` is locked while the folder `NAME.lock` exists. Brigade writes it as
+//! `NAME.tmp.brigade-PROCESS-NUMBER` and then renames that file.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use brigade_core::store::NoteKind;
+use brigade_wire::name::TaskId;
+
+use super::claude_dir_key;
+
+/// The folder of teams in Claude Code's folder.
+pub const TEAMS: &str = "teams";
+/// The folder of boards in Claude Code's folder.
+pub const TASKS: &str = "tasks";
+/// The roster of a team.
+pub const CONFIG: &str = "config.json";
+/// The folder of inboxes in a team's folder.
+pub const INBOXES: &str = "inboxes";
+/// Follows the team's name in the name of a folder that is being deleted.
+pub const DELETED: &str = ".deleted-";
+/// The file in which Claude Code stores the highest task number ever used.
+pub(crate) const HIGH_WATER: &str = ".highwatermark";
+/// The file whose lock protects the creation of tasks. Claude Code creates it empty.
+pub const CREATE_LOCK: &str = ".lock";
+
+/// The folder in brigade's own folder that holds the teams of all Claude Code folders.
+pub const FILES: &str = "files";
+/// The journal of a team.
+pub const TEAM_JOURNAL: &str = "team.jsonl";
+/// The folder of mailbox journals.
+pub const MAIL: &str = "mail";
+/// The folder of journals of members' work.
+pub(crate) const WORK: &str = "work";
+/// The roster as last seen.
+pub const LAST_ROSTER: &str = "roster.json";
+/// When brigade created the team, in milliseconds.
+pub const CREATED: &str = "created";
+/// An empty file that exists if another program has written the roster.
+pub(crate) const SHARED: &str = "shared";
+/// The native locks that brigade processes created last, followed by eight bytes for each task
+/// number: the revision last seen, or zero.
+pub(crate) const BOARD_SEEN: &str = "board.seen";
+/// The folder of final answers: the first answer to a question wins.
+pub const DECIDED: &str = "decided";
+/// The folder of copies of damaged files.
+pub(crate) const DAMAGED_COPIES: &str = "aside";
+
+/// Size in bytes of the largest file that is read into memory.
+pub const MAX_FILE: u64 = 256 << 20;
+/// Seconds after which Claude Code considers a lock abandoned.
+pub const LOCK_STALE_SECS: u32 = 10;
+
+const TEMP_MARK: &str = ".tmp.brigade-";
+
+/// Returns brigade's folder for the teams of a Claude Code folder.
+pub fn team_states_dir(state_dir: &Path, claude_dir: &Path) -> PathBuf {
+    state_dir.join(FILES).join(claude_dir_key(claude_dir))
+}
+
+/// Returns the path of a team's roster.
+pub fn config_path(claude_dir: &Path, team: &str) -> PathBuf {
+    claude_dir.join(TEAMS).join(team).join(CONFIG)
+}
+
+/// Returns the file name of a task.
+pub fn task_file(id: TaskId) -> String {
+    format!("{id}.json")
+}
+
+/// Returns the task number in a file name.
+pub fn task_id(name: &str) -> Option<TaskId> {
+    name.strip_suffix(".json")?.parse().ok()
+}
+
+/// Returns the file name of a member's inbox or note.
+pub fn member_file(member: impl Display) -> String {
+    format!("{member}.json")
+}
+
+/// Returns the member in the file name of an inbox or note.
+pub fn member_name(file: &str) -> Option<&str> {
+    file.strip_suffix(".json")
+}
+
+/// Returns the file name of a member's journal.
+pub fn member_journal(member: impl Display) -> String {
+    format!("{member}.jsonl")
+}
+
+/// Returns the folder of a team that holds notes of this kind.
+pub fn note_dir(kind: NoteKind) -> &'static str {
+    match kind {
+        NoteKind::Memory => "kept",
+        NoteKind::Pulse => "pulse",
+        NoteKind::Revival => "revival",
+        NoteKind::Home => "home",
+    }
+}
+
+/// Returns the name of the lock of a file.
+pub fn lock_name(file: &str) -> String {
+    format!("{file}.lock")
+}
+
+/// Returns whether this is the name of a lock in Claude Code's folder.
+pub fn is_lock(name: &str) -> bool {
+    let file = name.strip_suffix(".lock");
+    file.is_some_and(|file| file.ends_with(".json") || file == CREATE_LOCK)
+}
+
+/// Returns the name of a temporary file for `file`. It does not end in `.json`, so that Claude Code
+/// does not read it as a document. It contains the process id of its creator, so that the file can
+/// be removed after that process died.
+pub fn temp_name(file: &str, process: u32, number: u32) -> String {
+    format!("{file}{TEMP_MARK}{process}-{number}")
+}
+
+/// Parses a name made by [`temp_name`] into its arguments.
+pub fn parse_temp_name(name: &str) -> Option<(&str, u32, u32)> {
+    let (file, creator) = name.rsplit_once(TEMP_MARK)?;
+    let (process, number) = creator.split_once('-')?;
+    Some((file, process.parse().ok()?, number.parse().ok()?))
+}

@@ -1,0 +1,189 @@
+//! Builds the new contents of an inbox: the current messages, pending ones, and read marks.
+
+use std::collections::HashSet;
+
+use brigade_wire::inbox::{self, Inbox};
+use brigade_wire::message::Message;
+use rustix::fs::Mode;
+
+use super::state::{KnownMessage, MailboxHead};
+use super::{FileMailbox, MailboxContext, MailboxWork, is_for_team, parse_inbox};
+use crate::dir::{FileContents, FileStamp, Fsync};
+use crate::journal::JournalTail;
+use crate::lock::LockWaiter;
+use brigade_core::event::{Event, MessageKey, Record};
+use brigade_core::store::{Mark, Outgoing, StoreError, WriteObstacle};
+
+/// Number of read messages at which an inbox is emptied.
+///
+/// Once an inbox holds this many messages and all of them are read, they are removed from the live
+/// file. If one is unread, all stay: Claude Code 2.1.50 marks messages read by their index in the
+/// file, so an index must not change in the meantime.
+const PRUNE_AT: usize = 8;
+
+/// The inbox as it was found, with its new contents.
+#[derive(Debug)]
+pub(super) struct InboxDraft {
+    pub(super) found: Option<FileStamp>,
+    pub(super) mode: Option<Mode>,
+    pub(super) bytes: Vec<u8>,
+    /// The messages in it that are known.
+    pub(super) known: Vec<KnownMessage>,
+    /// Whether existing entries changed, as opposed to new ones being appended.
+    pub(super) rewritten: bool,
+    /// The last message appended to it.
+    pub(super) newest: Option<MessageKey>,
+}
+
+impl FileMailbox {
+    /// Reads the inbox under the lock, repairs it if it is torn, and records changes that other
+    /// programs made.
+    pub(super) fn draft(
+        &self,
+        context: &MailboxContext<'_>,
+        head: &mut MailboxHead,
+        tail: &mut JournalTail,
+        waiter: &mut LockWaiter,
+        work: MailboxWork<'_>,
+    ) -> Result<Result<InboxDraft, WriteObstacle>, StoreError> {
+        let file = self.file();
+        let contents = context.inboxes.read(&file)?;
+        let found = contents.as_ref().map(|contents| contents.stamp);
+        let mode = contents.as_ref().map(|contents| contents.mode);
+        let (bytes, stamp) = match contents {
+            Some(FileContents { bytes, stamp, .. }) => (bytes, stamp),
+            None => (inbox::EMPTY.to_vec(), FileStamp::default()),
+        };
+        let draft = |bytes, rewritten| {
+            let known = Vec::new();
+            InboxDraft { found, mode, bytes, known, rewritten, newest: None }
+        };
+        if stamp == head.inbox_stamp && found.is_some() {
+            return self.pruned(head, draft(bytes, false), work).map(Ok);
+        }
+        let torn = Inbox::read(&bytes).is_err();
+        if torn && !waiter.is_torn_for_good(stamp) {
+            return Ok(Err(WriteObstacle::Torn { path: context.inboxes.path(&file) }));
+        }
+        let bytes = if torn { self.salvage(context, head, &bytes)? } else { bytes };
+        let inbox = parse_inbox(&file, &bytes)?;
+        // A torn inbox does not count as seen until it is replaced.
+        let observed_stamp = if torn { FileStamp::default() } else { stamp };
+        if self.observe(context, head, &inbox, observed_stamp)? {
+            *tail = self.tail(head)?;
+        }
+        self.pruned(head, draft(bytes, torn), work).map(Ok)
+    }
+
+    /// Adds the known messages to the draft. Empties the inbox if it holds enough messages and all
+    /// of them are read: the journal has them. An inbox with entries that are not messages is not
+    /// emptied, because the journal does not have those.
+    fn pruned(
+        &self,
+        head: &mut MailboxHead,
+        mut draft: InboxDraft,
+        work: MailboxWork<'_>,
+    ) -> Result<InboxDraft, StoreError> {
+        draft.known = self.state.known(head.after)?;
+        // Messages about to be marked must stay in the inbox.
+        if !matches!(work, MailboxWork::Mark { .. })
+            && draft.known.len() >= PRUNE_AT
+            && !head.has_non_messages
+            && draft.known.iter().all(|known| known.read)
+        {
+            draft.bytes = inbox::EMPTY.to_vec();
+            draft.known.clear();
+            head.newest = None;
+            draft.rewritten = true;
+        }
+        Ok(draft)
+    }
+
+    pub(super) fn mark(
+        &self,
+        context: &MailboxContext<'_>,
+        draft: &mut InboxDraft,
+        keys: &[MessageKey],
+        mark: Mark,
+    ) -> Result<(), StoreError> {
+        let wanted: HashSet<MessageKey> = keys.iter().copied().collect();
+        let inbox = parse_inbox(&self.file(), &draft.bytes)?;
+        let all = MessageKey::all(inbox.messages());
+        let chosen: Vec<&(MessageKey, Message<'_>)> =
+            all.iter().filter(|(key, _)| wanted.contains(key)).collect();
+        let at = context.clock.now();
+        let mut records = Vec::new();
+        for (key, message) in &chosen {
+            let (to, key) = (self.member.clone(), *key);
+            if !message.read() {
+                let event = Event::Read { to: to.clone(), key, gone: false };
+                records.push(Record { at, by: None, event });
+            }
+            if mark == Mark::Shown {
+                records.push(Record { at, by: None, event: Event::Shown { to, key } });
+            }
+        }
+        if records.is_empty() {
+            return Ok(());
+        }
+        self.journal.append(&records, Fsync::No)?;
+        let indexes: HashSet<usize> = chosen.iter().map(|(_, message)| message.index()).collect();
+        let marked = inbox.with_read(|message| indexes.contains(&message.index())).into_owned();
+        for known in &mut draft.known {
+            known.read |= wanted.contains(&known.key);
+        }
+        draft.rewritten = true;
+        draft.bytes = marked;
+        Ok(())
+    }
+
+    /// Appends the pending messages of the outbox to the inbox. Returns whether one of them must
+    /// survive power loss.
+    pub(super) fn merge(
+        &self,
+        context: &MailboxContext<'_>,
+        draft: &mut InboxDraft,
+        tail: &JournalTail,
+        work: MailboxWork<'_>,
+    ) -> Result<bool, StoreError> {
+        // A single pending message that ends at `upto` is the caller's own. Its team existed a
+        // moment ago, so the sender need not wait for another check of the roster.
+        let only_own_message = tail.sent_count() == 1
+            && matches!(work, MailboxWork::Merge { upto } if tail.end.offset == upto);
+        let created =
+            if only_own_message || !tail.has_sent() { None } else { (context.team_created)() };
+        let mut needs_sync = false;
+        let mut waiting: Vec<Outgoing> = Vec::new();
+        for record in &tail.records {
+            let Event::Sent { key, power_safe, message, .. } = &record.event else { continue };
+            if !is_for_team(record, created) {
+                tracing::warn!(member = %self.member, %key, "skipping a message to a deleted team");
+                continue;
+            }
+            // A linear scan is faster than building a set: there are few pending messages and many
+            // known ones.
+            if draft.known.iter().any(|known| known.key == *key)
+                || waiting.iter().any(|waiting| waiting.key() == *key)
+            {
+                continue;
+            }
+            match serde_json::from_str(message.get()) {
+                Ok(message) => {
+                    needs_sync |= power_safe;
+                    waiting.push(message);
+                }
+                Err(error) => {
+                    tracing::error!(member = %self.member, %key, %error, "cannot parse a pending message");
+                }
+            }
+        }
+        let new: Vec<_> = waiting.iter().map(Outgoing::to_inbox_entry).collect();
+        if !new.is_empty() {
+            let damaged = |damage| StoreError::Damaged { place: self.file(), damage };
+            inbox::append(&mut draft.bytes, &new).map_err(damaged)?;
+            draft.known.extend(waiting.iter().map(|m| KnownMessage { key: m.key(), read: false }));
+            draft.newest = waiting.last().map(Outgoing::key);
+        }
+        Ok(needs_sync)
+    }
+}

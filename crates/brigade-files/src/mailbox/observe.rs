@@ -1,0 +1,129 @@
+//! Records changes that other programs made to an inbox, and salvages a torn inbox.
+
+use std::collections::HashSet;
+
+use brigade_wire::inbox::{self, Inbox};
+
+use super::state::{self, KnownMessage, MailboxHead, MergeState, OverwriteRisk};
+use super::{FileMailbox, MailboxContext, parse_inbox};
+use crate::dir::{FileStamp, Fsync, PRIVATE};
+use brigade_core::event::{Event, MessageKey, Record, one_line};
+use brigade_core::store::StoreError;
+
+impl FileMailbox {
+    /// Compares the inbox with the known messages, writes the differences to the journal, and saves
+    /// the inbox as seen. Returns whether messages have to be merged again.
+    pub(super) fn observe(
+        &self,
+        context: &MailboxContext<'_>,
+        head: &mut MailboxHead,
+        inbox: &Inbox<'_>,
+        stamp: FileStamp,
+    ) -> Result<bool, StoreError> {
+        let before = self.state.known(head.after)?;
+        let read_before = state::by_key(&before);
+        let now = MessageKey::all(inbox.messages());
+        let present: HashSet<MessageKey> = now.iter().map(|(key, _)| *key).collect();
+        // If our newest message is gone, either a program that lost its lock wrote its old copy
+        // over the inbox, or a reader removed the message. Delivering it again is better than
+        // losing it.
+        let newest_gone = head.newest.is_some_and(|newest| !present.contains(&newest));
+        let now_ms = context.clock.now().as_millisecond();
+        let rewind = head.risk.filter(|risk| newest_gone && now_ms < risk.until);
+        let at = context.clock.now();
+        let to = || self.member.clone();
+        let mut records = Vec::new();
+        let mut note = |event| records.push(Record { at, by: None, event });
+        for (key, message) in &now {
+            match read_before.get(key) {
+                None => {
+                    note(Event::Seen { to: to(), key: *key, message: one_line(message.json()) });
+                    if message.read() {
+                        note(Event::Read { to: to(), key: *key, gone: false });
+                    }
+                }
+                Some(false) if message.read() => {
+                    note(Event::Read { to: to(), key: *key, gone: false });
+                }
+                Some(_) => {}
+            }
+        }
+        if rewind.is_none() {
+            for known in before.iter().filter(|known| !known.read && !present.contains(&known.key))
+            {
+                note(Event::Read { to: to(), key: known.key, gone: true });
+            }
+        }
+        if !records.is_empty() {
+            self.journal.append(&records, Fsync::No)?;
+        }
+        let known: Vec<KnownMessage> = now
+            .iter()
+            .map(|(key, message)| KnownMessage { key: *key, read: message.read() })
+            .collect();
+        let at = head.after.free_start_for(known.len() as u64);
+        self.state.write_known(at, &known)?;
+        let mut upto = head.after.upto;
+        if let Some(risk) = rewind {
+            // Only later messages are at risk from now on. The ones restored here are not restored
+            // a second time.
+            head.risk = Some(OverwriteRisk { from: upto.offset, ..risk });
+            upto = self.journal.read_from(risk.from)?.start;
+        }
+        head.after = MergeState { upto, known: known.len() as u64, at };
+        head.before = head.after;
+        head.inbox_stamp = stamp;
+        head.has_non_messages = inbox.entries().len() > known.len();
+        self.state.write_head(head)?;
+        Ok(rewind.is_some())
+    }
+
+    /// Returns the recoverable contents of an inbox that does not parse: its complete entries, and
+    /// from the journal the unread messages that are missing. The torn inbox is copied to the
+    /// `aside` folder first.
+    pub(super) fn salvage(
+        &self,
+        context: &MailboxContext<'_>,
+        head: &MailboxHead,
+        bytes: &[u8],
+    ) -> Result<Vec<u8>, StoreError> {
+        let at = context.clock.now();
+        let name = format!("{}-{}.json", self.member, at.as_nanosecond());
+        self.damaged_copies.write_temp(&name, bytes, Some(PRIVATE), Fsync::Yes)?;
+        let entries = inbox::salvage(bytes);
+        let kept = inbox::from_entries(&entries);
+        let present: HashSet<MessageKey> = MessageKey::all(parse_inbox(&name, &kept)?.messages())
+            .iter()
+            .map(|(key, _)| *key)
+            .collect();
+        let missing: HashSet<MessageKey> = self
+            .state
+            .known(head.after)?
+            .iter()
+            .filter(|known| !known.read && !present.contains(&known.key))
+            .map(|known| known.key)
+            .collect();
+        let tail = self.journal.read_from(0)?;
+        let mut restored: Vec<(MessageKey, &str)> = Vec::new();
+        for record in &tail.records {
+            if let Event::Sent { key, message, .. } | Event::Seen { key, message, .. } =
+                &record.event
+                && missing.contains(key)
+                && !restored.iter().any(|(restored, _)| restored == key)
+            {
+                restored.push((*key, message.get()));
+            }
+        }
+        // The lost messages were at the end, so append them there.
+        let all: Vec<&[u8]> =
+            entries.into_iter().chain(restored.iter().map(|(_, json)| json.as_bytes())).collect();
+        let event = Event::Salvaged {
+            to: self.member.clone(),
+            copy: self.damaged_copies.path(&name).display().to_string(),
+            kept: all.len(),
+        };
+        tracing::warn!(member = %self.member, copy = %self.damaged_copies.path(&name).display(), "salvaged a torn inbox");
+        self.journal.append(&[Record { at, by: None, event }], Fsync::No)?;
+        Ok(inbox::from_entries(&all))
+    }
+}

@@ -1,0 +1,123 @@
+//! Brigade's own files for a team: the journals, and the roster and board as last seen.
+//!
+//! They are outside Claude Code's folders, because Claude Code deletes those when its session ends.
+
+pub(crate) mod seen;
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+
+use brigade_wire::name::MemberName;
+use brigade_wire::team::Team;
+use rustix::fs::OFlags;
+
+use super::dir::{Dir, Fsync, PRIVATE};
+use super::journal::Journal;
+use super::layout::{
+    BOARD_SEEN, CREATED, LAST_ROSTER, MAIL, SHARED, TEAM_JOURNAL, WORK, member_journal,
+};
+use super::lock_mutex;
+use super::temp_file::TempFile;
+use brigade_core::clock::Clock;
+use brigade_core::event::{Event, Record};
+use brigade_core::store::{Actor, StoreError};
+
+/// Brigade's folder for one team.
+#[derive(Debug)]
+pub(crate) struct TeamStateDir {
+    pub(crate) dir: Dir,
+    pub(crate) mail: Arc<Dir>,
+    work: Dir,
+    pub(crate) journal: Journal,
+    /// Open journals of members' work.
+    work_journals: Mutex<HashMap<MemberName, Journal>>,
+    seen_file: OwnedFd,
+    /// Excludes other threads; the `flock` on `seen_file` excludes other processes.
+    thread_lock: Mutex<()>,
+}
+
+impl TeamStateDir {
+    /// Opens the team's folder, creating it if needed.
+    pub(crate) fn open(teams: &Dir, team: &str) -> Result<Self, StoreError> {
+        let dir = teams.private_child(team)?;
+        let mail = Arc::new(dir.private_child(MAIL)?);
+        let work = dir.private_child(WORK)?;
+        let journal = Journal::open(&dir, TEAM_JOURNAL)?;
+        let seen_file = dir.private_file(BOARD_SEEN, OFlags::empty())?;
+        let (work_journals, thread_lock) = (Mutex::default(), Mutex::default());
+        Ok(Self { dir, mail, work, journal, work_journals, seen_file, thread_lock })
+    }
+
+    /// Returns whether the folder still exists.
+    pub(crate) fn exists(&self) -> bool {
+        self.journal.exists() && self.member_journal_folders().into_iter().all(Dir::exists)
+    }
+
+    /// Returns the folders that hold one journal per member, besides the team's own journal.
+    pub(crate) fn member_journal_folders(&self) -> [&Dir; 2] {
+        [&self.mail, &self.work]
+    }
+
+    /// Records that brigade created the team with this configuration.
+    pub(crate) fn record_created(&self, config: &[u8]) -> Result<(), StoreError> {
+        let created = Team::read(config).ok().and_then(|team| team.created_at());
+        let text = created.unwrap_or_default().to_string();
+        self.write(CREATED, text.as_bytes())
+    }
+
+    /// Returns when brigade last created this team.
+    pub(crate) fn created(&self) -> Result<Option<u64>, StoreError> {
+        let Some(contents) = self.dir.read(CREATED)? else { return Ok(None) };
+        Ok(String::from_utf8_lossy(&contents.bytes).parse().ok())
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let temp = TempFile::next().name(name);
+        self.dir.write_temp(&temp, bytes, Some(PRIVATE), Fsync::No)?;
+        self.dir.rename(&temp, name)
+    }
+
+    /// Returns the roster as last seen.
+    pub(crate) fn last_roster(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.dir.read(LAST_ROSTER)?.map(|contents| contents.bytes))
+    }
+
+    /// Returns whether another program has ever written the roster.
+    pub(crate) fn is_shared(&self) -> Result<bool, StoreError> {
+        Ok(self.dir.stamp(SHARED)?.is_some())
+    }
+
+    /// Appends an event to the journal it belongs to.
+    pub(crate) fn record_event(
+        &self,
+        clock: &dyn Clock,
+        by: Option<&Actor>,
+        event: Event,
+    ) -> Result<(), StoreError> {
+        let by = by.map(|by| by.0.clone());
+        let member = match &event {
+            Event::Worked { name, .. } => name.parse::<MemberName>().ok(),
+            _ => None,
+        };
+        let record = [Record { at: clock.now(), by, event }];
+        match member {
+            Some(member) => self.record_work(member, &record),
+            None => self.journal.append(&record, Fsync::No).map(drop),
+        }
+    }
+
+    /// Records a member's work in a journal of its own. Work events far outnumber all others, and a
+    /// reader of mail or tasks need not read them.
+    fn record_work(&self, member: MemberName, record: &[Record]) -> Result<(), StoreError> {
+        let mut work_journals = lock_mutex(&self.work_journals);
+        // A user may have deleted the file; then open a new one.
+        if let Some(journal) = work_journals.get(&member).filter(|journal| journal.exists()) {
+            return journal.append(record, Fsync::No).map(drop);
+        }
+        let journal = Journal::open(&self.work, &member_journal(&member))?;
+        journal.append(record, Fsync::No)?;
+        work_journals.insert(member, journal);
+        Ok(())
+    }
+}

@@ -1,0 +1,248 @@
+//! The tables and keys of `brigade.toml`. Their doc comments are the descriptions in the JSON Schema, which editors
+//! show.
+
+use brigade_agents::driver::{self, AGENTS};
+use brigade_core::policy::RuleDecision;
+use brigade_wire::name::TeamName;
+use serde_json::{Map, Value, json};
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::mistake::Mistakes;
+use super::toml_value::{
+    Field, Located, Named, TomlTable, TomlValue, doc_text, key_name, keywords, tables,
+    with_copied_member,
+};
+use crate::location::{StoreAddress, StoreAddressError};
+use crate::spec::{AccessLevel, ApprovalAuthority, Place, Restart};
+
+tables! {
+    /// A team of coding agents, for `brigade up`.
+    File needs "team" {
+        /// The team's name: a-z, 0-9 and '-'.
+        team: TeamName,
+        /// The purpose of the team.
+        description: String,
+        /// Where the team is stored: `files` of this host (the default), or NATS servers at
+        /// `nats://HOST:PORT` or `tls://HOST:PORT`, separated by commas. `--store` and
+        /// `BRIGADE_STORE` override it.
+        store: StoreAddress,
+        /// The credentials file for the NATS server, relative to this file.
+        creds: NonEmpty,
+        /// The agent that leads. Without this table a person leads.
+        lead: Lead,
+        /// Default settings for the lead and the members.
+        defaults: Defaults,
+        /// The members, by name.
+        members: Named<Member>,
+        /// The initial tasks, each under a name that is used only in this file.
+        tasks: Named<TaskTable>,
+    }
+
+    /// Settings of a member or the lead.
+    Common {
+        /// The agent: a name that `brigade agents` lists, or `acp:COMMAND` for any program that
+        /// speaks the Agent Client Protocol.
+        agent: AgentName,
+        /// The agent's program, relative to this file, if it is not the one on `PATH`. In
+        /// `[defaults]` it applies only to members with the agent of `[defaults]`.
+        program: NonEmpty,
+        /// The model, as the agent names it; the agent's own choice by default. In
+        /// `[defaults]` it applies only to members with the agent of `[defaults]`.
+        model: NonEmpty,
+        /// The actions it may take without asking: `ask` (the default) for those the agent's own
+        /// rules allow, `full` for all.
+        access: AccessLevel,
+        /// The environment variables it inherits, by name, in addition to those every program
+        /// needs; all of them by default.
+        env: Vec<EnvName>,
+        /// Where it runs: `headless` (the default) in the background, `tmux` in a
+        /// tmux window, `native` as the real Claude Code in a tmux window.
+        place: Place,
+        /// The reaction when its process dies: `always` (the default) restarts it, `never`
+        /// releases its tasks.
+        restart: Restart,
+        /// The folder it works in, relative to this file; the folder of this file by default.
+        dir: NonEmpty,
+        /// Commands it may run without asking. `*` matches any text.
+        allow: Vec<NonEmpty>,
+        /// Commands it must ask about, even if `allow` matches them.
+        ask: Vec<NonEmpty>,
+        /// Commands it must not run, even if another rule allows them.
+        deny: Vec<NonEmpty>,
+        /// Rules with all their keys. They are checked after `deny` and before `ask` and `allow`; the
+        /// first that matches counts.
+        rules: Vec<Located<RuleTable>>,
+    }
+
+    /// Default settings for the lead and the members.
+    Defaults with common: Common {
+        /// Whether a member must not change anything before its plan is approved. Not for the lead.
+        plan: bool,
+        /// Whether each member works in its own git worktree, on its own branch. Not for the lead.
+        worktree: bool,
+    }
+
+    /// A member.
+    Member with common: Common {
+        /// The first message it gets.
+        prompt: NonEmpty,
+        /// A file with the first message it gets, relative to this file; instead of `prompt`.
+        prompt_file: NonEmpty,
+        /// Whether it must not change anything before its plan is approved.
+        plan: bool,
+        /// Whether it works in its own git worktree, on its own branch.
+        worktree: bool,
+    }
+
+    /// The agent that leads.
+    Lead with common: Common {
+        /// The first message it gets.
+        prompt: NonEmpty,
+        /// A file with the first message it gets, relative to this file; instead of `prompt`.
+        prompt_file: NonEmpty,
+        /// The party that answers plans and permission requests: `person` (the default) for a
+        /// person only, `lead` for the agent that leads as well.
+        answers: ApprovalAuthority,
+    }
+
+    /// A rule that answers permission requests.
+    RuleTable needs "ruling" {
+        /// The answer: `allow`, `ask` or `deny`.
+        ruling: RuleDecision,
+        /// The tool, as its agent names it; any tool by default. `*` matches any text.
+        tool: NonEmpty,
+        /// The command, or the JSON input of a tool that runs no command; any by default. `*`
+        /// matches any text.
+        command: NonEmpty,
+    }
+
+    /// A task.
+    TaskTable needs "subject" {
+        /// The title.
+        subject: NonEmpty,
+        /// The full description.
+        description: String,
+        /// The tasks that must be done first, by their names in this file.
+        after: Vec<Located<String>>,
+        /// The initial owner: a member or `team-lead`; no owner by default.
+        owner: String,
+    }
+}
+
+keywords! {
+    "access" AccessLevel { "ask" => Self::Ask, "full" => Self::Full, }
+    "place" Place {
+        "headless" => Self::Headless, "tmux" => Self::Tmux, "native" => Self::Native,
+    }
+    "restart" Restart { "always" => Self::Always, "never" => Self::Never, }
+    "answers" ApprovalAuthority { "person" => Self::Person, "lead" => Self::Lead, }
+    "ruling" RuleDecision { "allow" => Self::Allow, "ask" => Self::Ask, "deny" => Self::Deny, }
+}
+
+/// Text that is not blank.
+#[derive(Clone, Debug)]
+pub(super) struct NonEmpty(pub(super) String);
+
+impl TomlValue for NonEmpty {
+    fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
+        let span = value.span();
+        let text = String::read(value, mistakes)?;
+        if text.trim().is_empty() {
+            mistakes.hinted(&span, "this text is empty", "fill it in, or remove the key");
+            return None;
+        }
+        Some(Self(text))
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "\\S" })
+    }
+}
+
+impl TomlValue for TeamName {
+    fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
+        let span = value.span();
+        let parsed = String::read(value, mistakes)?.parse();
+        parsed
+            .map_err(|error: brigade_wire::name::NameError| mistakes.add(&span, error.to_string()))
+            .ok()
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,63}$" })
+    }
+}
+
+impl TomlValue for StoreAddress {
+    fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
+        let span = value.span();
+        let parsed = String::read(value, mistakes)?.parse();
+        parsed.map_err(|error: StoreAddressError| mistakes.add(&span, error.to_string())).ok()
+    }
+
+    fn schema() -> Value {
+        let server = "(nats|tls)://[^@,\\s]+";
+        json!({ "type": "string", "pattern": format!("^(files|{server}(,\\s*{server})*)$") })
+    }
+}
+
+/// A known agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AgentName(pub(super) String);
+
+impl TomlValue for AgentName {
+    fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
+        let span = value.span();
+        let name = String::read(value, mistakes)?;
+        if driver::agent(&name).is_some() {
+            return Some(Self(name));
+        }
+        if name.starts_with("acp:") {
+            let hint = "write acp:COMMAND, as in \"acp:my-agent --acp\"";
+            mistakes.hinted(&span, "the command of this agent is missing", hint);
+        } else {
+            let known = AGENTS.iter().map(|agent| agent.name).chain(["acp:COMMAND"]);
+            mistakes.unknown(&span, format!("unknown agent {name:?}"), &name, known);
+        }
+        None
+    }
+
+    fn schema() -> Value {
+        let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+        let acp = json!({ "type": "string", "pattern": "^acp:\\s*\\S" });
+        json!({ "anyOf": [{ "enum": names }, acp] })
+    }
+}
+
+/// The name of an environment variable.
+#[derive(Clone, Debug)]
+pub(super) struct EnvName(pub(super) String);
+
+impl TomlValue for EnvName {
+    fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
+        let span = value.span();
+        let name = String::read(value, mistakes)?;
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.chars().all(is_allowed) && name.starts_with(|c: char| !c.is_ascii_digit()) {
+            return Some(Self(name));
+        }
+        if name.contains('=') {
+            let hint = "write only the name; the value is read when the team starts";
+            mistakes.hinted(&span, "this file must not contain values of variables", hint);
+        } else {
+            mistakes.add(&span, format!("{name:?} is not the name of a variable"));
+        }
+        None
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" })
+    }
+}
+
+/// Returns the JSON Schema of the file, for editors.
+pub fn schema() -> Value {
+    let schema = with_copied_member(File::schema(), "title", "brigade.toml");
+    with_copied_member(schema, "$schema", "https://json-schema.org/draft/2020-12/schema")
+}

@@ -1,0 +1,211 @@
+//! Actions that a person triggers on the screen, carried out by the same functions as on the command line.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use brigade_core::board::{self, TaskPlan, Update};
+use brigade_core::handshake::Answer;
+use brigade_core::mail::{self, Words};
+use brigade_core::seat::Seat;
+use brigade_host::down::{self, StopResult};
+use brigade_host::progress::{Ended, Progress, silent};
+use brigade_host::shutdown::Manner;
+use brigade_host::spec::{MemberSpec, Place};
+use brigade_host::{Context, HostError, answer, spawn};
+use brigade_wire::change::Change;
+use brigade_wire::name::{MemberName, TaskId, TeamName};
+
+/// How long to wait for a member to agree to stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// An action on the team.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TeamAction {
+    Send {
+        to: String,
+        text: String,
+    },
+    Broadcast {
+        text: String,
+    },
+    AddTask {
+        subject: String,
+        description: String,
+        after: Vec<TaskId>,
+        owner: Option<MemberName>,
+    },
+    Assign {
+        id: TaskId,
+        owner: Option<MemberName>,
+    },
+    Claim {
+        id: TaskId,
+    },
+    Finish {
+        id: TaskId,
+    },
+    Spawn {
+        name: MemberName,
+        agent: String,
+        prompt: Option<String>,
+        worktree: bool,
+        plan: bool,
+    },
+    Stop {
+        name: MemberName,
+        now: bool,
+    },
+    Answer {
+        request_id: String,
+        denial: Option<String>,
+    },
+    /// Opens a member's window in place of the dashboard until the person leaves it.
+    OpenWindow {
+        name: MemberName,
+    },
+    /// Opens a shell in the member's folder.
+    OpenShell {
+        name: MemberName,
+    },
+}
+
+impl TeamAction {
+    /// The text shown while the action runs.
+    pub(crate) fn progress_text(&self) -> String {
+        match self {
+            Self::Send { to, .. } => format!("sending to {to} …"),
+            Self::Broadcast { .. } => "sending to all members …".into(),
+            Self::AddTask { .. } => "adding a task …".into(),
+            Self::Assign { id, .. } | Self::Claim { id } | Self::Finish { id } => {
+                format!("changing task {id} …")
+            }
+            Self::Spawn { name, .. } => format!("starting {name} …"),
+            Self::Stop { name, now: true } => format!("stopping {name} …"),
+            Self::Stop { name, .. } => format!("waiting for {name} to stop …"),
+            Self::Answer { .. } => "answering …".into(),
+            Self::OpenWindow { name } | Self::OpenShell { name } => format!("opening {name} …"),
+        }
+    }
+}
+
+/// Carries out an action as the member `me` and returns the text to show.
+pub(crate) async fn carry_out(
+    context: &Context,
+    team: &TeamName,
+    me: &MemberName,
+    action: TeamAction,
+) -> Result<String, HostError> {
+    let seat = context.seat_of(team.clone(), me.clone());
+    Ok(match action {
+        TeamAction::Send { to, text } => {
+            let sent = mail::send(&seat, &to, message_text(&text)).await?;
+            let caveat = sent.caveat().map(|why| format!("; {why}")).unwrap_or_default();
+            format!("sent to {}{caveat}", sent.to)
+        }
+        TeamAction::Broadcast { text } => {
+            let sent = mail::broadcast(&seat, message_text(&text)).await?;
+            let to: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
+            if to.is_empty() {
+                "the team has no other members".into()
+            } else {
+                format!("sent to {}", to.join(", "))
+            }
+        }
+        TeamAction::AddTask { subject, description, after, owner } => {
+            let plan = TaskPlan {
+                subject,
+                description,
+                active_form: None,
+                blocked_by: after,
+                metadata: Vec::new(),
+            };
+            let id = board::add(&seat, &plan).await?;
+            if let Some(owner) = owner {
+                board::update(&seat, id, &with_owner(Change::Set(owner))).await?;
+            }
+            format!("added task {id}")
+        }
+        TeamAction::Assign { id, owner } => {
+            let to = owner.as_ref().map_or("nobody".to_owned(), ToString::to_string);
+            let owner = owner.map_or(Change::Clear, Change::Set);
+            board::update(&seat, id, &with_owner(owner)).await?;
+            format!("task {id} is assigned to {to}")
+        }
+        TeamAction::Claim { id } => {
+            board::claim(&seat, id).await?;
+            format!("claimed task {id}")
+        }
+        TeamAction::Finish { id } => {
+            board::done(&seat, id).await?;
+            format!("task {id} is done")
+        }
+        TeamAction::Spawn { name, agent, prompt, worktree, plan } => {
+            let plain = spawn::plain(name, agent, context.cwd.clone());
+            let spec = MemberSpec { prompt, worktree, plan, place: Place::Headless, ..plain };
+            spawn_member(context, &seat, &spec).await?
+        }
+        TeamAction::Stop { name, now } => stop_member(context, &seat, &name, now).await?,
+        TeamAction::Answer { request_id, denial } => {
+            let reply = denial.as_deref().map_or(Answer::Yes, Answer::No);
+            let outcomes = answer::answer(&seat, &[request_id], reply).await?;
+            let word = if denial.is_some() { "denied" } else { "approved" };
+            let mut text = String::new();
+            for (approval, answered) in outcomes {
+                text = format!("{word} {}'s {}", answered?.to, approval.wanted.kind());
+            }
+            text
+        }
+        // These need the terminal; the event loop runs them.
+        TeamAction::OpenWindow { .. } | TeamAction::OpenShell { .. } => String::new(),
+    })
+}
+
+fn message_text(text: &str) -> Words<'_> {
+    Words { text, summary: None }
+}
+
+fn with_owner(owner: Change<MemberName>) -> Update {
+    Update { owner, ..Update::default() }
+}
+
+async fn spawn_member(
+    context: &Context,
+    seat: &Seat,
+    spec: &MemberSpec,
+) -> Result<String, HostError> {
+    let host = context.host()?;
+    let lead = seat.of(MemberName::lead());
+    let lead_does_not_listen = AtomicBool::new(false);
+    let report = |progress| {
+        if matches!(progress, Progress::LeadDoesNotListen(..)) {
+            lead_does_not_listen.store(true, Ordering::Relaxed);
+        }
+    };
+    let spawned = spawn::spawn(&host, &lead, spec, &report).await?;
+    let note = if lead_does_not_listen.load(Ordering::Relaxed) {
+        "; the lead reads mail only while it has a teammate that it started"
+    } else {
+        ""
+    };
+    Ok(match spawned.trouble {
+        Some(why) => format!("{} did not start: {why}", spec.name),
+        None if spawned.new => format!("{} joined the team{note}", spec.name),
+        None => format!("{} is already on the team", spec.name),
+    })
+}
+
+async fn stop_member(
+    context: &Context,
+    seat: &Seat,
+    name: &MemberName,
+    now: bool,
+) -> Result<String, HostError> {
+    let manner = Manner { ask: (!now).then_some(STOP_TIMEOUT), reason: None, may_refuse: !now };
+    Ok(match down::stop_or_ask(context, seat, name, manner, &silent).await? {
+        // Another host or a Claude Code lead runs it; all we can do is ask it to stop.
+        StopResult::Asked => format!("asked {name} to stop"),
+        StopResult::Here(Ended::Refused(why)) => format!("{name} refused to stop: {why}"),
+        StopResult::Here(Ended::WasGone) => format!("{name} had already stopped"),
+        StopResult::Here(Ended::Agreed | Ended::Forced) => format!("{name} stopped"),
+    })
+}

@@ -1,0 +1,178 @@
+//! A searchable list: commands, teams, members or links.
+
+use brigade_wire::name::TeamName;
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use tui_input::Input;
+use tui_input::backend::crossterm::EventHandler;
+
+use super::Dialog;
+use super::form::insert_at_cursor;
+use crate::keys::{KEYS, KeyBinding, KeyCommand, KeyScope};
+use crate::screen::views::step;
+use crate::screen::{Effect, Screen};
+use crate::view::View;
+
+/// The effect of choosing an entry.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ChoiceAction {
+    /// Run a command, after switching to the view it belongs to, if any.
+    Command(KeyCommand, Option<View>),
+    Effect(Effect),
+    /// Show the mail of this member only, or all mail.
+    Filter(Option<String>),
+}
+
+/// An entry of the list.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ListChoice {
+    pub(crate) label: String,
+    /// Text at the right: a key or a state.
+    pub(crate) hint: String,
+    pub(crate) action: ChoiceAction,
+    /// Additional search terms.
+    pub(crate) search_terms: String,
+}
+
+/// A list dialog with a search field.
+#[derive(Debug)]
+pub(crate) struct ListDialog {
+    pub(crate) title: String,
+    pub(crate) filter: Input,
+    pub(crate) choices: Vec<ListChoice>,
+    pub(crate) selected: usize,
+}
+
+impl ListDialog {
+    pub(crate) fn new(title: impl Into<String>, choices: Vec<ListChoice>) -> Self {
+        Self { title: title.into(), filter: Input::default(), choices, selected: 0 }
+    }
+
+    /// The entries that contain every typed word.
+    pub(crate) fn matches(&self) -> impl Iterator<Item = &ListChoice> {
+        let typed = self.filter.value().to_lowercase();
+        let words: Vec<String> = typed.split_whitespace().map(str::to_owned).collect();
+        self.choices.iter().filter(move |choice| {
+            let label = format!("{} {}", choice.label, choice.search_terms).to_lowercase();
+            words.iter().all(|word| label.contains(word))
+        })
+    }
+
+    pub(super) fn paste(&mut self, text: &str) {
+        self.filter = insert_at_cursor(
+            &self.filter,
+            text.chars().filter(|character| !character.is_control()),
+        );
+        self.selected = 0;
+    }
+
+    pub(super) fn move_selection(&mut self, command: KeyCommand) {
+        let total = self.matches().count();
+        self.selected = step(self.selected, total, 10, command).unwrap_or(self.selected);
+    }
+
+    /// Handles a key. `None` keeps the dialog open; `Some(None)` closes it because no entry matched.
+    pub(super) fn handle_key(&mut self, key: &KeyEvent) -> Option<Option<ListChoice>> {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Enter => return Some(self.matches().nth(self.selected).cloned()),
+            KeyCode::Down => self.move_selection(KeyCommand::Down),
+            KeyCode::Up => self.move_selection(KeyCommand::Up),
+            KeyCode::PageDown => self.move_selection(KeyCommand::PageDown),
+            KeyCode::PageUp => self.move_selection(KeyCommand::PageUp),
+            KeyCode::Char('n') if control => self.move_selection(KeyCommand::Down),
+            KeyCode::Char('p') if control => self.move_selection(KeyCommand::Up),
+            _ => {
+                self.filter.handle_event(&Event::Key(*key));
+                self.selected = 0;
+            }
+        }
+        None
+    }
+}
+
+/// Carries out the chosen entry.
+pub(super) fn choose(screen: &mut Screen, choice: ListChoice) -> Vec<Effect> {
+    match choice.action {
+        ChoiceAction::Command(command, view) => {
+            screen.view = view.unwrap_or(screen.view);
+            screen.run_command(command)
+        }
+        ChoiceAction::Effect(effect) => vec![effect],
+        ChoiceAction::Filter(member) => {
+            screen.states.mail.filter = member;
+            screen.message = None;
+            Vec::new()
+        }
+    }
+}
+
+/// Opens the command palette: commands of the current view first, then those of other views, which switch
+/// to that view.
+pub(crate) fn palette(screen: &mut Screen) -> Vec<Effect> {
+    let omitted = [
+        KeyCommand::Palette,
+        KeyCommand::Up,
+        KeyCommand::Down,
+        KeyCommand::Left,
+        KeyCommand::Right,
+    ];
+    let (current, is_replay) = (screen.view, screen.replay.is_some());
+    let offered = |key: &&KeyBinding| {
+        let is_omitted =
+            omitted.contains(&key.command) || (is_replay && key.command.acts_on_team());
+        !is_omitted && (key.scope != KeyScope::Replay || is_replay)
+    };
+    let (of_this_view, of_other_views): (Vec<&KeyBinding>, Vec<&KeyBinding>) =
+        KEYS.iter().filter(offered).partition(|key| key.scope.applies_to(current, is_replay));
+    let choice = |key: &KeyBinding| {
+        let other_view = match key.scope {
+            KeyScope::In(views) if !views.contains(&current) => views.first().copied(),
+            _ => None,
+        };
+        let prefix = other_view.map(|view| format!("{}: ", view.title())).unwrap_or_default();
+        ListChoice {
+            label: format!("{prefix}{}", key.description),
+            hint: key.keys.join(" "),
+            action: ChoiceAction::Command(key.command, other_view),
+            search_terms: format!("{} {:?}", key.label, key.command),
+        }
+    };
+    let choices: Vec<ListChoice> =
+        of_this_view.into_iter().chain(of_other_views).map(choice).collect();
+    screen.dialog = Some(Dialog::List(ListDialog::new("Commands", choices)));
+    Vec::new()
+}
+
+/// Opens the list of teams.
+pub(crate) fn teams(screen: &mut Screen) -> Vec<Effect> {
+    if screen.replay.is_some() {
+        screen.show_error("a replay shows one team");
+        return Vec::new();
+    }
+    let choices = team_choices(screen);
+    screen.dialog = Some(Dialog::List(ListDialog::new(TEAMS, choices)));
+    vec![Effect::FetchTeams]
+}
+
+/// Title of the team list.
+const TEAMS: &str = "Teams";
+
+fn team_choices(screen: &Screen) -> Vec<ListChoice> {
+    let choice = |team: &TeamName| ListChoice {
+        label: team.to_string(),
+        hint: if team.as_str() == screen.team { "current".to_owned() } else { String::new() },
+        action: ChoiceAction::Effect(Effect::SwitchTeam(team.clone())),
+        search_terms: String::new(),
+    };
+    screen.teams.iter().map(choice).collect()
+}
+
+/// Updates an open team list after the teams were fetched again.
+pub(crate) fn refresh_team_list(screen: &mut Screen) {
+    let choices = team_choices(screen);
+    if let Some(Dialog::List(list)) = &mut screen.dialog
+        && list.title == TEAMS
+    {
+        list.choices = choices;
+    }
+}

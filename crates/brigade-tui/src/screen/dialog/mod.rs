@@ -1,0 +1,105 @@
+//! Dialogs drawn over the view, which receive all keys: help, a list, a form, a yes/no question.
+
+mod draw;
+mod form;
+mod list;
+mod open;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+pub(crate) use self::draw::draw;
+pub(crate) use self::form::FormDialog;
+pub(crate) use self::list::{ListDialog, palette, refresh_team_list, teams};
+pub(crate) use self::open::open_for;
+use crate::keys::KeyCommand;
+use crate::screen::{Effect, Screen};
+
+/// An open dialog.
+#[derive(Debug)]
+pub(crate) enum Dialog {
+    /// The key bindings of the current view.
+    Help,
+    /// A list to choose from.
+    List(ListDialog),
+    /// A form to fill in.
+    Form(FormDialog),
+    /// A yes/no question before an action.
+    Confirm(ConfirmDialog),
+}
+
+/// A yes/no question.
+#[derive(Clone, Debug)]
+pub(crate) struct ConfirmDialog {
+    /// The question, used as the title.
+    pub(crate) question: String,
+    /// The explanation below it, line by line.
+    pub(crate) lines: Vec<String>,
+    /// The effect of `y`.
+    pub(crate) yes: Effect,
+    /// A third answer: its key, its label and its effect.
+    pub(crate) other: Option<(char, &'static str, Effect)>,
+}
+
+impl Dialog {
+    pub(crate) fn paste(&mut self, text: &str) {
+        match self {
+            Self::Form(form) => form.paste(text),
+            Self::List(list) => list.paste(text),
+            Self::Help | Self::Confirm(_) => {}
+        }
+    }
+}
+
+/// Handles a key while a dialog is open.
+pub(crate) fn handle_key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
+    let is_end = key.code == KeyCode::Esc
+        || (key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL));
+    let Some(mut dialog) = screen.dialog.take().filter(|_| !is_end) else { return Vec::new() };
+    match &mut dialog {
+        // Any key closes the help.
+        Dialog::Help => return Vec::new(),
+        Dialog::Confirm(confirm) => {
+            let KeyCode::Char(letter) = key.code else {
+                screen.dialog = Some(dialog);
+                return Vec::new();
+            };
+            return match (letter, &confirm.other) {
+                ('y', _) => vec![confirm.yes.clone()],
+                ('n', _) => Vec::new(),
+                (letter, Some((other, _, effect))) if letter == *other => vec![effect.clone()],
+                _ => {
+                    screen.dialog = Some(dialog);
+                    Vec::new()
+                }
+            };
+        }
+        Dialog::List(list) => match list.handle_key(key) {
+            Some(Some(choice)) => return list::choose(screen, choice),
+            Some(None) => return Vec::new(),
+            None => {}
+        },
+        Dialog::Form(form) => match form.handle_key(key) {
+            Some(Ok(effect)) => return vec![effect],
+            Some(Err(why)) => form.error = Some(why),
+            None => {}
+        },
+    }
+    screen.dialog = Some(dialog);
+    Vec::new()
+}
+
+/// Handles the mouse wheel while a dialog is open.
+pub(crate) fn scroll(screen: &mut Screen, command: KeyCommand) -> Vec<Effect> {
+    if let Some(Dialog::List(list)) = &mut screen.dialog {
+        list.move_selection(command);
+    }
+    Vec::new()
+}
+
+/// Handles a click on an entry of a list dialog.
+pub(crate) fn click(screen: &mut Screen, number: usize) -> Vec<Effect> {
+    let Some(Dialog::List(list)) = &screen.dialog else { return Vec::new() };
+    let Some(choice) = list.matches().nth(number).cloned() else { return Vec::new() };
+    screen.dialog = None;
+    list::choose(screen, choice)
+}

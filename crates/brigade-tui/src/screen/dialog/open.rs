@@ -1,0 +1,336 @@
+//! Builds the dialogs that commands open before they act.
+
+use brigade_agents::driver;
+use brigade_core::approvals::Wanted;
+use brigade_core::policy;
+use brigade_wire::name::{MemberName, TaskId};
+
+use super::form::{FormDialog, FormField, FormPurpose};
+use super::list::{ChoiceAction, ListChoice, ListDialog};
+use super::{ConfirmDialog, Dialog};
+use crate::actions::TeamAction;
+use crate::keys::KeyCommand;
+use crate::screen::views::{self, mail};
+use crate::screen::{Effect, Screen};
+use crate::view::View;
+use brigade_core::text;
+
+/// Maximum number of lines of a shell command shown in a confirmation.
+const MAX_COMMAND_LINES: usize = 8;
+
+/// Runs a command that no view handled: most open a dialog for input or confirmation.
+pub(crate) fn open_for(screen: &mut Screen, command: KeyCommand) -> Vec<Effect> {
+    match command {
+        KeyCommand::Copy => match views::selected_text(screen) {
+            Some(text) => {
+                screen.show_notice("copied");
+                return vec![Effect::Copy(text)];
+            }
+            None => screen.show_error("nothing is selected"),
+        },
+        KeyCommand::Link => return open_link(screen),
+        KeyCommand::Filter => screen.dialog = Some(Dialog::List(mail_filter(screen))),
+        command if command.acts_on_team() => {
+            if screen.replay.is_some() {
+                screen.show_error("actions are not available in a replay");
+            } else if screen.me.is_none() {
+                screen.show_error(
+                    "view only: Claude Code leads this team; start with --as NAME to act as a member");
+            } else {
+                match dialog_for(screen, command) {
+                    Ok(dialog) => screen.dialog = Some(dialog),
+                    Err(why) => screen.show_error(why),
+                }
+            }
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+fn dialog_for(screen: &Screen, command: KeyCommand) -> Result<Dialog, &'static str> {
+    let names = || -> Vec<String> {
+        screen.projection.members().iter().map(|person| person.name.to_string()).collect()
+    };
+    let me = screen.me.as_ref().map(ToString::to_string);
+    let others = || -> Vec<String> {
+        names().into_iter().filter(|name| Some(name) != me.as_ref()).collect()
+    };
+    Ok(match command {
+        KeyCommand::Send => {
+            let to = default_recipient(screen).filter(|to| Some(to) != me.as_ref());
+            let to = to.or_else(|| others().into_iter().next()).unwrap_or_default();
+            Dialog::Form(FormDialog::new(
+                "Send",
+                FormPurpose::Send,
+                vec![
+                    FormField::new("to", "a member; ↑↓ to choose")
+                        .with_value(&to)
+                        .with_choices(others()),
+                    FormField::new("text", "alt-enter inserts a new line"),
+                ],
+            ))
+        }
+        KeyCommand::Broadcast => Dialog::Form(FormDialog::new(
+            format!("Send to all members ({})", others().len()),
+            FormPurpose::Broadcast,
+            vec![FormField::new("text", "every member reads it, which costs tokens")],
+        )),
+        KeyCommand::AddTask => Dialog::Form(FormDialog::new(
+            "Add a task",
+            FormPurpose::AddTask,
+            vec![
+                FormField::new("subject", "one line"),
+                FormField::new("description", "details (optional)"),
+                FormField::new("after", "numbers of the tasks it depends on"),
+                FormField::new("owner", "optional; ↑↓ to choose").with_choices(names()),
+            ],
+        )),
+        KeyCommand::Spawn => {
+            let agents = driver::AGENTS.iter().map(|agent| agent.name.to_owned()).collect();
+            let yes_no = || vec!["no".to_owned(), "yes".to_owned()];
+            Dialog::Form(FormDialog::new(
+                "Start a new member",
+                FormPurpose::Spawn,
+                vec![
+                    FormField::new("name", "the member's name"),
+                    FormField::new("agent", "↑↓ to choose")
+                        .with_value("codex")
+                        .with_choices(agents),
+                    FormField::new("worktree", "its own folder and branch; ↑↓ to choose")
+                        .with_value("no")
+                        .with_choices(yes_no()),
+                    FormField::new(
+                        "plan first",
+                        "read-only until its plan is approved; ↑↓ to choose",
+                    )
+                    .with_value("no")
+                    .with_choices(yes_no()),
+                    FormField::new("prompt", "its first instructions (optional)"),
+                ],
+            ))
+        }
+        KeyCommand::Stop => {
+            let person = screen.selected_member().ok_or("no member is selected")?;
+            if screen.projection.leads(person.who) {
+                return Err("the lead cannot be stopped here; `brigade down` stops the team");
+            }
+            let name = person.member_name().ok_or("this member's name is not valid")?;
+            let stop = |now| Effect::Run(TeamAction::Stop { name: name.clone(), now });
+            Dialog::Confirm(ConfirmDialog {
+                question: format!("Ask {name} to stop?"),
+                lines: vec![
+                    "It finishes what it is doing, releases its tasks and leaves.".into(),
+                    "Press n to keep it running, or e to stop it without asking.".into(),
+                ],
+                yes: stop(false),
+                other: Some(('e', "stop it now", stop(true))),
+            })
+        }
+        KeyCommand::Assign => {
+            let id = selected_task(screen)?;
+            let give = |owner: Option<String>| {
+                let parsed = owner.as_deref().and_then(|owner| owner.parse().ok());
+                ListChoice {
+                    label: owner.unwrap_or_else(|| "no owner".into()),
+                    hint: String::new(),
+                    action: ChoiceAction::Effect(Effect::Run(TeamAction::Assign {
+                        id,
+                        owner: parsed,
+                    })),
+                    search_terms: String::new(),
+                }
+            };
+            let choices = names().into_iter().map(Some).chain([None]).map(give).collect();
+            Dialog::List(ListDialog::new(format!("Assign task {id} to"), choices))
+        }
+        KeyCommand::Claim | KeyCommand::Finish => {
+            let id = selected_task(screen)?;
+            let subject =
+                screen.projection.card(id.get()).map(|card| text::one_line(&card.subject));
+            let (question, action, means) = if command == KeyCommand::Claim {
+                (
+                    format!("Claim task {id}?"),
+                    TeamAction::Claim { id },
+                    "You become its owner and it is marked in progress.",
+                )
+            } else {
+                (
+                    format!("Mark task {id} as done?"),
+                    TeamAction::Finish { id },
+                    "Tasks that wait only for it become ready.",
+                )
+            };
+            let lines = vec![subject.unwrap_or_default(), means.to_owned()];
+            Dialog::Confirm(ConfirmDialog {
+                question,
+                lines,
+                yes: Effect::Run(action),
+                other: None,
+            })
+        }
+        KeyCommand::Approve => {
+            let approval = screen.selected_request().ok_or("no request is waiting")?;
+            let (from, kind) = (&approval.from, approval.wanted.kind());
+            let lines = match &approval.wanted {
+                Wanted::Plan { .. } => {
+                    vec!["It carries out its plan and may change files.".to_owned()]
+                }
+                Wanted::Permission { tool, input, description, cwd } => {
+                    let what = policy::command(input);
+                    let what = what.unwrap_or_else(|| format!("{tool}: {description}"));
+                    let place = cwd.as_ref().map(|cwd| format!("in {}", text::one_line(cwd)));
+                    command_lines(&what).into_iter().chain(place).collect()
+                }
+            };
+            Dialog::Confirm(ConfirmDialog {
+                question: format!("Approve {from}'s {kind}?"),
+                lines,
+                yes: Effect::Run(TeamAction::Answer {
+                    request_id: approval.request_id.clone(),
+                    denial: None,
+                }),
+                other: None,
+            })
+        }
+        KeyCommand::Deny => {
+            let approval = screen.selected_request().ok_or("no request is waiting")?;
+            let request_id = approval.request_id.clone();
+            Dialog::Form(FormDialog::new(
+                format!("Deny {}'s {}", approval.from, approval.wanted.kind()),
+                FormPurpose::Deny { request_id },
+                vec![FormField::new("reason", "sent to the member")],
+            ))
+        }
+        KeyCommand::Pane | KeyCommand::Worktree => {
+            let person = screen.selected_member().ok_or("no member is selected")?;
+            let name = person.member_name().ok_or("this member's name is not valid")?;
+            let (question, action, means) = if command == KeyCommand::Pane {
+                (
+                    format!("Open {name}'s window?"),
+                    TeamAction::OpenWindow { name },
+                    "Press ctrl-b d to come back.",
+                )
+            } else {
+                (
+                    format!("Open a shell in {name}'s folder?"),
+                    TeamAction::OpenShell { name },
+                    "Type exit to come back.",
+                )
+            };
+            Dialog::Confirm(ConfirmDialog {
+                question,
+                lines: vec![means.into()],
+                yes: Effect::Run(action),
+                other: None,
+            })
+        }
+        _ => return Err("not available in this view"),
+    })
+}
+
+/// The lines of a shell command. A line break in it starts another command, so lines are not joined.
+fn command_lines(what: &str) -> Vec<String> {
+    let text = text::plain(what);
+    let all = text.lines().count();
+    let mut lines: Vec<String> = text.lines().take(MAX_COMMAND_LINES).map(str::to_owned).collect();
+    if all > MAX_COMMAND_LINES {
+        lines.push(format!(
+            "… and {} more lines: read them before you answer",
+            all - MAX_COMMAND_LINES
+        ));
+    }
+    lines
+}
+
+/// The default recipient of a message: in the mail view the other party of the selected message, elsewhere
+/// the selected member.
+fn default_recipient(screen: &Screen) -> Option<String> {
+    if screen.view == View::Mail
+        && let Some(message) = mail::selected_message(screen)
+    {
+        let me = screen.me.as_ref().map(MemberName::as_str);
+        let (from, to) = (screen.projection.name(message.from), screen.projection.name(message.to));
+        return Some(if Some(from) == me { to } else { from }.to_owned());
+    }
+    screen.selected_member().map(|person| person.name.to_string())
+}
+
+fn selected_task(screen: &Screen) -> Result<TaskId, &'static str> {
+    views::board::selected(screen).and_then(TaskId::new).ok_or("no task is selected")
+}
+
+/// The dialog to choose whose mail to show.
+fn mail_filter(screen: &Screen) -> ListDialog {
+    let members = screen.projection.members();
+    let former = screen.projection.people().iter().filter(|person| person.entry.is_none());
+    let people = members.into_iter().chain(former).filter(|person| !person.letters.is_empty());
+    let all_members = ListChoice {
+        label: "all members".to_owned(),
+        hint: text::count(screen.projection.letters().len(), "message"),
+        action: ChoiceAction::Filter(None),
+        search_terms: String::new(),
+    };
+    let one = people.map(|person| ListChoice {
+        label: text::one_line(&person.name),
+        hint: text::count(person.letters.len(), "message"),
+        action: ChoiceAction::Filter(Some(person.name.to_string())),
+        search_terms: String::new(),
+    });
+    ListDialog::new("Show the mail of", std::iter::once(all_members).chain(one).collect())
+}
+
+/// Opens a link in the selected text. With several links, asks which one.
+fn open_link(screen: &mut Screen) -> Vec<Effect> {
+    let text = views::selected_text(screen).unwrap_or_default();
+    let mut links = links(&text);
+    match (links.len(), links.pop()) {
+        (1, Some(link)) => return vec![Effect::OpenLink(link)],
+        (_, Some(last)) => {
+            links.push(last);
+            let choice = |link: String| ListChoice {
+                label: link.clone(),
+                hint: String::new(),
+                action: ChoiceAction::Effect(Effect::OpenLink(link)),
+                search_terms: String::new(),
+            };
+            let choices = links.into_iter().map(choice).collect();
+            screen.dialog = Some(Dialog::List(ListDialog::new("Open", choices)));
+        }
+        (_, None) => screen.show_error("no link in the selected text"),
+    }
+    Vec::new()
+}
+
+/// Finds http and https links. Other schemes are ignored: a message is untrusted and must not start
+/// programs.
+fn links(text: &str) -> Vec<String> {
+    let mut links = Vec::new();
+    let ends = |letter: char| {
+        letter.is_whitespace() || letter.is_control() || "<>\"'`|\\^{}".contains(letter)
+    };
+    for word in text.split(ends) {
+        let start = word.find("https://").or_else(|| word.find("http://"));
+        let Some(link) = start.and_then(|start| word.get(start..)) else { continue };
+        let link = link.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '*', '_']);
+        if link.len() > "https://".len() && !links.iter().any(|other| other == link) {
+            links.push(link.to_owned());
+        }
+    }
+    links
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn only_web_links_are_found() {
+        let check = |text: &str, found: &[&str]| assert_eq!(super::links(text), found, "{text}");
+        check("see https://example.org/a?b=c.", &["https://example.org/a?b=c"]);
+        check(
+            "(http://x.example/) and [y](https://y.example)",
+            &["http://x.example/", "https://y.example"],
+        );
+        check("file:///etc/passwd javascript:alert(1) https://", &[]);
+        check("https://a.example https://a.example", &["https://a.example"]);
+    }
+}

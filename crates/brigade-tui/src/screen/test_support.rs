@@ -1,0 +1,202 @@
+//! Screens for tests: a recorded team, and a scripted team where each call adds one record.
+//!
+//! The recording is `fixtures/ui/demo.jsonl`; each line is a record as `brigade log --json` prints it.
+
+use std::sync::Arc;
+
+use brigade_core::event::{Act, Event, MessageKey, Record};
+use brigade_core::store::event_log::{Batch, Held};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use jiff::Timestamp;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use serde_json::json;
+use serde_json::value::to_raw_value;
+
+use super::{Screen, ScreenEvent};
+use crate::keys::KeyCommand;
+use crate::style::Theme;
+use crate::view::View;
+
+/// The recording.
+pub(crate) const RECORDING: &str = include_str!("../../../../fixtures/ui/demo.jsonl");
+/// The time at the end of the recording.
+pub(crate) const END: &str = "2026-11-09T09:45:00Z";
+
+/// The records of the recording.
+pub(crate) fn records() -> Vec<Arc<Record>> {
+    let read = |line| Arc::new(serde_json::from_str::<Record>(line).expect(line));
+    RECORDING.lines().map(read).collect()
+}
+
+/// A screen with these records at this time.
+pub(crate) fn screen_with(records: &[Arc<Record>], now: Timestamp, theme: Theme) -> Screen {
+    let stored = Arc::new(Held::default());
+    let records =
+        records.iter().map(|record| (stored.keep(Arc::clone(record)), Arc::clone(record)));
+    let batch = Batch { records: records.collect(), caught_up: true };
+    let mut screen = Screen::new("orbit".into(), stored, theme, now);
+    screen.update(ScreenEvent::Records(batch));
+    screen
+}
+
+/// The recording up to a time, seen by the lead.
+pub(crate) fn recorded_screen(until: &str) -> Screen {
+    let until = until.parse().expect("a time");
+    let records: Vec<_> = records().into_iter().filter(|record| record.at <= until).collect();
+    let mut screen = screen_with(&records, until, Theme { color: true });
+    screen.me = Some("team-lead".parse().expect("a name"));
+    screen
+}
+
+/// Presses keys by their names in the key table; other text is typed character by character.
+pub(crate) fn press(screen: &mut Screen, keys: &[&str]) {
+    for key in keys {
+        let code = match *key {
+            "enter" => KeyCode::Enter,
+            "esc" => KeyCode::Esc,
+            "tab" => KeyCode::Tab,
+            "up" => KeyCode::Up,
+            "down" => KeyCode::Down,
+            "left" => KeyCode::Left,
+            "right" => KeyCode::Right,
+            "home" => KeyCode::Home,
+            "end" => KeyCode::End,
+            "pgup" => KeyCode::PageUp,
+            "pgdn" => KeyCode::PageDown,
+            key => {
+                for character in key.chars() {
+                    let key = KeyEvent::new(KeyCode::Char(character), KeyModifiers::NONE);
+                    screen.update(ScreenEvent::Key(key));
+                }
+                continue;
+            }
+        };
+        screen.update(ScreenEvent::Key(KeyEvent::new(code, KeyModifiers::NONE)));
+    }
+}
+
+/// Draws the screen as the event loop does, so that the next key sees its scroll limits.
+pub(crate) fn draw(screen: &mut Screen, width: u16, height: u16) -> Buffer {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    screen.frame = screen.draw(&mut buffer);
+    buffer
+}
+
+/// Draws the screen and returns its text, without trailing spaces.
+pub(crate) fn draw_text(screen: &mut Screen, width: u16, height: u16) -> String {
+    buffer_text(&draw(screen, width, height))
+}
+
+/// The text of a buffer, without trailing spaces.
+pub(crate) fn buffer_text(buffer: &Buffer) -> String {
+    let mut text = String::new();
+    for y in buffer.area.top()..buffer.area.bottom() {
+        let mut line = String::new();
+        let mut cells_left = 0;
+        for x in buffer.area.left()..buffer.area.right() {
+            let Some(cell) = buffer.cell((x, y)) else { continue };
+            // Skip the second cell of a wide character.
+            if cells_left == 0 {
+                line.push_str(cell.symbol());
+                cells_left = unicode_width::UnicodeWidthStr::width(cell.symbol()).max(1);
+            }
+            cells_left -= 1;
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// A screen whose records the test provides.
+pub(crate) struct ScriptedTeam {
+    pub(crate) screen: Screen,
+    stored: Arc<Held>,
+    message_count: u64,
+}
+
+/// The time this many milliseconds after noon on 3 March 2026.
+pub(crate) fn at(milliseconds: i64) -> Timestamp {
+    Timestamp::from_millisecond(1_772_539_200_000 + milliseconds).unwrap()
+}
+
+impl ScriptedTeam {
+    pub(crate) fn new(view: View) -> Self {
+        let stored = Arc::new(Held::default());
+        let mut screen =
+            Screen::new("team".into(), Arc::clone(&stored) as _, Theme { color: false }, at(0));
+        screen.view = view;
+        screen.caught_up = true;
+        Self { screen, stored, message_count: 0 }
+    }
+
+    fn add_record(&mut self, milliseconds: i64, event: Event) {
+        let record = Arc::new(Record { at: at(milliseconds), by: None, event });
+        let spot = self.stored.keep(Arc::clone(&record));
+        let batch = Batch { records: vec![(spot, record)], caught_up: true };
+        self.screen.update(ScreenEvent::Records(batch));
+        self.screen.update(ScreenEvent::Time(at(milliseconds)));
+    }
+
+    pub(crate) fn join(&mut self, milliseconds: i64, name: &str) {
+        let member = to_raw_value(&json!({"name": name, "agentType": "codex"})).unwrap();
+        self.add_record(milliseconds, Event::Member { name: name.into(), member, joined: true });
+    }
+
+    pub(crate) fn leave(&mut self, milliseconds: i64, name: &str) {
+        self.add_record(milliseconds, Event::MemberLeft { name: name.into() });
+    }
+
+    pub(crate) fn work(&mut self, milliseconds: i64, name: &str, act: Act) {
+        self.add_record(milliseconds, Event::Worked { name: name.into(), act });
+    }
+
+    /// Sends a message and returns its key, for later `read` and `show` calls.
+    pub(crate) fn write(
+        &mut self,
+        milliseconds: i64,
+        from: &str,
+        to: &str,
+        text: &str,
+    ) -> MessageKey {
+        self.message_count += 1;
+        let key = MessageKey::from_id(&self.message_count.to_string());
+        let timestamp = at(milliseconds).to_string();
+        let message = json!({"from": from, "text": text, "timestamp": timestamp, "read": false});
+        let message = to_raw_value(&message).unwrap();
+        let event = Event::Seen { to: to.into(), key, message };
+        self.add_record(milliseconds, event);
+        key
+    }
+
+    pub(crate) fn idle(&mut self, milliseconds: i64, from: &str, to: &str) {
+        let timestamp = at(milliseconds).to_string();
+        let body = json!({
+            "type": "idle_notification", "from": from, "timestamp": timestamp,
+            "idleReason": "available"
+        });
+        self.write(milliseconds, from, to, &body.to_string());
+    }
+
+    pub(crate) fn read(&mut self, milliseconds: i64, to: &str, key: MessageKey) {
+        self.add_record(milliseconds, Event::Read { to: to.into(), key, gone: false });
+    }
+
+    pub(crate) fn show(&mut self, milliseconds: i64, to: &str, key: MessageKey) {
+        self.add_record(milliseconds, Event::Shown { to: to.into(), key });
+    }
+
+    /// Draws the screen and returns the lines of the view, without trailing spaces.
+    pub(crate) fn drawn(&mut self, width: u16, height: u16) -> Vec<String> {
+        let text = draw_text(&mut self.screen, width, height);
+        let lines = text.lines().take(usize::from(height.saturating_sub(1))).skip(2);
+        lines.map(str::to_owned).collect()
+    }
+
+    pub(crate) fn press(&mut self, commands: &[KeyCommand]) {
+        for command in commands {
+            self.screen.run_command(*command);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A task card: subject, owner, age, and what blocks it.
+
+use brigade_core::projection::{At, BlockReason, Card};
+use brigade_core::pulse;
+use brigade_wire::name::TaskId;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::wrap_to_lines;
+use crate::screen::Screen;
+use crate::style::Theme;
+use brigade_core::task_view::{self, Look};
+use brigade_core::text::{self, one_line};
+
+/// A rendered card.
+#[derive(Debug)]
+pub(super) struct CardBlock {
+    pub(super) lines: Vec<Line<'static>>,
+}
+
+/// Renders a task, at most `width` wide.
+pub(super) fn block(screen: &Screen, id: u64, critical: bool, width: usize) -> Option<CardBlock> {
+    let theme = screen.theme;
+    let card = screen.projection.card(id)?;
+    let look = Look::of(screen.projection.graph(), TaskId::new(id)?);
+    let sign = if critical { "◆" } else { look.symbol() };
+    let (plain, sign_style) = match look {
+        Look::Done => (theme.faint(), theme.faint()),
+        _ if critical => (theme.strong(), theme.strong()),
+        _ => (Style::new(), style(theme, look)),
+    };
+    let room = width.saturating_sub(2).max(1);
+    let mut lines = Vec::new();
+    let subject = format!("{id} {}", one_line(&card.subject));
+    for (row, part) in wrap_to_lines(&subject, room, 2).into_iter().enumerate() {
+        let start = if row == 0 { format!("{sign} ") } else { "  ".to_owned() };
+        lines.push(Line::from(vec![Span::styled(start, sign_style), Span::styled(part, plain)]));
+    }
+    lines.extend(owner_line(screen, card, look, room));
+    if let Some((text, is_stuck)) = blocked_reason(screen, card, look) {
+        let style = if is_stuck { theme.urgent() } else { theme.faint() };
+        for (row, part) in wrap_to_lines(&text, room, 2).into_iter().enumerate() {
+            let start = if row == 0 && is_stuck { "! " } else { "  " };
+            lines.push(Line::styled(format!("{start}{part}"), style));
+        }
+    }
+    Some(CardBlock { lines })
+}
+
+/// The style of a task's symbol.
+pub(super) fn style(theme: Theme, look: Look) -> Style {
+    match look {
+        Look::Ready => theme.success(),
+        Look::InProgress => theme.busy(),
+        Look::Kept => Style::new(),
+        Look::Blocked | Look::Done => theme.faint(),
+    }
+}
+
+/// The line with owner and age.
+fn owner_line(screen: &Screen, card: &Card, look: Look, room: usize) -> Option<Line<'static>> {
+    let theme = screen.theme;
+    let age = pulse::words(screen.now.duration_since(since(screen, card).timestamp()));
+    let (before, after) = match (look, &card.owner) {
+        (Look::Ready, _) if age.len() + "ready for ".len() <= room => {
+            ("", format!("ready for {age}"))
+        }
+        (Look::Ready, _) | (Look::Blocked, None) => ("", format!("for {age}")),
+        (Look::Done, Some(_)) => ("", format!(" {age} ago")),
+        (Look::Done, None) => ("", format!("{age} ago")),
+        (Look::Kept | Look::Blocked, Some(_)) => ("assigned to ", String::new()),
+        (Look::InProgress | Look::Kept, _) => ("", format!(" {age}")),
+    };
+    if look == Look::Blocked && card.owner.is_none() {
+        return None;
+    }
+    let style = if look == Look::Done { theme.faint() } else { owner_style(screen, card) };
+    let taken = before.len() + after.len();
+    let owner = card.owner.as_deref().map(one_line).unwrap_or_default();
+    let owner = text::cut(&owner, room.saturating_sub(taken).max(4));
+    Some(Line::from(vec![
+        Span::styled(format!("  {before}"), theme.faint()),
+        Span::styled(owner, style),
+        Span::styled(after, theme.faint()),
+    ]))
+}
+
+/// The colour of the task's owner.
+pub(super) fn owner_style(screen: &Screen, card: &Card) -> Style {
+    let owner = card.owner.as_deref().and_then(|owner| screen.projection.called(owner));
+    let entry = owner.and_then(|person| person.entry.as_ref());
+    entry.map_or(Style::new(), |entry| screen.theme.member(entry.color.as_deref()))
+}
+
+/// Since when a task has its current state. A ready task became ready when its last dependency was done.
+pub(super) fn since(screen: &Screen, card: &Card) -> At {
+    let graph = screen.projection.graph();
+    let Some(node) = TaskId::new(card.id).and_then(|id| graph.node(id)) else { return card.since };
+    let done = node.after.iter().filter_map(|id| screen.projection.card(id.get())?.done);
+    if card.begun.is_some() || card.done.is_some() {
+        return card.since;
+    }
+    done.max().map_or(card.since, |done| done.max(card.since))
+}
+
+/// The reason why a task is blocked, and whether it is stuck.
+pub(super) fn blocked_reason(screen: &Screen, card: &Card, look: Look) -> Option<(String, bool)> {
+    let hold = screen.projection.hold(card.id)?;
+    let text = match hold {
+        BlockReason::Circle(circle) => {
+            let is_in = circle.iter().any(|id| id.get() == card.id);
+            let cycle = cycle_text(circle);
+            if is_in { format!("cycle {cycle}") } else { format!("waits for the cycle {cycle}") }
+        }
+        BlockReason::Waits(ids) if look == Look::InProgress => {
+            format!("started before {} was done", task_list(ids))
+        }
+        BlockReason::Waits(ids) => format!("waits for {}", task_list(ids)),
+        BlockReason::Idle(ids) => format!("waits for {}; no member works on it", task_list(ids)),
+        BlockReason::Orphan(owner) => format!("{} is not on the team", one_line(owner)),
+    };
+    Some((text, super::is_stuck(Some(hold))))
+}
+
+/// Task numbers; a long list is shortened.
+fn task_list(ids: &[TaskId]) -> String {
+    const MAX_SHOWN: usize = 6;
+    let text = task_view::join(ids.iter().copied().take(MAX_SHOWN));
+    let more = ids.len().saturating_sub(MAX_SHOWN);
+    if more > 0 { format!("{text} and {more} more") } else { text }
+}
+
+/// A cycle as text, ending where it started.
+fn cycle_text(circle: &[TaskId]) -> String {
+    const MAX_SHOWN: usize = 6;
+    let mut steps: Vec<String> = circle.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
+    if circle.len() > MAX_SHOWN {
+        steps.push("…".to_owned());
+    }
+    steps.extend(circle.first().map(ToString::to_string));
+    steps.join(" → ")
+}

@@ -1,0 +1,161 @@
+//! The visible messages, grouped into entries: a single message, one message sent to several members, or
+//! consecutive idle notices.
+//!
+//! Whether two neighbours belong together depends on these two alone. So the entry of any message can be
+//! found from that message, without a scan from the first of possibly a million.
+
+use brigade_core::event::Event;
+use brigade_core::projection::{Kind, Letter, TeamProjection};
+use brigade_core::wire::inbox::with_message;
+use brigade_wire::message::Message;
+
+use crate::screen::Screen;
+use crate::time::local;
+
+/// Copies of one message to several members are written within this time, in milliseconds.
+const BROADCAST_WINDOW_MS: i64 = 1000;
+/// Maximum number of messages in an entry.
+const MAX_ENTRY_LEN: usize = 256;
+/// Counting of newer messages stops at this number.
+pub(super) const MAX_COUNTED: usize = 10_000;
+
+/// The messages of the view, in order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MessageList<'s> {
+    screen: &'s Screen,
+    /// Message numbers of the filtered member; `None` for all messages.
+    numbers: Option<&'s [u32]>,
+    hides_protocol: bool,
+}
+
+/// A range of messages that is shown as one entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MailEntry {
+    pub(super) from: usize,
+    pub(super) to: usize,
+}
+
+impl<'s> MessageList<'s> {
+    /// The messages that match the screen's filter.
+    pub(super) fn new(screen: &'s Screen) -> Self {
+        let state = &screen.states.mail;
+        let numbers_of =
+            |name: &String| screen.projection.called(name).map(|person| &*person.letters);
+        let numbers = state.filter.as_ref().map(|name| numbers_of(name).unwrap_or_default());
+        Self { screen, numbers, hides_protocol: state.hides_protocol }
+    }
+
+    /// The number of messages, including hidden protocol messages.
+    pub(super) fn len(&self) -> usize {
+        self.numbers.map_or(self.projection().letters().len(), <[u32]>::len)
+    }
+
+    pub(super) fn projection(&self) -> &'s TeamProjection {
+        &self.screen.projection
+    }
+
+    pub(super) fn screen(&self) -> &'s Screen {
+        self.screen
+    }
+
+    /// The message number at an index.
+    pub(super) fn number(&self, index: usize) -> Option<u32> {
+        match self.numbers {
+            Some(numbers) => numbers.get(index).copied(),
+            None => u32::try_from(index).ok().filter(|_| index < self.len()),
+        }
+    }
+
+    pub(super) fn message(&self, index: usize) -> Option<&'s Letter> {
+        self.projection().letters().get(usize::try_from(self.number(index)?).ok()?)
+    }
+
+    /// The messages of an entry.
+    pub(super) fn messages(&self, entry: MailEntry) -> impl Iterator<Item = &'s Letter> + use<'s> {
+        let list = *self;
+        (entry.from..entry.to).filter_map(move |index| list.message(index))
+    }
+
+    /// The entry of a message. If the message is hidden or filtered out, the nearest visible entry before
+    /// it, else after it.
+    pub(super) fn find(&self, number: u32) -> Option<MailEntry> {
+        let end = match self.numbers {
+            Some(numbers) => numbers.partition_point(|other| *other <= number),
+            None => usize::try_from(number).unwrap_or(usize::MAX).saturating_add(1).min(self.len()),
+        };
+        // Start from the end: a later message of the same entry counts as well.
+        let visible = (0..end).rev().find(|index| self.is_visible(*index));
+        visible.and_then(|index| self.entry_at(index)).or_else(|| self.after(end))
+    }
+
+    pub(super) fn last(&self) -> Option<MailEntry> {
+        self.before(self.len())
+    }
+
+    /// The last entry before this index.
+    pub(super) fn before(&self, index: usize) -> Option<MailEntry> {
+        self.entry_at((0..index).rev().find(|index| self.is_visible(*index))?)
+    }
+
+    /// The first entry from this index on.
+    pub(super) fn after(&self, index: usize) -> Option<MailEntry> {
+        self.entry_at((index..self.len()).find(|index| self.is_visible(*index))?)
+    }
+
+    /// The number of visible messages from this index on, counted up to a limit.
+    pub(super) fn count_after(&self, index: usize) -> usize {
+        let rest = index..self.len();
+        if !self.hides_protocol {
+            return rest.len();
+        }
+        rest.take(MAX_COUNTED).filter(|index| self.is_visible(*index)).count()
+    }
+
+    fn is_visible(&self, index: usize) -> bool {
+        !self.hides_protocol
+            || self.message(index).is_some_and(|message| message.kind == Kind::Words)
+    }
+
+    fn entry_at(&self, index: usize) -> Option<MailEntry> {
+        self.message(index)?;
+        let (mut from, mut to) = (index, index + 1);
+        while from > 0 && self.joins_next(from - 1) {
+            from -= 1;
+        }
+        while self.joins_next(to - 1) {
+            to += 1;
+        }
+        Some(MailEntry { from, to })
+    }
+
+    /// Whether the message at an index and the next one belong to one entry.
+    fn joins_next(&self, index: usize) -> bool {
+        let (Some(one), Some(next)) = (self.message(index), self.message(index + 1)) else {
+            return false;
+        };
+        let is_one = match (one.kind, next.kind) {
+            (Kind::Idle, Kind::Idle) => !self.hides_protocol,
+            (Kind::Words, Kind::Words) => {
+                one.from == next.from
+                    && one.to != next.to
+                    && (0..=BROADCAST_WINDOW_MS).contains(&next.at.0.saturating_sub(one.at.0))
+                    && text(self.screen, one) == text(self.screen, next)
+            }
+            _ => false,
+        };
+        let day = |message: &Letter| local(message.at.timestamp()).date();
+        // Split long entries at fixed indexes, so that the result is the same from either direction.
+        is_one && !(index + 1).is_multiple_of(MAX_ENTRY_LEN) && day(one) == day(next)
+    }
+}
+
+/// The text of a message.
+pub(super) fn text(screen: &Screen, message: &Letter) -> Option<String> {
+    match &screen.record(message.spot)?.event {
+        Event::Sent { message, .. } | Event::Seen { message, .. } => {
+            let text = |message: Option<Message<'_>>| Some(message?.text().into_owned());
+            with_message(message.get().as_bytes(), text).ok()?
+        }
+        _ => None,
+    }
+}

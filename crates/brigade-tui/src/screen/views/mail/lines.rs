@@ -1,0 +1,205 @@
+//! Renders a mail entry as lines.
+
+use brigade_core::projection::{Kind, Letter, MemberIndex, Person};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::delivery;
+use super::entries::{MailEntry, MessageList, text};
+use super::protocol::{ProtocolSummary, describe, idle_notices};
+use crate::style::Theme;
+use crate::time::local;
+use brigade_core::text::{cut, one_line, plain, wrap};
+
+/// Number of lines shown of a folded message.
+const FOLDED_LINES: usize = 6;
+/// How many characters of a folded message are laid out.
+const MAX_FOLDED_CHARS: usize = 16 << 10;
+/// Width of the time column.
+const TIME_WIDTH: usize = 10;
+/// Minimum width for sender and recipient.
+const NAMES_WIDTH: usize = 24;
+
+/// The lines of an entry, at most `width` wide; the first is its heading.
+pub(super) fn lines(
+    list: &MessageList<'_>,
+    entry: MailEntry,
+    width: u16,
+    is_unfolded: bool,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let width = usize::from(width);
+    let Some(message) = list.message(entry.from) else { return Vec::new() };
+    let screen = list.screen();
+    let (stage, state) = delivery::describe(list.messages(entry), screen.now);
+    let time = local(message.at.timestamp()).strftime("%H:%M:%S  ").to_string();
+    let message_text = || text(screen, message).unwrap_or_else(|| "(text not available)".into());
+    let indent = if width < 60 { 2 } else { TIME_WIDTH };
+    let is_many = entry.to - entry.from > 1;
+    if message.kind != Kind::Words {
+        let ProtocolSummary { line, details } = if is_many {
+            let names = list.messages(entry).map(|message| list.projection().name(message.from));
+            ProtocolSummary {
+                line: idle_notices(names),
+                details: delivery_states(list, entry, is_unfolded),
+            }
+        } else {
+            describe(list.projection(), message, &message_text())
+        };
+        let parts = vec![Span::styled(one_line(&line), theme.faint())];
+        let mut lines = vec![heading(&time, parts, (&state, theme.faint()), width, theme)];
+        if is_unfolded {
+            let rows = wrap_text(&details, width.saturating_sub(indent));
+            lines.extend(rows.into_iter().map(|row| indented(indent, row, theme.faint())));
+        }
+        return lines;
+    }
+    let to = list.messages(entry).map(|message| message.to).collect::<Vec<_>>();
+    let parts = vec![
+        name(list, message.from, theme),
+        Span::styled(" → ", theme.faint()),
+        match to.as_slice() {
+            [one] => name(list, *one, theme),
+            several => Span::styled(recipients(list, message, several), theme.strong()),
+        },
+    ];
+    let mut lines = vec![heading(&time, parts, (&state, stage.style(theme)), width, theme)];
+    if is_unfolded && is_many {
+        let rows = wrap_text(&delivery_states(list, entry, true), width.saturating_sub(indent));
+        lines.extend(rows.into_iter().map(|row| indented(indent, row, theme.faint())));
+    }
+    lines.extend(body(&message_text(), width.saturating_sub(indent), is_unfolded).into_iter().map(
+        |row| match row {
+            Ok(row) => indented(indent, row, Style::new()),
+            Err(note) => indented(indent, note, theme.faint()),
+        },
+    ));
+    lines
+}
+
+/// The heading line: time, sender and recipients, delivery state at the right.
+fn heading(
+    time: &str,
+    parts: Vec<Span<'static>>,
+    (state, style): (&str, Style),
+    width: usize,
+    theme: Theme,
+) -> Line<'static> {
+    // On a narrow screen show only the symbol.
+    let sign = state.char_indices().nth(1).and_then(|(end, _)| state.get(..end));
+    let state = sign.filter(|_| width < TIME_WIDTH + NAMES_WIDTH + state.width()).unwrap_or(state);
+    let room = width.saturating_sub(TIME_WIDTH + state.width() + 2);
+    let mut spans = vec![Span::styled(time.to_owned(), theme.faint())];
+    let mut used = 0;
+    for span in parts {
+        if used >= room {
+            break;
+        }
+        let text = cut(&span.content, room.saturating_sub(used));
+        used += text.width();
+        spans.push(Span::styled(text, span.style));
+    }
+    let gap = width.saturating_sub(TIME_WIDTH + used + state.width());
+    spans.push(Span::raw(" ".repeat(gap)));
+    spans.push(Span::styled(state.to_owned(), style));
+    Line::from(spans)
+}
+
+fn indented(indent: usize, text: String, style: Style) -> Line<'static> {
+    Line::from(vec![Span::raw(" ".repeat(indent)), Span::styled(text, style)])
+}
+
+fn name(list: &MessageList<'_>, who: MemberIndex, theme: Theme) -> Span<'static> {
+    let person = list.projection().person(who);
+    let color = person.and_then(|person| person.entry.as_ref()?.color.as_deref());
+    Span::styled(one_line(list.projection().name(who)), theme.member(color))
+}
+
+/// The recipients of a message sent to several members.
+fn recipients(list: &MessageList<'_>, message: &Letter, to: &[MemberIndex]) -> String {
+    let was_member = |person: &&Person| {
+        person.joined.is_some_and(|joined| joined <= message.at)
+            && person.left.is_none_or(|left| left > message.at)
+    };
+    let people = list.projection().people().iter().filter(was_member);
+    let others = people.filter(|person| person.who != message.from).count();
+    if to.len() >= others {
+        return format!("all members ({})", to.len());
+    }
+    match to {
+        [one, other] => {
+            let name = |who| one_line(list.projection().name(who));
+            format!("{}, {}", name(*one), name(*other))
+        }
+        _ => format!("{} members", to.len()),
+    }
+}
+
+/// The delivery state of each message of an entry, or nothing if the entry is folded.
+fn delivery_states(list: &MessageList<'_>, entry: MailEntry, is_unfolded: bool) -> String {
+    if !is_unfolded {
+        return String::new();
+    }
+    let now = list.screen().now;
+    let line = |message: &Letter| {
+        let time = local(message.at.timestamp()).strftime("%H:%M:%S");
+        let (_, state) = delivery::describe(std::iter::once(message), now);
+        match message.kind {
+            Kind::Words => format!("{}: {state}", one_line(list.projection().name(message.to))),
+            _ => format!("{time} {}: {state}", one_line(list.projection().name(message.from))),
+        }
+    };
+    list.messages(entry).map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The text lines (`Ok`), and a note (`Err`) if the message is cut.
+fn body(text: &str, width: usize, is_unfolded: bool) -> Vec<Result<String, String>> {
+    if is_unfolded {
+        return wrap_text(text, width).into_iter().map(Ok).collect();
+    }
+    // Do not lay out a huge message only to count its lines.
+    let end = text.char_indices().nth(MAX_FOLDED_CHARS).map(|(at, _)| at);
+    let seen = end.and_then(|end| text.get(..end)).unwrap_or(text);
+    let mut rows = wrap_text(seen, width);
+    // A note about one more line would take as much space as that line.
+    let fits = |rows: &Vec<String>| end.is_none() && rows.len() <= FOLDED_LINES + 1;
+    if !fits(&rows) {
+        rows.retain(|row| !row.trim().is_empty());
+    }
+    if fits(&rows) {
+        return rows.into_iter().map(Ok).collect();
+    }
+    let more = rows.split_off(FOLDED_LINES.min(rows.len())).len();
+    let note = match end {
+        Some(_) => "… much more, enter: show all".to_owned(),
+        None => format!("… {more} more lines, enter: show all"),
+    };
+    rows.into_iter().map(Ok).chain([Err(note)]).collect()
+}
+
+/// Wraps a text to `width`. Trailing empty lines are dropped.
+pub(super) fn wrap_text(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let text = plain(text.trim_end()).replace('\t', "    ");
+    let lines = text.lines().flat_map(|line| wrap(line, width));
+    lines.flat_map(|line| split_line(line, width)).collect()
+}
+
+/// Splits a line that is still too wide because of a long word.
+fn split_line(line: &str, width: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut used = 0;
+    for character in line.chars() {
+        let char_width = character.width().unwrap_or_default();
+        if used + char_width > width && used > 0 {
+            pieces.push(String::new());
+            used = 0;
+        }
+        used += char_width;
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(character);
+        }
+    }
+    pieces
+}

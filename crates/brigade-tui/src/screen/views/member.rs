@@ -1,0 +1,202 @@
+//! The member view: the activity of one member.
+
+mod activity;
+mod item;
+
+use brigade_core::event::{Act, Event};
+use brigade_core::projection::{Kind, MemberIndex, Person};
+use brigade_wire::task::Status;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
+
+use self::activity::{ActivityItem, ActivityList, ActivityPosition};
+use super::member_status;
+use crate::canvas::{Canvas, ClickTarget};
+use crate::keys::KeyCommand;
+use crate::screen::views::step;
+use crate::screen::{Effect, Screen};
+use crate::text_layout::{abbreviate, since};
+use brigade_core::text::{cut, one_line};
+
+/// The state of the view.
+#[derive(Debug, Default)]
+pub(crate) struct MemberViewState {
+    /// The scroll position and the member it belongs to; `None` follows the latest activity.
+    at: Option<(MemberIndex, ActivityPosition)>,
+}
+
+pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
+    let Some(person) = screen.selected_member() else {
+        canvas.line(area, Line::styled("this team has no members", canvas.theme.faint()));
+        return;
+    };
+    let rows = [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0)];
+    let [names, head, body] = Layout::vertical(rows).areas(area);
+    self::names(screen, canvas, names, person);
+    canvas.line(head, status_line(screen, person));
+    let position = position(screen, person);
+    let parts = [Constraint::Min(0), Constraint::Length(u16::from(position.is_some()))];
+    let [body, below] = Layout::vertical(parts).areas(body);
+    canvas.frame.page = usize::from(body.height);
+    canvas.frame.columns = usize::from(body.width);
+    draw_activity(screen, canvas, body, person, position);
+    let more = "▼ newer activity below; press end to follow";
+    canvas.line(below, Line::styled(more, canvas.theme.urgent()));
+}
+
+/// Draws a member's activity up to a position, or the latest.
+pub(crate) fn draw_activity(
+    screen: &Screen,
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    person: &Person,
+    position: Option<ActivityPosition>,
+) {
+    let activity = ActivityList::new(&screen.projection, person);
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
+    let mut at = position.unwrap_or_else(|| activity.end());
+    let hidden = at.hidden;
+    let mut lines = Vec::new();
+    while lines.len() < height + hidden
+        && let Some((before, item)) = activity.previous(at)
+    {
+        // `lines` is built from the bottom up.
+        lines.extend(item::lines(screen, person, item, width).into_iter().rev());
+        at = before;
+    }
+    let seen: Vec<Line<'_>> = lines.into_iter().skip(hidden).take(height).collect();
+    if seen.is_empty() {
+        let text = format!("no activity from {} yet", one_line(&person.name));
+        canvas.line(area, Line::styled(text, canvas.theme.faint()));
+    }
+    for (row, line) in seen.into_iter().rev().enumerate() {
+        let y = area.y + u16::try_from(row).unwrap_or(0);
+        canvas.line(Rect { y, height: 1, ..area }, line);
+    }
+}
+
+/// The scroll position, unless the view follows the latest activity.
+fn position(screen: &Screen, person: &Person) -> Option<ActivityPosition> {
+    screen.states.member.at.filter(|(who, _)| *who == person.who).map(|(_, position)| position)
+}
+
+/// The row of member names with the current one highlighted.
+fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person) {
+    let members = screen.projection.members();
+    let selected = members.iter().position(|other| other.who == person.who).unwrap_or_default();
+    let label = |other: &&Person| {
+        let (sign, _, style) = member_status::state(screen, other);
+        (format!(" {sign} {} ", cut(&one_line(&other.name), 20)), style)
+    };
+    // Start with as many names before the current one as fit.
+    let (mut from, mut width) = (selected, 0);
+    for (index, other) in members.iter().enumerate().take(selected + 1).rev() {
+        width += label(other).0.width();
+        if width > usize::from(area.width) {
+            break;
+        }
+        from = index;
+    }
+    let mut x = area.x;
+    for (index, other) in members.iter().enumerate().skip(from) {
+        let (label, style) = label(other);
+        let width = u16::try_from(label.width()).unwrap_or(0);
+        let tab = Rect { x, width, ..area }.intersection(area);
+        if tab.is_empty() {
+            break;
+        }
+        let style = if index == selected { canvas.theme.selected() } else { style };
+        canvas.line(tab, Line::styled(label, style));
+        canvas.add_click_target(tab, ClickTarget::Member(other.name.to_string()));
+        x = x.saturating_add(width);
+    }
+}
+
+/// The status line: state, problem, task, unread messages and tokens.
+fn status_line(screen: &Screen, person: &Person) -> Line<'static> {
+    let theme = screen.theme;
+    let (sign, word, style) = member_status::state(screen, person);
+    let since = person.since().map(|at| format!(", {}", since(screen.now, at)));
+    let mut spans =
+        vec![Span::styled(format!("{sign} {word}{}", since.unwrap_or_default()), style)];
+    let mut part = |text: String, style| {
+        spans.extend([Span::raw("   "), Span::styled(text, style)]);
+    };
+    if let Some(why) = member_status::problem(screen, person) {
+        part(why, theme.error());
+    }
+    let mut cards = screen.projection.cards();
+    let task = cards.find(|card| {
+        card.status() == Some(Status::InProgress) && card.owner.as_deref() == Some(&*person.name)
+    });
+    if let Some(card) = task {
+        part(format!("task {} {}", card.id, one_line(&card.subject)), ratatui::style::Style::new());
+    }
+    if person.unread > 0 {
+        part(format!("{} unread", person.unread), theme.urgent());
+    }
+    let (read, written) = person.tokens;
+    if read + written > 0 {
+        part(format!("{} tokens", abbreviate(read + written)), theme.faint());
+    }
+    if person.acts.is_empty() && !screen.projection.leads(person.who) {
+        part("its agent reports no activity; only its mail is shown".into(), theme.faint());
+    }
+    Line::from(spans)
+}
+
+pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<Vec<Effect>> {
+    if let KeyCommand::Left | KeyCommand::Right = command {
+        let members = screen.projection.members();
+        let selected = screen.selected_member().map(|person| person.who);
+        let current =
+            members.iter().position(|person| Some(person.who) == selected).unwrap_or_default();
+        let way = if command == KeyCommand::Right { KeyCommand::Down } else { KeyCommand::Up };
+        let target = step(current, members.len(), 1, way)?;
+        screen.member = members.get(target).map(|person| person.name.to_string());
+        return Some(Vec::new());
+    }
+    let person = screen.selected_member()?;
+    let (page, width) = (screen.frame.page.max(1), screen.frame.columns);
+    let activity = ActivityList::new(&screen.projection, person);
+    let height = |item: ActivityItem| item::lines(screen, person, item, width).len();
+    let current = position(screen, person).unwrap_or_else(|| activity.end());
+    let target = match command {
+        KeyCommand::Up => activity.up(current, 1, page, height),
+        KeyCommand::Down => activity.down(current, 1, height),
+        KeyCommand::PageUp => activity.up(current, page.saturating_sub(1).max(1), page, height),
+        KeyCommand::PageDown => activity.down(current, page.saturating_sub(1).max(1), height),
+        KeyCommand::First => activity.first(page, height),
+        KeyCommand::Last | KeyCommand::Back => None,
+        _ => return None,
+    };
+    screen.states.member.at = target.map(|target| (person.who, target));
+    Some(Vec::new())
+}
+
+/// The last visible text: something the member said, or a message.
+pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
+    /// Maximum number of items to search.
+    const MAX_SEARCH: usize = 200;
+    let person = screen.selected_member()?;
+    let activity = ActivityList::new(&screen.projection, person);
+    let mut at = position(screen, person).unwrap_or_else(|| activity.end());
+    for _ in 0..MAX_SEARCH {
+        let (before, item) = activity.previous(at)?;
+        at = before;
+        let spot = match item {
+            ActivityItem::Event(act) => act.spot,
+            ActivityItem::Message(message) if message.kind == Kind::Words => message.spot,
+            ActivityItem::Message(_) => continue,
+        };
+        match &screen.record(spot)?.event {
+            Event::Worked { act: Act::Said { text }, .. } => return Some(text.clone()),
+            Event::Sent { message, .. } | Event::Seen { message, .. } => {
+                return item::text(message);
+            }
+            _ => {}
+        }
+    }
+    None
+}

@@ -1,0 +1,241 @@
+//! A member's events and messages, merged in time order. There may be a million of them, so the code steps
+//! from item to neighbouring item and never walks over all of them.
+
+use brigade_core::projection::{Act, Letter, Person, TeamProjection};
+
+/// One entry of the activity list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ActivityItem {
+    Event(Act),
+    Message(Letter),
+}
+
+/// A position between two items. `hidden` is the number of lines of the item before it that are below the
+/// bottom of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ActivityPosition {
+    acts: usize,
+    messages: usize,
+    pub(super) hidden: usize,
+}
+
+/// The merged list.
+pub(super) struct ActivityList<'t> {
+    acts: &'t [Act],
+    numbers: &'t [u32],
+    messages: &'t [Letter],
+}
+
+impl<'t> ActivityList<'t> {
+    pub(super) fn new(projection: &'t TeamProjection, person: &'t Person) -> Self {
+        Self { acts: &person.acts, numbers: &person.letters, messages: projection.letters() }
+    }
+
+    fn message(&self, index: usize) -> Option<Letter> {
+        let number = usize::try_from(*self.numbers.get(index)?).ok()?;
+        self.messages.get(number).copied()
+    }
+
+    /// The position after the last item.
+    pub(super) fn end(&self) -> ActivityPosition {
+        ActivityPosition { acts: self.acts.len(), messages: self.numbers.len(), hidden: 0 }
+    }
+
+    /// The item before a position, and the position before that item.
+    pub(super) fn previous(
+        &self,
+        position: ActivityPosition,
+    ) -> Option<(ActivityPosition, ActivityItem)> {
+        let (acts, messages) = (position.acts.checked_sub(1), position.messages.checked_sub(1));
+        let act = acts.and_then(|last| self.acts.get(last)).copied();
+        let message = messages.and_then(|last| self.message(last));
+        let is_act = match (&act, &message) {
+            (Some(act), Some(message)) => act.at > message.at,
+            (act, _) => act.is_some(),
+        };
+        if is_act {
+            Some((
+                ActivityPosition { acts: acts?, hidden: 0, ..position },
+                ActivityItem::Event(act?),
+            ))
+        } else {
+            Some((
+                ActivityPosition { messages: messages?, hidden: 0, ..position },
+                ActivityItem::Message(message?),
+            ))
+        }
+    }
+
+    /// The item after a position, and the position after that item.
+    fn next(&self, position: ActivityPosition) -> Option<(ActivityPosition, ActivityItem)> {
+        let act = self.acts.get(position.acts).copied();
+        let message = self.message(position.messages);
+        let is_act = match (&act, &message) {
+            (Some(act), Some(message)) => act.at <= message.at,
+            (act, _) => act.is_some(),
+        };
+        if is_act {
+            Some((
+                ActivityPosition { acts: position.acts + 1, hidden: 0, ..position },
+                ActivityItem::Event(act?),
+            ))
+        } else {
+            Some((
+                ActivityPosition { messages: position.messages + 1, hidden: 0, ..position },
+                ActivityItem::Message(message?),
+            ))
+        }
+    }
+
+    /// Moves up by `lines`, but keeps a full page visible. `None` means the end of the list.
+    pub(super) fn up(
+        &self,
+        from: ActivityPosition,
+        lines: usize,
+        page: usize,
+        height: impl Fn(ActivityItem) -> usize,
+    ) -> Option<ActivityPosition> {
+        let (mut position, mut hidden) = (from, from.hidden + lines);
+        while let Some((before, item)) = self.previous(position) {
+            let item_height = height(item);
+            if hidden < item_height {
+                break;
+            }
+            hidden -= item_height;
+            position = before;
+        }
+        position.hidden = hidden;
+        // Check that a full page remains above the new position.
+        let (mut above, mut seen) = (position, 0);
+        while let Some((before, item)) = self.previous(above) {
+            seen += height(item);
+            above = before;
+            if seen >= page + hidden {
+                return Some(position);
+            }
+        }
+        self.first(page, height)
+    }
+
+    /// Moves down by `lines`. `None` means the end of the list.
+    pub(super) fn down(
+        &self,
+        from: ActivityPosition,
+        lines: usize,
+        height: impl Fn(ActivityItem) -> usize,
+    ) -> Option<ActivityPosition> {
+        let (mut position, mut hidden) = (from, from.hidden);
+        let mut left = lines;
+        while left > hidden {
+            left -= hidden;
+            let (next, item) = self.next(position)?;
+            (position, hidden) = (next, height(item));
+        }
+        position.hidden = hidden - left;
+        self.unless_at_end(position, height)
+    }
+
+    /// The position of the first page; `None` if everything fits on one page.
+    pub(super) fn first(
+        &self,
+        page: usize,
+        height: impl Fn(ActivityItem) -> usize,
+    ) -> Option<ActivityPosition> {
+        let (mut position, mut seen) = (ActivityPosition { acts: 0, messages: 0, hidden: 0 }, 0);
+        while seen < page {
+            let (next, item) = self.next(position)?;
+            seen += height(item);
+            position = next;
+        }
+        position.hidden = seen - page;
+        self.unless_at_end(position, height)
+    }
+
+    /// The position, or `None` if no line follows it.
+    fn unless_at_end(
+        &self,
+        position: ActivityPosition,
+        height: impl Fn(ActivityItem) -> usize,
+    ) -> Option<ActivityPosition> {
+        let mut behind = position;
+        while behind.hidden == 0 {
+            let (next, item) = self.next(behind)?;
+            behind = ActivityPosition { hidden: height(item), ..next };
+        }
+        Some(position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::screen::test_support::{END, recorded_screen};
+
+    /// Every third item has no lines, the others have two.
+    fn height(item: ActivityItem) -> usize {
+        let at = match item {
+            ActivityItem::Event(act) => act.at,
+            ActivityItem::Message(message) => message.at,
+        };
+        if at.0 % 3 == 0 { 0 } else { 2 }
+    }
+
+    #[test]
+    fn forward_and_backward_visit_the_same_items() {
+        let screen = recorded_screen(END);
+        for person in screen.projection.people() {
+            let activity = ActivityList::new(&screen.projection, person);
+            let (mut position, mut backward) = (activity.end(), Vec::new());
+            while let Some((before, item)) = activity.previous(position) {
+                (position, _) = (before, backward.push(item));
+            }
+            let mut forward = Vec::new();
+            while let Some((next, item)) = activity.next(position) {
+                (position, _) = (next, forward.push(item));
+            }
+            assert_eq!(position, activity.end());
+            backward.reverse();
+            assert_eq!(backward, forward, "{}", person.name);
+            assert_eq!(backward.len(), person.acts.len() + person.letters.len());
+        }
+    }
+
+    #[test]
+    fn down_undoes_up_and_neither_leaves_the_list() {
+        let screen = recorded_screen(END);
+        let ada = screen.projection.called("ada").unwrap();
+        let activity = ActivityList::new(&screen.projection, ada);
+        let mut places = vec![activity.end()];
+        let first = activity.first(10, height).unwrap();
+        while let Some(position) = activity.up(*places.last().unwrap(), 1, 10, height) {
+            if places.last() == Some(&position) {
+                break;
+            }
+            places.push(position);
+        }
+        assert!(places.len() > 50, "{}", places.len());
+        assert_eq!(
+            lines_before(&activity, *places.last().unwrap()),
+            lines_before(&activity, first)
+        );
+        // Each step up hides one line, and the step down shows it again.
+        for pair in places.windows(2) {
+            assert_eq!(lines_before(&activity, pair[0]), lines_before(&activity, pair[1]) + 1);
+            let down = activity.down(pair[1], 1, height).unwrap_or_else(|| activity.end());
+            assert_eq!(lines_before(&activity, down), lines_before(&activity, pair[0]));
+        }
+        assert_eq!(activity.up(activity.end(), 100_000, 10, height), Some(first));
+        assert_eq!(activity.down(first, 100_000, height), None);
+        assert_eq!(activity.first(100_000, height), None);
+        assert_eq!(activity.up(activity.end(), 1, 100_000, height), None);
+    }
+
+    fn lines_before(activity: &ActivityList<'_>, position: ActivityPosition) -> usize {
+        let (mut at, mut lines) = (position, 0);
+        while let Some((before, item)) = activity.previous(at) {
+            lines += height(item);
+            at = before;
+        }
+        lines - position.hidden
+    }
+}

@@ -1,0 +1,300 @@
+//! Renders one activity of a member: an agent event or a message.
+
+use std::sync::Arc;
+
+use brigade_core::approvals::{Approval, Wanted};
+use brigade_core::event::{Act, Ending, Event, Record};
+use brigade_core::projection::{self, At, DeliveryStatus, Kind, Letter, MemberActivity, Person};
+use brigade_core::store::event_log::Spot;
+use brigade_core::wire::inbox::with_message;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use serde_json::value::RawValue;
+use unicode_width::UnicodeWidthStr;
+
+use super::activity::ActivityItem;
+use crate::markdown;
+use crate::screen::Screen;
+use crate::screen::views::{approvals, mail};
+use crate::text_layout::{age, prepend, since};
+use crate::time::local;
+use brigade_core::text::{cut, one_line};
+
+/// Maximum number of message lines shown here. The mail view shows all.
+const MAX_MESSAGE_LINES: usize = 12;
+/// How many later events are searched for the end of a tool call.
+const MAX_LOOKAHEAD: usize = 64;
+/// Below this width the time column is left out.
+const MIN_WIDTH_WITH_TIME: usize = 50;
+
+/// Renders an item. Items that only end another one have no lines.
+pub(super) fn lines(
+    screen: &Screen,
+    person: &Person,
+    item: ActivityItem,
+    width: usize,
+) -> Vec<Line<'static>> {
+    let (at, spot) = match item {
+        ActivityItem::Event(act) => (act.at, act.spot),
+        ActivityItem::Message(message) => (message.at, message.spot),
+    };
+    let time = if width < MIN_WIDTH_WITH_TIME { String::new() } else { time(screen, at) };
+    let margin = time.width();
+    let room = width.saturating_sub(margin);
+    let Some(record) = screen.record(spot) else { return Vec::new() };
+    let lines = match item {
+        ActivityItem::Event(act) => event_lines(screen, person, act, &record, room),
+        ActivityItem::Message(message) => message_lines(screen, person, &message, &record, room),
+    };
+    let before = |index| if index == 0 { time.clone() } else { " ".repeat(margin) };
+    let line =
+        |(index, line)| prepend(vec![Span::styled(before(index), screen.theme.faint())], line);
+    lines.into_iter().enumerate().map(line).collect()
+}
+
+fn time(screen: &Screen, at: At) -> String {
+    let (now, then) = (local(screen.now), local(at.timestamp()));
+    let form = if now.date() == then.date() { "%H:%M:%S  " } else { "%b %d %H:%M  " };
+    then.strftime(form).to_string()
+}
+
+/// A symbol and one line of text, cut to the available width.
+fn symbol_line(sign: &'static str, text: &str, style: Style, room: usize) -> Vec<Line<'static>> {
+    vec![Line::styled(format!("{sign} {}", cut(&one_line(text), room.saturating_sub(2))), style)]
+}
+
+fn event_lines(
+    screen: &Screen,
+    person: &Person,
+    act_ref: projection::Act,
+    record: &Arc<Record>,
+    room: usize,
+) -> Vec<Line<'static>> {
+    let theme = screen.theme;
+    let Event::Worked { act, .. } = &record.event else { return Vec::new() };
+    match act {
+        Act::Started {} => symbol_line("◌", "agent started", theme.success(), room),
+        Act::TurnStarted {} => symbol_line("┌", "turn started", theme.faint(), room),
+        Act::Said { text } => {
+            indent(markdown::lines(text.trim_end(), room.saturating_sub(2), theme))
+        }
+        Act::ToolStarted { id, tool, about } => {
+            vec![tool_line(screen, person, act_ref, (id, tool, about), room)]
+        }
+        Act::Changed { path, added, removed } => {
+            let counts = format!("  +{added} −{removed}");
+            let path = cut(&one_line(path), room.saturating_sub(counts.width() + 2));
+            vec![Line::from(vec![
+                Span::styled("± ", theme.success()),
+                Span::raw(path),
+                Span::styled(counts, theme.faint()),
+            ])]
+        }
+        Act::Limited { why } => {
+            symbol_line("■", &format!("rate-limited: {why}"), theme.error(), room)
+        }
+        Act::Trouble { why } => symbol_line("✕", why, theme.error(), room),
+        Act::TurnEnded { end, why } => {
+            let why = why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+            match end {
+                Ending::Done => symbol_line("└", "turn ended", theme.faint(), room),
+                Ending::Interrupted => {
+                    symbol_line("└", &format!("turn interrupted{why}"), theme.urgent(), room)
+                }
+                Ending::Failed => {
+                    symbol_line("└", &format!("turn failed{why}"), theme.error(), room)
+                }
+                Ending::Limited => {
+                    symbol_line("└", "turn ended: rate-limited by the vendor", theme.error(), room)
+                }
+            }
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A tool call and its result.
+fn tool_line(
+    screen: &Screen,
+    person: &Person,
+    act_ref: projection::Act,
+    (id, tool, about): (&str, &str, &str),
+    room: usize,
+) -> Line<'static> {
+    let theme = screen.theme;
+    let (sign, result, style) = match tool_outcome(screen, person, act_ref, id) {
+        ToolOutcome::Finished { ok: true, at } => ("✓", duration(at, act_ref.at), theme.success()),
+        ToolOutcome::Finished { ok: false, at } => {
+            ("✗", format!("failed{}", duration(at, act_ref.at)), theme.error())
+        }
+        // The call has not run yet: it waits for permission.
+        ToolOutcome::Running if person.doing() == MemberActivity::Waiting => {
+            ("▲", format!("waiting, {}", since(screen.now, act_ref.at)), theme.urgent())
+        }
+        ToolOutcome::Running => {
+            ("▶", format!("running, {}", since(screen.now, act_ref.at)), theme.busy())
+        }
+        ToolOutcome::Unknown => ("–", "no result".to_owned(), theme.faint()),
+    };
+    let verb = tool_verb(tool);
+    let before = format!("{sign} {verb:5} ");
+    let result = if result.is_empty() { result } else { format!("  {}", result.trim_start()) };
+    let about = cut(&one_line(about), room.saturating_sub(before.width() + result.width()));
+    Line::from(vec![
+        Span::styled(before, style),
+        Span::raw(about),
+        Span::styled(result, if sign == "✓" { theme.faint() } else { style }),
+    ])
+}
+
+/// The duration, or nothing below one second.
+fn duration(at: At, from: At) -> String {
+    let time = age(at.timestamp(), from.timestamp());
+    if at.0 - from.0 < 1_000 { String::new() } else { format!(" {time}") }
+}
+
+/// A short verb for a tool, or the tool's own name if it is not known.
+fn tool_verb(tool: &str) -> String {
+    let verb = match tool {
+        "commandExecution" | "execute" | "Bash" | "shell" => "run",
+        "fileChange" | "edit" | "Edit" | "Write" | "MultiEdit" => "edit",
+        "read" | "Read" => "read",
+        "search" | "Grep" | "Glob" => "find",
+        "webSearch" | "WebSearch" | "fetch" | "WebFetch" => "web",
+        "delete" => "delete",
+        "move" => "move",
+        "think" => "think",
+        other => return cut(&one_line(other), 24),
+    };
+    verb.to_owned()
+}
+
+enum ToolOutcome {
+    Finished {
+        ok: bool,
+        at: At,
+    },
+    /// The call is still running.
+    Running,
+    /// The turn ended without a result for this call.
+    Unknown,
+}
+
+fn tool_outcome(
+    screen: &Screen,
+    person: &Person,
+    act_ref: projection::Act,
+    id: &str,
+) -> ToolOutcome {
+    // Records are nearly in time order, so this is the earliest candidate.
+    let from = person.acts.partition_point(|act| act.at < act_ref.at);
+    let later = person.acts.get(from..).unwrap_or_default();
+    let start = later.iter().position(|act| act.spot == act_ref.spot).unwrap_or_default();
+    for act in later.iter().skip(start + 1).take(MAX_LOOKAHEAD) {
+        let Some(record) = screen.record(act.spot) else { continue };
+        match &record.event {
+            Event::Worked { act: Act::ToolEnded { id: ended, ok }, .. } if ended == id => {
+                return ToolOutcome::Finished { ok: *ok, at: act.at };
+            }
+            Event::Worked { act: Act::TurnEnded { .. } | Act::Started {}, .. } => {
+                return ToolOutcome::Unknown;
+            }
+            _ => {}
+        }
+    }
+    if later.len() > start + MAX_LOOKAHEAD { ToolOutcome::Unknown } else { ToolOutcome::Running }
+}
+
+fn indent(lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
+    lines.into_iter().map(|line| prepend(vec![Span::raw("  ")], line)).collect()
+}
+
+/// The text of a message.
+pub(super) fn text(message: &RawValue) -> Option<String> {
+    with_message(message.get().as_bytes(), |message| Some(message?.text().into_owned())).ok()?
+}
+
+fn message_lines(
+    screen: &Screen,
+    person: &Person,
+    message: &Letter,
+    record: &Arc<Record>,
+    room: usize,
+) -> Vec<Line<'static>> {
+    let theme = screen.theme;
+    let is_outgoing = message.from == person.who;
+    // Skip idle notices: the end of the turn is shown already, and another member's notice is not this
+    // member's activity. Show them only for a member that reports no activity of its own.
+    if message.kind == Kind::Idle && !(is_outgoing && person.acts.is_empty()) {
+        return Vec::new();
+    }
+    let (Event::Sent { message: raw, .. } | Event::Seen { message: raw, .. }) = &record.event
+    else {
+        return Vec::new();
+    };
+    let Some(text) = text(raw) else { return Vec::new() };
+    let (sign, other) =
+        if is_outgoing { ("→ to", message.to) } else { ("← from", message.from) };
+    let name = one_line(screen.projection.name(other));
+    let color = screen.projection.person(other).and_then(|other| other.entry.as_ref());
+    let style = theme.member(color.and_then(|entry| entry.color.as_deref()));
+    let who = vec![Span::raw(format!("{sign} ")), Span::styled(name, style)];
+    let state = match message.fate() {
+        DeliveryStatus::Shown(_) => "",
+        DeliveryStatus::Read(_) => ", read",
+        DeliveryStatus::Written => ", unread",
+    };
+    if message.kind == Kind::Words {
+        let mut lines = vec![prepend(who, Line::styled(state, theme.urgent()))];
+        let text_lines = markdown::lines(text.trim_end(), room.saturating_sub(2), theme);
+        // A note about one more line would take as much space as that line.
+        let most = if text_lines.len() == MAX_MESSAGE_LINES + 1 {
+            MAX_MESSAGE_LINES + 1
+        } else {
+            MAX_MESSAGE_LINES
+        };
+        let more = text_lines.len().saturating_sub(most);
+        lines.extend(indent(text_lines.into_iter().take(most).collect()));
+        if more > 0 {
+            let more = format!("  … {more} more lines, see the mail view");
+            lines.push(Line::styled(more, theme.faint()));
+        }
+        return lines;
+    }
+    if let Kind::PlanRequest | Kind::PermissionRequest = message.kind {
+        let (style, request) = request_text(screen, message.spot, message.at, record);
+        let width: usize = who.iter().map(|span| span.content.width()).sum();
+        let request = cut(&one_line(&request), room.saturating_sub(width + 2));
+        return vec![prepend(who, Line::from(vec![Span::raw(": "), Span::styled(request, style)]))];
+    }
+    let sign = if is_outgoing { "→" } else { "←" };
+    symbol_line(sign, &mail::one_line_text(screen, message), theme.faint(), room)
+}
+
+/// A request and its answer.
+fn request_text(screen: &Screen, spot: Spot, at: At, record: &Arc<Record>) -> (Style, String) {
+    let theme = screen.theme;
+    let all = screen.projection.asked();
+    let from = all.partition_point(|asked| asked.at < at);
+    let near = all.get(from..).unwrap_or_default().iter().take(MAX_LOOKAHEAD);
+    let (style, result) = match near.into_iter().find(|asked| asked.spot == spot) {
+        Some(asked) => match &asked.reply {
+            None => (theme.urgent(), format!(" (waiting, {})", since(screen.now, at))),
+            Some(reply) => {
+                let verdict = if reply.yes { "approved" } else { "denied" };
+                (
+                    theme.faint(),
+                    format!(" ({verdict}, {})", approvals::answered_by(reply.hand.as_deref())),
+                )
+            }
+        },
+        None => (theme.faint(), String::new()),
+    };
+    let approval = Approval::told(record, 0);
+    let kind = match approval.as_ref().map(|approval| &approval.wanted) {
+        Some(Wanted::Plan { .. }) => "plan",
+        _ => "asks for permission",
+    };
+    let what = approval.map(|approval| approvals::subject(&approval)).unwrap_or_default();
+    (style, format!("▲ {kind}{result}: {what}"))
+}

@@ -1,0 +1,30 @@
+//! A member's state and current problem, as every view shows them.
+
+use brigade_core::projection::{MemberActivity, Person};
+use ratatui::style::Style;
+
+use crate::screen::Screen;
+use crate::style;
+use brigade_core::text::one_line;
+
+/// A member's state: symbol, word and style.
+pub(crate) fn state(screen: &Screen, person: &Person) -> (&'static str, &'static str, Style) {
+    if screen.is_dead(person) {
+        return ("✕", "down", screen.theme.error());
+    }
+    let doing = person.doing();
+    let (sign, word) = style::state_label(doing);
+    // A human lead reports no activity.
+    let leads = doing == MemberActivity::Unknown && screen.projection.leads(person.who);
+    (sign, if leads { "lead" } else { word }, screen.theme.activity(doing))
+}
+
+/// A member's current problem: a dead process, a retrying agent, or a reported error.
+pub(crate) fn problem(screen: &Screen, person: &Person) -> Option<String> {
+    let health = screen.health.get(&*person.name);
+    let dead = health.filter(|_| screen.is_dead(person));
+    let evidence = dead.map(|health| one_line(&health.judged.evidence));
+    let retries = health.and_then(|health| health.retries.as_deref());
+    let retries = || retries.map(|why| format!("agent is retrying: {}", one_line(why)));
+    evidence.or_else(retries).or_else(|| person.trouble.as_deref().map(one_line))
+}

@@ -1,0 +1,111 @@
+//! The mail row of a lane: when a member sent and received messages.
+
+use brigade_core::projection::{Kind, Letter, MemberIndex, Person, TeamProjection};
+
+use super::axis::Axis;
+
+/// Maximum number of messages examined for a column.
+const MAX_EXAMINED: usize = 64;
+/// Above this number, sent and received messages are not counted separately.
+const MAX_COUNTED: usize = 10_000;
+
+/// The mail of a member in one column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct MailMark {
+    sent: bool,
+    received: bool,
+    /// Whether one of the messages is from or to the selected member.
+    pub(super) involves_selected: bool,
+}
+
+impl MailMark {
+    pub(super) fn symbol(self) -> &'static str {
+        match (self.sent, self.received) {
+            (false, false) => " ",
+            (true, false) => "↑",
+            (false, true) => "↓",
+            (true, true) => "↕",
+        }
+    }
+}
+
+/// Number of messages a member sent and received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MailCount {
+    Exact {
+        sent: usize,
+        received: usize,
+    },
+    /// Too many to count separately: the total.
+    Many(usize),
+}
+
+/// The message numbers within a time range. Messages are nearly in time order.
+fn within<'p>(projection: &TeamProjection, person: &'p Person, from: i64, to: i64) -> &'p [u32] {
+    let is_before = |number: &u32, time: i64| {
+        message(projection, *number).is_some_and(|message| message.at.0 < time)
+    };
+    let first = person.letters.partition_point(|number| is_before(number, from));
+    let last = person.letters.partition_point(|number| is_before(number, to));
+    person.letters.get(first..last).unwrap_or_default()
+}
+
+fn message(projection: &TeamProjection, number: u32) -> Option<&Letter> {
+    projection.letters().get(usize::try_from(number).ok()?)
+}
+
+/// The messages without idle notices, which the lane itself shows.
+fn without_idle_notices<'p>(
+    projection: &'p TeamProjection,
+    numbers: &'p [u32],
+) -> impl DoubleEndedIterator<Item = &'p Letter> {
+    let letters = numbers.iter().filter_map(move |number| message(projection, *number));
+    letters.filter(|message| message.kind != Kind::Idle)
+}
+
+/// The mail row of a lane. Messages from or to the selected member are highlighted.
+pub(super) fn marks(
+    projection: &TeamProjection,
+    person: &Person,
+    selected: MemberIndex,
+    axis: &Axis,
+) -> Vec<MailMark> {
+    let mark = |column| {
+        let numbers = within(projection, person, axis.start(column), axis.start(column + 1));
+        let mut mark = MailMark::default();
+        let numbers = numbers.get(..MAX_EXAMINED).unwrap_or(numbers);
+        for message in without_idle_notices(projection, numbers) {
+            mark.sent |= message.from == person.who;
+            mark.received |= message.to == person.who;
+            mark.involves_selected |= message.from == selected || message.to == selected;
+        }
+        mark
+    };
+    (0..axis.columns).map(mark).collect()
+}
+
+/// Counts the messages of a member in a time range.
+pub(super) fn count(projection: &TeamProjection, person: &Person, from: i64, to: i64) -> MailCount {
+    let numbers = within(projection, person, from, to);
+    if numbers.len() > MAX_COUNTED {
+        return MailCount::Many(numbers.len());
+    }
+    let (mut sent, mut received) = (0, 0);
+    for message in without_idle_notices(projection, numbers) {
+        sent += usize::from(message.from == person.who);
+        received += usize::from(message.to == person.who);
+    }
+    MailCount::Exact { sent, received }
+}
+
+/// The messages of a time range, latest first.
+pub(super) fn latest<'p>(
+    projection: &'p TeamProjection,
+    person: &'p Person,
+    from: i64,
+    to: i64,
+) -> impl Iterator<Item = &'p Letter> {
+    let numbers = within(projection, person, from, to);
+    let recent = numbers.get(numbers.len().saturating_sub(MAX_COUNTED)..);
+    without_idle_notices(projection, recent.unwrap_or_default()).rev()
+}

@@ -1,0 +1,172 @@
+//! A team's folders as found on disk, read without changing anything.
+
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use brigade_core::event::Record;
+use brigade_core::pulse::Pulse;
+use brigade_core::store::NoteKind;
+use brigade_files::layout::{self, CONFIG, CREATED, INBOXES, MAX_FILE, TASKS};
+use brigade_wire::name::{TaskId, TeamName};
+use brigade_wire::team::Team;
+use rustix::process::{Pid, geteuid, test_kill_process};
+
+/// A team's folder, and its board.
+#[derive(Default)]
+pub(crate) struct TeamFolder {
+    /// The folder's name.
+    pub(crate) name: String,
+    pub(crate) dir: PathBuf,
+    pub(crate) board_dir: PathBuf,
+    /// The folder's name as a team name, if it is a valid one.
+    pub(crate) team: Option<TeamName>,
+    /// Seconds since an entry was added or removed.
+    pub(crate) age: i64,
+    pub(crate) config: Option<FileContent>,
+    /// All other entries, except `config.json` and `inboxes`.
+    pub(crate) entries: Vec<FolderEntry>,
+    pub(crate) inboxes: Vec<FolderEntry>,
+    pub(crate) board: Vec<FolderEntry>,
+    /// The tasks on the board, sorted by id.
+    pub(crate) tasks: Vec<(TaskId, FileContent)>,
+    /// Whether brigade created it.
+    pub(crate) is_ours: bool,
+    /// Brigade's own folder for the team.
+    pub(crate) state_dir: PathBuf,
+}
+
+/// A directory entry.
+pub(crate) struct FolderEntry {
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    pub(crate) meta: Metadata,
+    /// Seconds since it was changed; negative if its timestamp is in the future.
+    pub(crate) age: i64,
+}
+
+/// A file and its content.
+pub(crate) struct FileContent {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) age: i64,
+}
+
+impl TeamFolder {
+    /// A team in a NATS store, which has no folder.
+    pub(super) fn in_nats(
+        team: TeamName,
+        config: FileContent,
+        tasks: Vec<(TaskId, FileContent)>,
+    ) -> Self {
+        let (name, team, config) = (team.to_string(), Some(team), Some(config));
+        Self { name, team, config, tasks, is_ours: true, ..Self::default() }
+    }
+
+    pub(super) fn read(claude_dir: &Path, team_states_dir: &Path, entry: FolderEntry) -> Self {
+        let FolderEntry { name, path: dir, age, .. } = entry;
+        let board_dir = claude_dir.join(TASKS).join(&name);
+        let state_dir = team_states_dir.join(&name);
+        let mut entries = entries(&dir);
+        entries.retain(|entry| entry.name != INBOXES);
+        let at = entries.iter().position(|entry| entry.name == CONFIG);
+        let config = at.map(|at| entries.swap_remove(at)).and_then(|entry| entry.read());
+        let created = fs::read_to_string(state_dir.join(CREATED)).ok();
+        let created: Option<u64> = created.and_then(|text| text.trim().parse().ok());
+        let created_in_config =
+            config.as_ref().and_then(|config| Team::read(&config.bytes).ok()?.created_at());
+        let board = self::entries(&board_dir);
+        let numbered = |entry: &FolderEntry| Some((layout::task_id(&entry.name)?, entry.read()?));
+        let mut tasks: Vec<(TaskId, FileContent)> = board.iter().filter_map(numbered).collect();
+        tasks.sort_by_key(|(id, _)| *id);
+        Self {
+            team: name.parse().ok(),
+            inboxes: self::entries(&dir.join(INBOXES)),
+            board,
+            tasks,
+            is_ours: created.is_some() && created_in_config.is_none_or(|at| Some(at) == created),
+            name,
+            dir,
+            board_dir,
+            age,
+            config,
+            entries,
+            state_dir,
+        }
+    }
+
+    /// Every entry in its folders.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &FolderEntry> {
+        self.entries.iter().chain(&self.inboxes).chain(&self.board)
+    }
+
+    /// The roster, if it is readable.
+    pub(crate) fn roster(&self) -> Option<Team<'_>> {
+        Team::read(&self.config.as_ref()?.bytes).ok()
+    }
+
+    /// The inboxes, each with the member name in its file name.
+    pub(crate) fn member_inboxes(&self) -> impl Iterator<Item = (&str, &FolderEntry)> {
+        self.inboxes.iter().filter_map(|entry| Some((layout::member_name(&entry.name)?, entry)))
+    }
+
+    /// Reads the records of a journal file whose line contains one of these substrings.
+    pub(crate) fn journal(&self, file: impl AsRef<Path>, substrings: &[&str]) -> Vec<Record> {
+        let text = fs::read_to_string(self.state_dir.join(file)).unwrap_or_default();
+        let lines = text.lines().filter(|line| substrings.iter().any(|part| line.contains(part)));
+        lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The last heartbeat of the process that runs or ran a member.
+    pub(crate) fn pulse(&self, name: &str) -> Option<Pulse> {
+        let path =
+            self.state_dir.join(layout::note_dir(NoteKind::Pulse)).join(layout::member_file(name));
+        serde_json::from_slice(&fs::read(path).ok()?).ok()
+    }
+}
+
+impl FolderEntry {
+    /// Reads the file. Returns `None` if it is not a regular file, belongs to another user or is too large.
+    pub(crate) fn read(&self) -> Option<FileContent> {
+        if !self.meta.is_file()
+            || self.meta.uid() != geteuid().as_raw()
+            || self.meta.len() > MAX_FILE
+        {
+            return None;
+        }
+        let bytes = fs::read(&self.path).ok()?;
+        Some(FileContent { path: self.path.clone(), bytes, age: self.age })
+    }
+}
+
+/// The entries of a folder, sorted by name; empty if it cannot be read.
+pub(crate) fn entries(dir: &Path) -> Vec<FolderEntry> {
+    let Ok(dir_entries) = fs::read_dir(dir) else { return Vec::new() };
+    let now = seconds(SystemTime::now());
+    let read_entry = |entry: fs::DirEntry| {
+        let meta = entry.metadata().ok()?;
+        let name = entry.file_name().into_string().ok()?;
+        Some(FolderEntry { name, path: entry.path(), age: now.saturating_sub(meta.mtime()), meta })
+    };
+    let mut entries: Vec<FolderEntry> =
+        dir_entries.filter_map(|entry| read_entry(entry.ok()?)).collect();
+    entries.sort_by(|one, other| one.name.cmp(&other.name));
+    entries
+}
+
+/// Seconds since a file was changed, if it exists.
+pub(crate) fn age(path: &Path) -> Option<i64> {
+    Some(seconds(SystemTime::now()).saturating_sub(path.symlink_metadata().ok()?.mtime()))
+}
+
+fn seconds(at: SystemTime) -> i64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    i64::try_from(since).unwrap_or(i64::MAX)
+}
+
+/// Whether a process with this id exists.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    matches!(pid.map(test_kill_process), Some(Ok(()) | Err(rustix::io::Errno::PERM)))
+}

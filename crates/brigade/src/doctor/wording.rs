@@ -1,0 +1,38 @@
+//! Phrases and limits that several checks share.
+
+use std::fmt::Display;
+
+use brigade_wire::name::MemberName;
+use jiff::SignedDuration;
+
+/// Requests that wait longer than this are reported.
+pub(super) const LONG_WAIT: SignedDuration = SignedDuration::from_mins(10);
+/// The advice for such a request.
+pub(super) const ANSWER_ADVICE: &str = "answer it as the lead: `brigade approvals`";
+/// The advice for a folder that may hold something of value.
+pub(super) const MOVE_AWAY: &str = "check whether you need its contents, then move it away";
+
+/// A member and its team, as the place of a problem.
+pub(super) fn member_place(name: impl Display, team: impl Display) -> String {
+    format!("{name} of team {team}")
+}
+
+/// The problem of a member whose last turn failed.
+pub(super) fn turn_failed(why: &str) -> String {
+    format!("its last turn failed: {why}")
+}
+
+/// The advice for a member whose last turn failed.
+pub(super) fn continue_advice(team: &str, name: &MemberName) -> String {
+    format!("fix the cause, then run `brigade --team {team} send {name} \"continue\"`")
+}
+
+/// Formats an age in a readable unit.
+pub(super) fn ago(seconds: i64) -> String {
+    match seconds {
+        s if s < 120 => format!("{s} s"),
+        s if s < 7200 => format!("{} min", s / 60),
+        s if s < 172_800 => format!("{} h", s / 3600),
+        s => format!("{} days", s / 86_400),
+    }
+}

@@ -1,0 +1,84 @@
+//! `brigade init`: adds brigade to the settings of other programs, and removes it again.
+//!
+//! - `file`: reads a user's file and replaces it atomically;
+//! - `edit`: adds brigade's settings to a text, and removes them;
+//! - `record`: the record of all changes, written before they are made;
+//! - `claude`, `codex`, `gemini`: the settings for each program;
+//! - `plan`: all changes together, and applying them;
+//! - `undo`: reverting them.
+
+pub(crate) mod claude;
+pub(crate) mod codex;
+pub(crate) mod edit;
+pub(crate) mod file;
+pub(crate) mod gemini;
+pub(crate) mod plan;
+pub(crate) mod record;
+pub(crate) mod undo;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use brigade_wire::Damage;
+use thiserror::Error;
+
+use crate::error::{CliError, Kind};
+
+/// Why a user's file was not read or changed.
+#[derive(Debug, Error)]
+pub(crate) enum InitError {
+    #[error("cannot {doing} {}", .path.display())]
+    Io { doing: &'static str, path: PathBuf, source: io::Error },
+    #[error("{} is a dangling link", .path.display())]
+    Dangling { path: PathBuf },
+    #[error("{} belongs to another user", .path.display())]
+    Foreign { path: PathBuf },
+    #[error("{} is not a file", .path.display())]
+    NotAFile { path: PathBuf },
+    #[error("{} is not UTF-8", .path.display())]
+    NotText { path: PathBuf },
+    #[error("{} is not valid", .path.display())]
+    Damaged { path: PathBuf, source: Damage },
+    #[error("another program has just changed {}", .path.display())]
+    Overtaken { path: PathBuf },
+    #[error("the record of what brigade changed cannot be read: {}", .path.display())]
+    Record { path: PathBuf, source: serde_json::Error },
+    #[error("brigade's settings in {} were rewritten in another form", .path.display())]
+    Reworded { path: PathBuf },
+    #[error("another `brigade init` is running")]
+    Busy,
+}
+
+impl InitError {
+    pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { doing, path: path.to_owned(), source }
+    }
+}
+
+impl From<InitError> for CliError {
+    fn from(error: InitError) -> Self {
+        let hint = match &error {
+            InitError::Io { .. } => None,
+            InitError::Dangling { .. } => Some("create its target, or remove the link"),
+            InitError::Foreign { .. } => {
+                Some("run brigade as its owner, or change its owner with `chown`")
+            }
+            InitError::NotAFile { .. } => Some("move it out of the way"),
+            InitError::NotText { .. } => Some("save it as UTF-8"),
+            InitError::Damaged { .. } => Some(
+                "correct it by hand; brigade only changes files it can read, and JSON does not allow comments",
+            ),
+            InitError::Overtaken { .. } => Some("nothing was lost; run the command again"),
+            InitError::Record { .. } => Some(
+                "it contains the original text of the files; restore them by hand, then remove it",
+            ),
+            InitError::Reworded { .. } => Some("remove mcp_servers.team by hand, then undo again"),
+            InitError::Busy => Some("answer or stop that one first"),
+        };
+        let kind = match &error {
+            InitError::Busy => Kind::Locked,
+            _ => Kind::Failed,
+        };
+        hint.into_iter().fold(Self::new(kind, error), Self::hint)
+    }
+}

@@ -1,0 +1,119 @@
+//! The settings for Codex in its `config.toml`: the team's MCP tools, offered to every model.
+
+use brigade_agents::driver::{TOOLS, ToolServer};
+use toml::{Table, Value};
+
+use super::edit::{self, EditDecision, FileEdit};
+use super::record::ChangedFile;
+
+/// Codex would otherwise offer the tools to its own models only through code they write or through a tool search.
+const OMIT_FROM: [&str; 2] = ["code_mode", "deferred"];
+
+/// Decides what to append to the file.
+pub(crate) fn decide(
+    now: Option<&str>,
+    known: Option<&ChangedFile>,
+    server: &ToolServer,
+) -> EditDecision {
+    let now = now.unwrap_or_default();
+    let unreadable = |error: &toml::de::Error| {
+        EditDecision::leave_alone(format!("not TOML: {}", error.message()))
+    };
+    let table = match now.parse::<Table>() {
+        Ok(table) => table,
+        Err(error) => return unreadable(&error),
+    };
+    let wanted = server_table(server);
+    if server_in(&table) == Some(&wanted) {
+        return EditDecision::default();
+    }
+    // From here on, work on the text without brigade's earlier addition.
+    let before = match known {
+        Some(known) if known.is_as_left(now) => known.before.clone().unwrap_or_default(),
+        Some(known) => edit::without(&known.put, now).unwrap_or_default().into_owned(),
+        None => now.to_owned(),
+    };
+    let table = match before.parse::<Table>() {
+        Ok(table) => table,
+        Err(error) => return unreadable(&error),
+    };
+    if server_in(&table).is_some() {
+        return EditDecision::leave_alone(format!("it already has another server named `{TOOLS}`"));
+    }
+    // Separate it with a blank line, except at the start of the file.
+    let gap = match before.as_str() {
+        "" => "",
+        text if text.ends_with('\n') => "\n",
+        _ => "\n\n",
+    };
+    let piece = format!("{gap}{}", server_text(server));
+    let text = before + &piece;
+    // Some ways to write a table (such as an inline table) cannot be extended by appending.
+    let whole = text.parse::<Table>();
+    if !whole.is_ok_and(|table| server_in(&table) == Some(&wanted)) {
+        return EditDecision::leave_alone(format!(
+            "the way it is written does not allow appending a server `{TOOLS}`"
+        ));
+    }
+    EditDecision { edit: Some(FileEdit::Pieces(vec![piece])), left: None }
+}
+
+/// Whether a text still contains the settings of one of these pieces, possibly written in another form.
+pub(crate) fn still_contains(text: &str, pieces: &[String]) -> bool {
+    let Ok(table) = text.parse::<Table>() else { return false };
+    let is_contained =
+        |piece: &String| piece.parse::<Table>().is_ok_and(|piece| is_within(&piece, &table));
+    pieces.iter().any(is_contained)
+}
+
+fn is_within(part: &Table, whole: &Table) -> bool {
+    part.iter().all(|(key, value)| match (value, whole.get(key)) {
+        (Value::Table(part), Some(Value::Table(whole))) => is_within(part, whole),
+        (value, found) => found == Some(value),
+    })
+}
+
+fn server_in(table: &Table) -> Option<&Value> {
+    lookup(table, &["mcp_servers", TOOLS])
+}
+
+fn lookup<'t>(table: &'t Table, path: &[&str]) -> Option<&'t Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(table.get(*first)?, |value, key| value.get(key))
+}
+
+fn server_table(server: &ToolServer) -> Value {
+    let mut table = Table::new();
+    table.insert("command".to_owned(), Value::from(server.command.as_str()));
+    table.insert("args".to_owned(), Value::from(server.args.clone()));
+    table.insert("omit_tools_from".to_owned(), Value::from(OMIT_FROM.to_vec()));
+    if !server.env.is_empty() {
+        let env = server.env.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str())));
+        table.insert("env".to_owned(), Value::Table(env.collect()));
+    }
+    Value::Table(table)
+}
+
+/// The server's settings in the form Codex itself writes, so that they stay unchanged when Codex adds another server.
+fn server_text(server: &ToolServer) -> String {
+    let args: Vec<String> = server.args.iter().map(|arg| quoted(arg)).collect();
+    let mut text = format!(
+        "[mcp_servers.{TOOLS}]\ncommand = {}\nargs = [{}]\nomit_tools_from = [{}]\n",
+        quoted(&server.command),
+        args.join(", "),
+        OMIT_FROM.map(quoted).join(", ")
+    );
+    if !server.env.is_empty() {
+        text += &format!("\n[mcp_servers.{TOOLS}.env]\n");
+        for (key, value) in &server.env {
+            text += &format!("{key} = {}\n", quoted(value));
+        }
+    }
+    text
+}
+
+/// A TOML string. JSON escapes are valid in TOML; only DEL must be escaped in addition.
+fn quoted(text: &str) -> String {
+    let json = serde_json::Value::from(text).to_string();
+    json.replace('\u{7f}', "\\u007F")
+}

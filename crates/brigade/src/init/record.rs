@@ -1,0 +1,159 @@
+//! The record of all changes. It is written before the first file is changed, so that an interrupted run can be
+//! undone.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use brigade_wire::settings::Place;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::InitError;
+
+/// The lock file.
+const LOCK: &str = "lock";
+
+/// All changes.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(crate) struct InitRecord {
+    /// The files, in the order in which they were changed.
+    pub(crate) files: Vec<ChangedFile>,
+    /// The folders that were created for them, outermost first.
+    pub(crate) folders: Vec<PathBuf>,
+}
+
+/// A file that was changed.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct ChangedFile {
+    pub(crate) path: PathBuf,
+    /// Its text without brigade's changes; `None` if there was no such file.
+    pub(crate) before: Option<String>,
+    /// The texts that brigade may have written: the last one, and the one it replaced.
+    pub(crate) left: Vec<String>,
+    /// The part that brigade wrote.
+    pub(crate) put: OurContent,
+}
+
+/// The part of a file that brigade wrote.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OurContent {
+    Settings {
+        settings: Vec<OurSetting>,
+        /// The sections that were created for them.
+        sections: Vec<String>,
+    },
+    Pieces(Vec<String>),
+    Whole,
+}
+
+/// A setting that brigade wrote, and its previous value.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct OurSetting {
+    pub(crate) section: Option<String>,
+    pub(crate) key: String,
+    pub(crate) was: Option<Value>,
+    pub(crate) is: Value,
+}
+
+impl OurSetting {
+    pub(crate) fn place(&self) -> Place<'_> {
+        Place { section: self.section.as_deref(), key: &self.key }
+    }
+}
+
+impl InitRecord {
+    pub(crate) fn file(&self, path: &Path) -> Option<&ChangedFile> {
+        self.files.iter().find(|file| file.path == path)
+    }
+}
+
+impl ChangedFile {
+    /// Whether a text is exactly what brigade wrote.
+    pub(crate) fn is_as_left(&self, text: &str) -> bool {
+        self.left.iter().any(|left| left == text)
+    }
+}
+
+/// The folder of the record, locked by this process.
+#[derive(Debug)]
+pub(crate) struct RecordFolder {
+    dir: PathBuf,
+    _lock: File,
+}
+
+impl RecordFolder {
+    /// Opens the folder, creating it if needed. Only the user may read it, because settings contain keys and tokens.
+    pub(crate) fn open(dir: &Path) -> Result<Self, InitError> {
+        let mut builder = DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(dir);
+        made.map_err(|source| InitError::io("create the folder", dir, source))?;
+        let path = dir.join(LOCK);
+        let lock =
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let lock = lock.map_err(|source| InitError::io("open", &path, source))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(InitError::Busy),
+            Err(TryLockError::Error(source)) => return Err(InitError::io("lock", &path, source)),
+        }
+        // The previous holder may have removed the file between opening and locking it.
+        let inode =
+            |metadata: io::Result<fs::Metadata>| metadata.ok().map(|metadata| metadata.ino());
+        if inode(lock.metadata()) != inode(fs::metadata(&path)) {
+            return Err(InitError::Busy);
+        }
+        Ok(Self { dir: dir.to_owned(), _lock: lock })
+    }
+
+    /// The record, if there is one.
+    pub(crate) fn read(&self) -> Result<Option<InitRecord>, InitError> {
+        let path = self.path();
+        match fs::read(&path) {
+            Ok(bytes) => {
+                let record = serde_json::from_slice(&bytes);
+                record.map(Some).map_err(|source| InitError::Record { path, source })
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(InitError::io("read", &path, source)),
+        }
+    }
+
+    /// Writes the record and syncs it to disk.
+    pub(crate) fn write(&self, record: &InitRecord) -> Result<(), InitError> {
+        let (path, temporary) = (self.path(), self.dir.join("record.json.new"));
+        let written = (|| {
+            let mut options = OpenOptions::new();
+            let mut file =
+                options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+            file.write_all(&serde_json::to_vec_pretty(record)?)?;
+            file.sync_all()?;
+            fs::rename(&temporary, &path)?;
+            File::open(&self.dir)?.sync_all()
+        })();
+        written.map_err(|source| InitError::io("write", &path, source))
+    }
+
+    /// Removes the record.
+    pub(crate) fn close(self) -> Result<(), InitError> {
+        let path = self.path();
+        fs::remove_file(&path).map_err(|source| InitError::io("remove", &path, source))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.join("record.json")
+    }
+}
+
+impl Drop for RecordFolder {
+    /// If there is no record, removes the folder, and brigade's state folder if it is empty. Holds the lock until then.
+    fn drop(&mut self) {
+        if !self.path().exists() {
+            let _ignored = fs::remove_file(self.dir.join(LOCK));
+            let _ignored = fs::remove_dir(&self.dir);
+            let _ignored = self.dir.parent().map(fs::remove_dir);
+        }
+    }
+}
