@@ -158,7 +158,7 @@ fn end_group(guard: u32) {
 
 /// A running program.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub(crate) struct RunningProgram {
     child: Child,
     /// Its guard process, until the guard is known to have ended.
     guard: Option<Pid>,
@@ -174,7 +174,7 @@ pub(crate) struct Program {
     stderr_task: Option<JoinHandle<()>>,
 }
 
-impl Program {
+impl RunningProgram {
     /// Starts a program.
     pub(crate) fn start(start: &Start) -> io::Result<Self> {
         let mut argv = start.guard.iter().chain([&start.program]).chain(&start.args);
@@ -270,7 +270,7 @@ impl Program {
     }
 }
 
-impl Drop for Program {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         // `guard` is `None` once it was waited for, so a reused process id is not signalled.
         self.signal_guard();
@@ -309,7 +309,7 @@ mod tests {
     async fn standard_error_is_read_after_the_output_ended() {
         let mut start = Start::new(vec!["sh".into()], "-c", ".");
         start.args = vec!["exec 1>&-; sleep 0.2; echo no licence >&2".into()];
-        let mut program = Program::start(&start).unwrap();
+        let mut program = RunningProgram::start(&start).unwrap();
         assert_eq!(program.read(&mut [0; 16]).await.unwrap(), 0);
         assert_eq!(program.last_output().await, "no licence");
         program.end().await.unwrap();

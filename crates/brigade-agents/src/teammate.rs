@@ -48,7 +48,7 @@ use self::vitals::Vitals;
 use self::work_recorder::WorkRecorder;
 use crate::delivery::{Delivery, SavedState};
 use crate::driver::{Access, AskId, Driver, End, Event, LaunchOptions, ResumeTiming};
-use crate::program::Program;
+use crate::program::RunningProgram;
 use crate::worker;
 use brigade_core::authority::Denied;
 use brigade_core::board::{self, BoardError};
@@ -146,7 +146,7 @@ struct SavedTeammate {
 }
 
 /// A running member.
-struct Teammate<S> {
+struct TeammateLoop<S> {
     config: Plan,
     driver: Box<dyn Driver>,
     delivery: Delivery,
@@ -212,7 +212,7 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
 ) -> Result<(), TeammateError> {
     let mut watch = config.seat.store.watch_without_work(&config.seat.team).await?;
     wait_for_roster_entry(&config.seat).await?;
-    let mut teammate = Teammate::new(config, observer).await?;
+    let mut teammate = TeammateLoop::new(config, observer).await?;
     let mut typed = Some(typed);
     let mut failed_starts = 0;
     loop {
@@ -293,7 +293,7 @@ fn with_last_output(why: String, output: &str) -> String {
     }
 }
 
-impl<S: FnMut(TeammateEvent)> Teammate<S> {
+impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     async fn new(config: Plan, observer: S) -> Result<Self, TeammateError> {
         let seat = &config.seat;
         let (team_created, joined, generation, lead) = {
@@ -382,7 +382,7 @@ impl<S: FnMut(TeammateEvent)> Teammate<S> {
                 start.args = invocation.args.into_iter().map(Into::into).collect();
                 let env = invocation.env.into_iter();
                 start.env.extend(env.map(|(name, value)| (name.into(), value.into())));
-                RunningAgent::Program(Box::new(Program::start(&start)?))
+                RunningAgent::Program(Box::new(RunningProgram::start(&start)?))
             }
             Player::Workers(workers) => {
                 RunningAgent::Worker(worker::RunningWorker::start(workers, &self.config.seat))

@@ -9,7 +9,7 @@ use brigade_wire::task::Task;
 
 use super::pass::PendingSync;
 use super::roster::MemberSides;
-use super::saved_state::SyncedTask;
+use super::saved_state::{SyncedTask, task_owner};
 use super::task_decision::{TaskAction, TaskHistory, decide};
 use super::{Link, LinkError, LinkEvent, link_actor};
 use brigade_core::event::Event;
@@ -280,8 +280,7 @@ impl Link {
     /// The likely author of a local change: the known author, else the owner here, the previous owner,
     /// or the lead.
     fn loser(&self, id: TaskId, local: &Document, sides: &MemberSides) -> Option<MemberName> {
-        let task = Task::read(&local.bytes).ok();
-        let owner = task.as_ref().and_then(|task| Some(task.owner()?.into_owned()));
+        let owner = task_owner(&local.bytes);
         let previous = self.state.tasks.get(&id.get()).and_then(|base| base.owner.clone());
         let candidates = [self.changed_by.get(&id).cloned(), owner, previous, sides.lead.clone()];
         let author = candidates.into_iter().flatten().find(|name| sides.is_local(name))?;
@@ -295,10 +294,8 @@ impl Link {
         states: [Option<&Document>; 2],
         sides: &MemberSides,
     ) -> Option<Actor> {
-        let owner = |document: &Document| {
-            Task::read(&document.bytes).ok().and_then(|task| Some(task.owner()?.into_owned()))
-        };
-        let owners = states.into_iter().flatten().filter_map(owner);
+        let owners = states.into_iter().flatten();
+        let owners = owners.filter_map(|document| task_owner(&document.bytes));
         let known = self.changed_by.get(&id).cloned();
         let candidates = known.into_iter().chain(owners).chain(sides.lead.clone());
         let first = sides.local.first().map(ToString::to_string);
@@ -312,11 +309,7 @@ fn rejection_text(id: TaskId, loser: &str, local: &Document, shared: Option<&Doc
     let Some(shared) = shared else {
         return format!("Your change to task {id} was rejected: the task was deleted.");
     };
-    let owner = |document: &Document| {
-        let owner =
-            Task::read(&document.bytes).ok().and_then(|task| Some(task.owner()?.into_owned()));
-        owner.filter(|owner| !owner.is_empty())
-    };
+    let owner = |document: &Document| task_owner(&document.bytes).filter(|owner| !owner.is_empty());
     let status = Task::read(&shared.bytes).ok().and_then(|task| task.status());
     let status = status.map_or_else(|| "without a status".into(), |status| status.to_string());
     match (owner(local), owner(shared)) {

@@ -41,7 +41,7 @@ pub(super) enum RosterAction {
     /// Add it to the shared roster.
     Join(RosterEntry),
     /// Record in the shared store that it runs here.
-    RecordHome(Option<u64>),
+    RecordHost(Option<u64>),
     /// Update its entry in the shared roster.
     Update(RosterEntry),
     /// Write its entry to the local roster.
@@ -135,7 +135,7 @@ pub(super) fn judge(
                 // It left and joined again between two checks.
                 (MemberSide::Local, RosterAction::Update(local))
             } else if same && !known.is_on_another_host() {
-                (MemberSide::Local, RosterAction::RecordHome(local.joined))
+                (MemberSide::Local, RosterAction::RecordHost(local.joined))
             } else if known.vacant {
                 // The lead added it before it started.
                 (MemberSide::Local, RosterAction::Update(local))
@@ -224,7 +224,7 @@ mod tests {
         check((mirror(), None), None, None, (Neither, "LeaveLocal"));
         check((mirror(), far()), None, None, (Remote, "None"));
         check((mirror(), again()), None, None, (Remote, "Mirror"));
-        check((ours(), far()), None, None, (Local, "RecordHome"));
+        check((ours(), far()), None, None, (Local, "RecordHost"));
         check((ours(), far()), Some(("b", 1)), None, (Taken, "None"));
         check((ours(), far()), None, Some((true, 1)), (Local, "None"));
         check((ours(), again()), Some(("b", 2)), None, (Taken, "None"));

@@ -209,7 +209,7 @@ impl Link {
                 self.remember(name, true, entry.joined);
                 self.emit(&LinkEvent::Joined { member: name.to_string() });
             }
-            RosterAction::RecordHome(joined) => {
+            RosterAction::RecordHost(joined) => {
                 self.config.record_host(name, joined).await?;
                 self.remember(name, true, joined);
                 self.emit(&LinkEvent::Joined { member: name.to_string() });

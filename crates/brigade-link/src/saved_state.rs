@@ -76,17 +76,20 @@ impl SyncedTask {
     /// Records a task as it is in the shared store.
     pub(super) fn new(bytes: &[u8], revision: Revision) -> Self {
         let task = Task::read(bytes).ok();
-        let task = task.as_ref();
-        let owner = task.and_then(|task| Some(task.owner()?.into_owned()));
-        let lists = task.map(|task| [task.blocks(), task.blocked_by()]);
+        let lists = task.as_ref().map(|task| [task.blocks(), task.blocked_by()]);
         let names = lists.into_iter().flatten().flatten().flatten();
         let references = names.map(Cow::into_owned).collect();
-        Self { revision: revision.0, hash: hash(bytes), owner, references }
+        Self { revision: revision.0, hash: hash(bytes), owner: task_owner(bytes), references }
     }
 
     pub(super) fn matches(&self, bytes: &[u8]) -> bool {
         self.hash == hash(bytes)
     }
+}
+
+/// The owner of a task, if the task can be read and has one.
+pub(super) fn task_owner(bytes: &[u8]) -> Option<String> {
+    Some(Task::read(bytes).ok()?.owner()?.into_owned())
 }
 
 fn hash(bytes: &[u8]) -> u64 {

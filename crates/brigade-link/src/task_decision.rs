@@ -1,8 +1,6 @@
 //! Decides how to synchronize a task, from its two states and its known history. No I/O.
 
-use brigade_wire::task::Task;
-
-use super::saved_state::SyncedTask;
+use super::saved_state::{SyncedTask, task_owner};
 use brigade_core::store::Document;
 
 /// How to synchronize a task.
@@ -74,7 +72,7 @@ pub(super) fn decide(
 /// Whether a change takes a task away from its owner. Directly after the link wrote the task, this is a
 /// write by a program that had not seen the new owner.
 fn changes_owner(base: &SyncedTask, local: &Document) -> bool {
-    let owner = Task::read(&local.bytes).ok().and_then(|task| Some(task.owner()?.into_owned()));
+    let owner = task_owner(&local.bytes);
     let previous = base.owner.as_deref().filter(|owner| !owner.is_empty());
     previous.is_some() && previous != owner.as_deref()
 }

@@ -67,7 +67,7 @@ impl Link {
         let mut config = local.bytes.clone();
         let remote: Vec<String> = read
             .members()
-            .filter(|member| member.is_remote())
+            .filter(Member::is_remote)
             .filter_map(|member| Some(member.name()?.into_owned()))
             .collect();
         for name in remote {

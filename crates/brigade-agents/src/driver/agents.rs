@@ -120,17 +120,9 @@ const GENERIC_ACP: Agent = Agent {
 pub(crate) const IN_PROCESS: Agent = Agent {
     name: "in-process",
     title: "a worker",
-    program: "",
-    package: "",
-    tested: "",
-    native: false,
-    can: Can {
-        mid_turn: MidTurn::Held,
-        read_only: ReadOnly::Asking,
-        usage: Told::Nothing,
-        resumes: ResumeTiming::AtOnce,
-    },
+    can: Can { usage: Told::Nothing, ..GENERIC_ACP.can },
     driver: |launch| Box::new(in_process::InProcess::new(&launch)),
+    ..GENERIC_ACP
 };
 
 /// An agent and the program to run.

@@ -166,17 +166,7 @@ mod tests {
     use crate::driver::ToolServer;
 
     fn driver(access: Access) -> InProcess {
-        let tools = ToolServer { command: String::new(), args: Vec::new(), env: Vec::new() };
-        InProcess::new(&LaunchOptions {
-            cwd: String::new(),
-            model: None,
-            instructions: String::new(),
-            tools,
-            access,
-            resume: None,
-            arguments: Vec::new(),
-            claude_dir: None,
-        })
+        InProcess::new(&LaunchOptions { access, ..LaunchOptions::new("", ToolServer::default()) })
     }
 
     fn asks() -> Vec<u8> {

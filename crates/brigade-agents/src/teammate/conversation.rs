@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::running_agent::RunningAgent;
-use super::{INBOX_CHECK_INTERVAL, Teammate, TeammateError, TeammateEvent};
+use super::{INBOX_CHECK_INTERVAL, TeammateError, TeammateEvent, TeammateLoop};
 use crate::delivery::{Action, Item};
 use crate::driver::{Access, Ask, End, Event, Output, Verdict};
 use brigade_core::event;
@@ -23,7 +23,7 @@ pub(super) enum ConversationEnd {
     Died(String),
 }
 
-impl<S: FnMut(TeammateEvent)> Teammate<S> {
+impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     /// Handles events until the agent's program ends or the member leaves the team.
     pub(super) async fn converse(
         &mut self,

@@ -10,7 +10,7 @@ use brigade_wire::permission::{PermissionResponse, Verdict as Answer};
 use brigade_wire::protocol::{PlanApprovalResponse, Protocol};
 use brigade_wire::team::Team;
 
-use super::{Teammate, TeammateError, TeammateEvent};
+use super::{TeammateError, TeammateEvent, TeammateLoop};
 use crate::delivery::Item;
 use crate::driver::{Access, Verdict};
 use brigade_core::event::{Event, MessageKey};
@@ -37,7 +37,7 @@ enum SortedMail {
     Plan(PlanApprovalResponse, Item),
 }
 
-impl<S: FnMut(TeammateEvent)> Teammate<S> {
+impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     /// Checks the inbox and handles new messages. Returns whether the member is still on the team.
     pub(super) async fn check_inbox(&mut self) -> Result<bool, TeammateError> {
         let seat = self.config.seat.clone();

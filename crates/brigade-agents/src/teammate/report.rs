@@ -6,7 +6,7 @@ use brigade_wire::name::MemberName;
 use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
 use brigade_wire::task::{Status, Task};
 
-use super::{Teammate, TeammateError, TeammateEvent};
+use super::{TeammateError, TeammateEvent, TeammateLoop};
 use crate::driver::{End, Event};
 use brigade_core::clock::wire_time;
 use brigade_core::event::{self, Record};
@@ -65,7 +65,7 @@ impl Turn {
     }
 }
 
-impl<S: FnMut(TeammateEvent)> Teammate<S> {
+impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     /// Informs the lead that the member is idle, and why.
     pub(super) async fn report(&mut self, end: &End) -> Result<(), TeammateError> {
         let seat = &self.config.seat;

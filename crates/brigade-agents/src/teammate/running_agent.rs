@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::program::{Program, Start};
+use crate::program::{RunningProgram, Start};
 use crate::worker::{self, Workers};
 
 /// The program or worker that runs a member.
@@ -17,7 +17,7 @@ pub enum Player {
 /// A running program or worker.
 #[derive(Debug)]
 pub(super) enum RunningAgent {
-    Program(Box<Program>),
+    Program(Box<RunningProgram>),
     Worker(worker::RunningWorker),
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Teammate, TeammateEvent};
+use super::{TeammateEvent, TeammateLoop};
 use crate::driver::{End, Event, Usage};
 use brigade_core::pulse::{self, BEAT, Pulse, State};
 use brigade_core::roster::Activity;
@@ -61,7 +61,7 @@ impl Vitals {
     }
 }
 
-impl<S: FnMut(TeammateEvent)> Teammate<S> {
+impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     /// Publishes the member's pulse if its state changed or the last pulse is old.
     pub(super) async fn beat(&mut self) {
         let state = self.state();

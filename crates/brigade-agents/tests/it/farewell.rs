@@ -6,11 +6,9 @@ use brigade_core::board::{self, TaskPlan};
 use brigade_core::clock::SystemClock;
 use brigade_core::handshake::{self, farewell};
 use brigade_core::roster;
-use brigade_core::store::Outgoing;
 use brigade_core::store::memory::MemoryStore;
 use brigade_testkit::contract::run;
-use brigade_testkit::env::{TestEnv, member, member_plan, team, team_plan};
-use brigade_wire::team::Team;
+use brigade_testkit::env::{TestEnv, member, member_plan, team_plan, write};
 
 /// Runs a test on a team whose store uses the system clock.
 fn with_team<F: Future<Output = ()>>(test: impl FnOnce(TestEnv) -> F) {
@@ -28,22 +26,10 @@ fn with_team<F: Future<Output = ()>>(test: impl FnOnce(TestEnv) -> F) {
 
 /// Writes the message by which a native teammate agrees to stop.
 async fn agree(env: &TestEnv, writer: &str, from: &str, id: &str) {
-    let config = env.store.team(&team()).await.unwrap().unwrap();
     let text = format!(
         r#"{{"type":"shutdown_approved","requestId":"{id}","from":"{from}","timestamp":"2026-11-15T10:04:14.758Z"}}"#
     );
-    let message = Outgoing {
-        msg_id: uuid::Uuid::new_v4().to_string(),
-        from: writer.into(),
-        text,
-        summary: None,
-        timestamp: "2026-11-15T10:04:14.758Z".into(),
-        color: None,
-        msg_v: Some(1),
-        lead_sig: None,
-        team_created: Team::read(&config.bytes).unwrap().created_at().unwrap(),
-    };
-    env.store.send(&team(), &member("team-lead"), &message).await.unwrap();
+    write(env, writer, "team-lead", &text).await;
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use brigade_agents::resend::{Heard, ResendReport, Shown, resend_lost_mail};
 use brigade_core::handshake;
+use brigade_core::mail;
 use brigade_core::seat::Seat;
 use brigade_core::store::Outgoing;
 use brigade_core::wire::inbox::with_message;
@@ -57,7 +58,11 @@ impl NativeBob for Files {
 }
 
 async fn start(env: &TestEnv, heard: &Heard) -> ResendReport {
-    resend_lost_mail(&env.seat("bob"), heard, &Shown::default()).await.unwrap()
+    start_seat(&env.seat("bob"), heard, &Shown::default()).await
+}
+
+async fn start_seat(bob: &Seat, heard: &Heard, known: &Shown) -> ResendReport {
+    resend_lost_mail(bob, heard, known).await.unwrap()
 }
 
 fn heard(turns: &[&str]) -> Heard {
@@ -174,11 +179,10 @@ fn messages_known_to_be_shown_need_no_transcript() {
         assert_eq!(again.sent.len(), 1);
         // All up to the second, plus the fourth: the saved state does not grow with the mailbox.
         assert!(again.shown.upto.is_some() && again.shown.beyond.len() == 1, "{again:?}");
-        let later =
-            resend_lost_mail(&env.seat("bob"), &Heard::default(), &again.shown).await.unwrap();
+        let later = start_seat(&env.seat("bob"), &Heard::default(), &again.shown).await;
         assert_eq!((&later.shown, later.sent), (&again.shown, vec![]));
         let lost = files.take(TakeMode::Out);
-        let all = resend_lost_mail(&env.seat("bob"), &heard(&[&lost]), &later.shown).await.unwrap();
+        let all = start_seat(&env.seat("bob"), &heard(&[&lost]), &later.shown).await;
         assert_eq!((all.shown.beyond.len(), all.sent), (0, vec![]));
     });
 }
@@ -201,19 +205,23 @@ fn keyed(env: &TestEnv, keys: &Arc<Keys>) -> Seat {
     env.seat("bob").with_lead_key(keys.lead_key("bob")).with_signer(Arc::clone(keys) as _)
 }
 
+/// The lead sends bob a signed order.
+async fn order(env: &TestEnv, keys: &Arc<Keys>) {
+    let lead = env.seat("team-lead").with_signer(Arc::clone(keys) as _);
+    mail::send(&lead, "bob", "an order").await.unwrap();
+}
+
 #[test]
 fn only_messages_signed_by_the_lead_are_signed_again() {
     Files::run(async |files| {
         let env = files.reopen();
         let keys = Keys::of(&["bob"]);
-        let lead = env.seat("team-lead").with_signer(Arc::clone(&keys) as _);
-        let message = |text| brigade_core::mail::Words { text, summary: None };
-        brigade_core::mail::send(&lead, "bob", message("an order")).await.unwrap();
+        order(&env, &keys).await;
         // In the lead's name, but without the key.
         env.say("team-lead", "bob", "a forged order").await;
         files.take(TakeMode::Out);
         let bob = keyed(&env, &keys);
-        let again = resend_lost_mail(&bob, &Heard::default(), &Shown::default()).await.unwrap();
+        let again = start_seat(&bob, &Heard::default(), &Shown::default()).await;
         assert_eq!(again.sent.len(), 2);
         let mail = env.store.inbox(&team(), &member("bob")).await.unwrap();
         let signed = mail.iter().map(|mail| {
@@ -232,16 +240,14 @@ fn an_order_with_an_old_signature_is_signed_again() {
     Files::run(async |files| {
         let keys = Keys::of(&["bob"]);
         let env = files.reopen();
-        let lead = env.seat("team-lead").with_signer(Arc::clone(&keys) as _);
-        let message = brigade_core::mail::Words { text: "an order", summary: None };
-        brigade_core::mail::send(&lead, "bob", message).await.unwrap();
+        order(&env, &keys).await;
         let now = keyed(&env, &keys);
         let none = Shown::default();
-        assert_eq!(resend_lost_mail(&now, &Heard::default(), &none).await.unwrap().sent, []);
+        assert_eq!(start_seat(&now, &Heard::default(), &none).await.sent, []);
         let hour = jiff::SignedDuration::from_hours(1);
         let later = brigade_core::clock::SteppingClock::from(jiff::Timestamp::now() + hour);
         let later = now.with_clock(Arc::new(later));
-        assert_eq!(resend_lost_mail(&later, &Heard::default(), &none).await.unwrap().sent.len(), 1);
+        assert_eq!(start_seat(&later, &Heard::default(), &none).await.sent.len(), 1);
         assert_eq!(files.waiting().await, ["an order"]);
     });
 }

@@ -81,6 +81,17 @@ fn start<W: Worker>(
     tokio::spawn(teammate::run_observed(plan, typed, |_| {}))
 }
 
+/// Starts a member whose workers write to this log.
+fn start_logging<W: Worker>(
+    env: &TestEnv,
+    name: &str,
+    log: &WorkLog,
+    make: fn(WorkLog) -> W,
+) -> MemberTask {
+    let log = log.clone();
+    start(env, name, move || make(log.clone()))
+}
+
 /// Waits until a condition holds.
 async fn until(what: &str, is: impl AsyncFn() -> bool) {
     let began = Instant::now();
@@ -112,8 +123,7 @@ fn mail_becomes_turns_once_and_in_order() {
     check(async |env| {
         let log = WorkLog::default();
         env.say("team-lead", "bob", "item 000").await;
-        let log_copy = log.clone();
-        let bob = start(&env, "bob", move || InputRecorder(log_copy.clone()));
+        let bob = start_logging(&env, "bob", &log, InputRecorder);
         for number in 1..60 {
             let from = if number % 2 == 0 { "team-lead" } else { "alice" };
             env.say(from, "bob", &format!("item {number:03}")).await;
@@ -147,8 +157,7 @@ fn the_history_of_a_mailbox_is_read_once() {
         let store = Arc::new(FlakyStore::new(Arc::new(MemoryStore::new(clock()))));
         let env = TestEnv::build(Arc::<FlakyStore>::clone(&store)).await;
         let log = WorkLog::default();
-        let log_copy = log.clone();
-        let bob = start(&env, "bob", move || InputRecorder(log_copy.clone()));
+        let bob = start_logging(&env, "bob", &log, InputRecorder);
         let mut read = Vec::new();
         for number in 1..=5 {
             env.say("team-lead", "bob", &format!("item {number}")).await;
@@ -194,10 +203,7 @@ fn a_chain_of_tasks_is_done_in_order() {
             let plan = TaskPlan { subject: format!("{number}"), blocked_by, ..TaskPlan::default() };
             last = Some(board::add(&lead, &plan).await.unwrap());
         }
-        let members = ["alice", "bob"].map(|name| {
-            let log_copy = log.clone();
-            start(&env, name, move || TaskWorker(log_copy.clone()))
-        });
+        let members = ["alice", "bob"].map(|name| start_logging(&env, name, &log, TaskWorker));
         for name in ["alice", "bob"] {
             env.say("team-lead", name, "there is work").await;
         }
@@ -284,8 +290,7 @@ async fn request(env: &TestEnv) -> String {
 fn permission_is_awaited_and_only_the_lead_can_grant_it() {
     check(async |env| {
         let (log, lead) = (WorkLog::default(), env.seat("team-lead"));
-        let log_copy = log.clone();
-        let bob = start(&env, "bob", move || AsksFirst(log_copy.clone()));
+        let bob = start_logging(&env, "bob", &log, AsksFirst);
         env.say("team-lead", "bob", "clean up").await;
         let id = request(&env).await;
 
@@ -387,17 +392,14 @@ fn a_panicked_worker_is_replaced_and_its_mail_sent_again() {
             until("it is idle", async || lead_received(&env, "idle_notification").await).await;
         }
         until("the next one has read all", async || log.count("three") == 1).await;
-        let read: Vec<(String, String)> = log
-            .lines()
-            .iter()
-            .map(|line| {
-                let (run, rest) = line.split_once(" reads ").unwrap();
-                let messages = ["one", "two", "three"].into_iter();
-                let messages: Vec<_> = messages.filter(|message| rest.contains(message)).collect();
-                (run.to_owned(), messages.join("+"))
-            })
-            .collect();
-        let read: Vec<String> = read.iter().map(|(run, read)| format!("{run}: {read}")).collect();
+        let lines = log.lines();
+        let read = lines.iter().map(|line| {
+            let (run, rest) = line.split_once(" reads ").unwrap();
+            let messages = ["one", "two", "three"].into_iter();
+            let messages: Vec<_> = messages.filter(|message| rest.contains(message)).collect();
+            format!("{run}: {}", messages.join("+"))
+        });
+        let read: Vec<String> = read.collect();
         assert_eq!(read, ["run 0: one", "run 0: two", "run 1: two", "run 1: three"]);
 
         // A failed turn does not end the worker: the lead is informed, and the same worker continues.

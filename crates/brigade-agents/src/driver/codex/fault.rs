@@ -44,35 +44,31 @@ mod tests {
     /// Errors as Codex 0.166.0 reported them when its model answered 429, 503 or 500.
     #[test]
     fn the_error_kind_decides_whether_it_is_a_limit() {
-        let busy = "Selected model is at capacity. Please try a different model.";
-        for (kind, message, is_limit) in [
-            (
-                json!({ "responseTooManyFailedAttempts": { "httpStatusCode": 429 } }),
-                "exceeded retry limit, last status: 429 Too Many Requests",
-                true,
-            ),
-            (
-                json!("usageLimitExceeded"),
-                "Quota exceeded. Check your plan and billing details.",
-                true,
-            ),
-            (json!("serverOverloaded"), busy, true),
-            (json!("internalServerError"), "We’re currently experiencing high demand", false),
-            (
-                json!({ "responseStreamDisconnected": { "httpStatusCode": null } }),
-                "429 words",
-                false,
-            ),
-        ] {
+        let check = |kind: Value, message: &str, expected: fn(String) -> End| {
             let error = json!({
-                "message": message,
-                "codexErrorInfo": kind,
-                "additionalDetails": null,
+                "message": message, "codexErrorInfo": kind, "additionalDetails": null,
                 "misalignment": null,
             });
-            let why = message.to_owned();
-            let expected = if is_limit { End::Limited(why) } else { End::Failed(why) };
-            assert_eq!(end(&error), expected);
-        }
+            assert_eq!(end(&error), expected(message.to_owned()));
+        };
+        let retries = json!({ "responseTooManyFailedAttempts": { "httpStatusCode": 429 } });
+        check(retries, "exceeded retry limit, last status: 429 Too Many Requests", End::Limited);
+        check(
+            json!("usageLimitExceeded"),
+            "Quota exceeded. Check your plan and billing details.",
+            End::Limited,
+        );
+        check(
+            json!("serverOverloaded"),
+            "Selected model is at capacity. Please try a different model.",
+            End::Limited,
+        );
+        check(
+            json!("internalServerError"),
+            "We’re currently experiencing high demand",
+            End::Failed,
+        );
+        let lost = json!({ "responseStreamDisconnected": { "httpStatusCode": null } });
+        check(lost, "429 words", End::Failed);
     }
 }
