@@ -17,7 +17,7 @@ pub use crate::claims::{
     a_task_has_one_claimer, a_task_is_replaced_only_at_its_revision,
     concurrent_tasks_get_different_numbers, task_numbers_are_never_reused,
 };
-use crate::env::{TestEnv, actor, member, member_plan, team, team_plan};
+use crate::env::{TestEnv, actor, member, member_plan, message, team, team_plan};
 pub use crate::event_log::{
     an_event_log_has_past_and_new_records, the_event_log_of_a_deleted_team_ends,
 };
@@ -86,20 +86,6 @@ macro_rules! contract_tests {
 pub fn run(case: impl Future<Output = ()>) {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime.worker_threads(2).enable_time().build().unwrap().block_on(case);
-}
-
-fn message(id: &str, from: &str, text: &str) -> Outgoing {
-    Outgoing {
-        msg_id: id.into(),
-        from: from.into(),
-        text: text.into(),
-        summary: None,
-        timestamp: "2026-11-15T12:00:00.000Z".into(),
-        color: None,
-        msg_v: None,
-        lead_sig: None,
-        team_created: 0,
-    }
 }
 
 /// A team exists from its creation to its deletion, and can be created only once.

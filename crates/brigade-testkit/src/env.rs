@@ -89,7 +89,15 @@ pub fn member_plan() -> MemberPlan<'static> {
 pub async fn write(env: &TestEnv, from: &str, to: &str, text: &str) {
     let config = env.store.team(&team()).await.unwrap().unwrap();
     let message = Outgoing {
-        msg_id: Uuid::new_v4().to_string(),
+        team_created: Team::read(&config.bytes).unwrap().created_at().unwrap(),
+        ..message(&Uuid::new_v4().to_string(), from, text)
+    };
+    env.store.send(&team(), &member(to), &message).await.unwrap();
+}
+
+pub(crate) fn message(id: &str, from: &str, text: &str) -> Outgoing {
+    Outgoing {
+        msg_id: id.into(),
         from: from.into(),
         text: text.into(),
         summary: None,
@@ -97,7 +105,6 @@ pub async fn write(env: &TestEnv, from: &str, to: &str, text: &str) {
         color: None,
         msg_v: None,
         lead_sig: None,
-        team_created: Team::read(&config.bytes).unwrap().created_at().unwrap(),
-    };
-    env.store.send(&team(), &member(to), &message).await.unwrap();
+        team_created: 0,
+    }
 }
