@@ -1,16 +1,16 @@
 //! The contract of a store: the task board.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use brigade_core::board::{self, TaskPlan};
 use brigade_core::roster;
-use brigade_core::store::StoreError;
+use brigade_core::store::{Store, StoreError};
 
-use crate::contract::{StoreUnderTest, actor};
-use crate::env::{TestEnv, member, member_plan, team};
+use crate::env::{TestEnv, actor, member, member_plan, team};
 
 /// The number of a deleted task is not assigned to another task.
-pub async fn task_numbers_are_never_reused(store: StoreUnderTest) {
+pub async fn task_numbers_are_never_reused(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let lead = env.seat("team-lead");
     let mut numbers = Vec::new();
@@ -32,7 +32,7 @@ pub async fn task_numbers_are_never_reused(store: StoreUnderTest) {
 }
 
 /// Replacing a task is compare-and-set.
-pub async fn a_task_is_replaced_only_at_its_revision(store: StoreUnderTest) {
+pub async fn a_task_is_replaced_only_at_its_revision(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let plan = TaskPlan { subject: "paint".into(), ..TaskPlan::default() };
     let id = board::add(&env.seat("team-lead"), &plan).await.unwrap();
@@ -52,7 +52,7 @@ pub async fn a_task_is_replaced_only_at_its_revision(store: StoreUnderTest) {
 }
 
 /// Tasks that are created at the same time get different numbers.
-pub async fn concurrent_tasks_get_different_numbers(store: StoreUnderTest) {
+pub async fn concurrent_tasks_get_different_numbers(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let mut adding = Vec::new();
     for worker in 0..8 {
@@ -76,7 +76,7 @@ pub async fn concurrent_tasks_get_different_numbers(store: StoreUnderTest) {
 }
 
 /// If several members claim a task, exactly one succeeds.
-pub async fn a_task_has_one_claimer(store: StoreUnderTest) {
+pub async fn a_task_has_one_claimer(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let lead = env.seat("team-lead");
     let names: Vec<String> = (0..8).map(|number| format!("worker-{number}")).collect();

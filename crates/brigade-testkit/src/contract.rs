@@ -10,16 +10,16 @@ use brigade_core::board::{self, TaskPlan};
 use brigade_core::event::Event;
 use brigade_core::mail;
 use brigade_core::roster;
-use brigade_core::store::{Actor, Mark, Outgoing, Revision, Store, StoreError};
+use brigade_core::store::{Mark, Outgoing, Revision, Store, StoreError};
 use brigade_wire::team::Team;
 
 pub use crate::claims::{
     a_task_has_one_claimer, a_task_is_replaced_only_at_its_revision,
     concurrent_tasks_get_different_numbers, task_numbers_are_never_reused,
 };
-use crate::env::{TestEnv, member, member_plan, team, team_plan};
+use crate::env::{TestEnv, actor, member, member_plan, message, team, team_plan};
 pub use crate::event_log::{
-    a_chronicle_has_past_and_new_records, the_chronicle_of_a_deleted_team_ends,
+    an_event_log_has_past_and_new_records, the_event_log_of_a_deleted_team_ends,
 };
 pub use crate::exports::{
     a_team_survives_export_and_import, an_import_overwrites_nothing,
@@ -33,7 +33,7 @@ pub use crate::notes::{
 pub use crate::work::work_events_are_reported_in_order;
 
 /// Defines a test for each case of the contract. `$make` returns an empty store and a value that keeps its
-/// environment alive, such as a temporary directory. `$program` is a [program](crate::needs::Program) that the store
+/// environment alive, such as a temporary directory. `$program` is a [program](crate::needs::ExternalProgram) that the store
 /// needs.
 #[macro_export]
 macro_rules! contract_tests {
@@ -62,8 +62,8 @@ macro_rules! contract_tests {
             a_team_survives_export_and_import
             an_import_overwrites_nothing
             an_interrupted_import_can_be_continued
-            a_chronicle_has_past_and_new_records
-            the_chronicle_of_a_deleted_team_ends
+            an_event_log_has_past_and_new_records
+            the_event_log_of_a_deleted_team_ends
         );
     };
     ($make:expr; $program:tt $($case:ident)*) => {
@@ -88,29 +88,8 @@ pub fn run(case: impl Future<Output = ()>) {
     runtime.worker_threads(2).enable_time().build().unwrap().block_on(case);
 }
 
-/// A store under test.
-pub type StoreUnderTest = Arc<dyn Store>;
-
-pub(crate) fn actor() -> Actor {
-    Actor("team-lead".into())
-}
-
-fn message(id: &str, from: &str, text: &str) -> Outgoing {
-    Outgoing {
-        msg_id: id.into(),
-        from: from.into(),
-        text: text.into(),
-        summary: None,
-        timestamp: "2026-11-15T12:00:00.000Z".into(),
-        color: None,
-        msg_v: None,
-        lead_sig: None,
-        team_created: 0,
-    }
-}
-
 /// A team exists from its creation to its deletion, and can be created only once.
-pub async fn a_team_is_created_once_and_deleted(store: StoreUnderTest) {
+pub async fn a_team_is_created_once_and_deleted(store: Arc<dyn Store>) {
     assert!(store.teams().await.unwrap().is_empty());
     assert!(store.team(&team()).await.unwrap().is_none());
     let env = TestEnv::build(Arc::clone(&store)).await;
@@ -126,7 +105,7 @@ pub async fn a_team_is_created_once_and_deleted(store: StoreUnderTest) {
 }
 
 /// Replacing a team is compare-and-set.
-pub async fn a_team_is_replaced_only_at_its_revision(store: StoreUnderTest) {
+pub async fn a_team_is_replaced_only_at_its_revision(store: Arc<dyn Store>) {
     TestEnv::build(Arc::clone(&store)).await;
     let before = store.team(&team()).await.unwrap().unwrap();
     let without = Team::read(&before.bytes).unwrap().without_member("bob").into_owned();
@@ -139,7 +118,7 @@ pub async fn a_team_is_replaced_only_at_its_revision(store: StoreUnderTest) {
 }
 
 /// A late activity update does not put a member back on the roster.
-pub async fn a_late_update_does_not_restore_a_member_that_left(store: StoreUnderTest) {
+pub async fn a_late_update_does_not_restore_a_member_that_left(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let (lead, bob) = (env.seat("team-lead"), member("bob"));
     roster::leave(&lead, &bob).await.unwrap();
@@ -150,7 +129,7 @@ pub async fn a_late_update_does_not_restore_a_member_that_left(store: StoreUnder
 }
 
 /// Messages are stored once, in the order in which they were sent.
-pub async fn messages_arrive_once_and_in_order(store: StoreUnderTest) {
+pub async fn messages_arrive_once_and_in_order(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     assert!(env.texts("alice").await.is_empty());
     for number in 0..10 {
@@ -162,7 +141,7 @@ pub async fn messages_arrive_once_and_in_order(store: StoreUnderTest) {
 }
 
 /// A message that is sent again with the same id, because the sender got no answer, is stored once.
-pub async fn sending_the_same_id_twice_stores_one_message(store: StoreUnderTest) {
+pub async fn sending_the_same_id_twice_stores_one_message(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let config = env.store.team(&team()).await.unwrap().unwrap();
     let team_created = Team::read(&config.bytes).unwrap().created_at().unwrap();
@@ -176,7 +155,7 @@ pub async fn sending_the_same_id_twice_stores_one_message(store: StoreUnderTest)
 }
 
 /// With concurrent senders, every message is stored once, and the messages of each sender are in order.
-pub async fn concurrent_senders_lose_no_messages(store: StoreUnderTest) {
+pub async fn concurrent_senders_lose_no_messages(store: Arc<dyn Store>) {
     const SENDERS: usize = 8;
     const EACH: usize = 25;
     let env = TestEnv::build(store).await;
@@ -203,7 +182,7 @@ pub async fn concurrent_senders_lose_no_messages(store: StoreUnderTest) {
 }
 
 /// A mark is persistent, is recorded once, and affects no other message.
-pub async fn marks_are_persistent_and_in_the_history(store: StoreUnderTest) {
+pub async fn marks_are_persistent_and_in_the_history(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     for text in ["one", "two", "three"] {
         env.say("bob", "alice", text).await;
@@ -233,7 +212,7 @@ pub async fn marks_are_persistent_and_in_the_history(store: StoreUnderTest) {
 }
 
 /// Mail and board operations fail without a team.
-pub async fn no_team_is_an_error(store: StoreUnderTest) {
+pub async fn no_team_is_an_error(store: Arc<dyn Store>) {
     let (team, alice, by) = (team(), member("alice"), actor());
     let id = brigade_wire::name::TaskId::new(1).unwrap();
     let write = |_: brigade_wire::name::TaskId| Vec::new();
@@ -250,7 +229,7 @@ pub async fn no_team_is_an_error(store: StoreUnderTest) {
 }
 
 /// A watch reports changes of mail, board and roster, each once.
-pub async fn a_watch_reports_every_change_once(store: StoreUnderTest) {
+pub async fn a_watch_reports_every_change_once(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     env.say("bob", "alice", "before").await;
     let mut watch = env.store.watch(&team()).await.unwrap();

@@ -6,7 +6,7 @@ use brigade_core::clock::{Clock, SteppingClock};
 use brigade_core::mail;
 use brigade_core::roster::{self, MemberPlan, TeamPlan};
 use brigade_core::seat::Seat;
-use brigade_core::store::{Outgoing, Store};
+use brigade_core::store::{Actor, Outgoing, Store};
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 use uuid::Uuid;
@@ -14,6 +14,10 @@ use uuid::Uuid;
 /// A clock that starts at a fixed time and advances by one second on each call.
 pub fn clock() -> Arc<dyn Clock> {
     Arc::new(SteppingClock::from("2026-11-15T12:00:00Z".parse().unwrap()))
+}
+
+pub(crate) fn actor() -> Actor {
+    Actor("team-lead".into())
 }
 
 /// A store with a team `demo`: the lead, `alice` and `bob`.
@@ -82,10 +86,18 @@ pub fn member_plan() -> MemberPlan<'static> {
 }
 
 /// Puts a message into an inbox without any check, as another program could.
-pub async fn write(house: &TestEnv, from: &str, to: &str, text: &str) {
-    let config = house.store.team(&team()).await.unwrap().unwrap();
+pub async fn write(env: &TestEnv, from: &str, to: &str, text: &str) {
+    let config = env.store.team(&team()).await.unwrap().unwrap();
     let message = Outgoing {
-        msg_id: Uuid::new_v4().to_string(),
+        team_created: Team::read(&config.bytes).unwrap().created_at().unwrap(),
+        ..message(&Uuid::new_v4().to_string(), from, text)
+    };
+    env.store.send(&team(), &member(to), &message).await.unwrap();
+}
+
+pub(crate) fn message(id: &str, from: &str, text: &str) -> Outgoing {
+    Outgoing {
+        msg_id: id.into(),
         from: from.into(),
         text: text.into(),
         summary: None,
@@ -93,7 +105,6 @@ pub async fn write(house: &TestEnv, from: &str, to: &str, text: &str) {
         color: None,
         msg_v: None,
         lead_sig: None,
-        team_created: Team::read(&config.bytes).unwrap().created_at().unwrap(),
-    };
-    house.store.send(&team(), &member(to), &message).await.unwrap();
+        team_created: 0,
+    }
 }

@@ -1,4 +1,4 @@
-//! The contract of a store: the chronicle.
+//! The contract of a store: the event log.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -55,9 +55,9 @@ fn line(record: &Record) -> String {
     serde_json::to_string(record).unwrap()
 }
 
-/// A chronicle delivers past and new records while other processes write: nothing is missing or duplicated, and
+/// An event log delivers past and new records while other processes write: nothing is missing or duplicated, and
 /// the messages of each sender are in order.
-pub async fn a_chronicle_has_past_and_new_records(store: Arc<dyn Store>) {
+pub async fn an_event_log_has_past_and_new_records(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     for number in 0..20 {
         env.say("team-lead", "alice", &format!("past {number}")).await;
@@ -116,8 +116,8 @@ pub async fn a_chronicle_has_past_and_new_records(store: Arc<dyn Store>) {
     assert!(counts.values().all(|&count| count == 0), "{counts:?}");
 }
 
-/// The chronicle of a deleted team delivers its records and then ends.
-pub async fn the_chronicle_of_a_deleted_team_ends(store: Arc<dyn Store>) {
+/// The event log of a deleted team delivers its records and then ends.
+pub async fn the_event_log_of_a_deleted_team_ends(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     env.say("alice", "bob", "good bye").await;
     env.store.delete_team(&team(), &Actor("team-lead".into())).await.unwrap();
@@ -127,7 +127,7 @@ pub async fn the_chronicle_of_a_deleted_team_ends(store: Arc<dyn Store>) {
     assert_eq!(received.texts(), ["good bye"]);
     assert!(received.0.iter().any(|(_, record)| matches!(record.event, Event::TeamDeleted {})));
     received.check_lookup(&library);
-    // The chronicle of an unknown team is empty.
+    // The event log of an unknown team is empty.
     let (mut feed, _) = env.store.event_stream(&"never".parse().unwrap()).await.unwrap();
     let mut received = Received::default();
     received.listen(&mut feed, |_, _| false).await;

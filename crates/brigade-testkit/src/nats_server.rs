@@ -43,12 +43,12 @@ fn program() -> OsString {
 pub struct Engine {
     /// The addresses of the servers: `nats://127.0.0.1:PORT`.
     pub urls: Vec<String>,
-    nodes: Vec<Node>,
+    nodes: Vec<ServerNode>,
     dir: TempDir,
 }
 
 #[derive(Debug)]
-struct Node {
+struct ServerNode {
     port: u16,
     monitor: u16,
     route: u16,
@@ -108,13 +108,13 @@ impl Engine {
 
     fn start_all(nodes: usize, more: &str) -> Self {
         let ports = free_ports(nodes * 3);
-        let node = |ports: &[u16]| Node {
+        let node = |ports: &[u16]| ServerNode {
             port: ports[0],
             monitor: ports[1],
             route: ports[2],
             running: None,
         };
-        let nodes: Vec<Node> = ports.chunks(3).map(node).collect();
+        let nodes: Vec<ServerNode> = ports.chunks(3).map(node).collect();
         let urls = nodes.iter().map(|node| format!("nats://127.0.0.1:{}", node.port)).collect();
         let mut engine = Self { urls, nodes, dir: tempfile::tempdir().unwrap() };
         for index in 0..engine.nodes.len() {
@@ -229,7 +229,7 @@ impl Engine {
     }
 
     fn config(&self, index: usize, more: &str) -> String {
-        let Node { port, monitor, route, .. } = &self.nodes[index];
+        let ServerNode { port, monitor, route, .. } = &self.nodes[index];
         let data = self.folder(index).join("data");
         let mut text = format!(
             "listen: 127.0.0.1:{port}\nhttp: 127.0.0.1:{monitor}\nserver_name: n{index}\n\
@@ -237,7 +237,7 @@ impl Engine {
              jetstream {{ store_dir: {data:?}, sync_interval: always }}\n{more}\n"
         );
         if self.nodes.len() > 1 {
-            let route_of = |node: &Node| format!("nats://127.0.0.1:{}", node.route);
+            let route_of = |node: &ServerNode| format!("nats://127.0.0.1:{}", node.route);
             let routes: Vec<String> = self.nodes.iter().map(route_of).collect();
             text += &format!(
                 "cluster {{ name: test, listen: 127.0.0.1:{route}, routes: [{}] }}\n",
@@ -267,7 +267,7 @@ struct ClusterState {
     current: usize,
 }
 
-fn cluster_state(node: &Node) -> Option<ClusterState> {
+fn cluster_state(node: &ServerNode) -> Option<ClusterState> {
     let answer = http_get(node, "/jsz").ok()?;
     let (_, body) = answer.split_once("\r\n\r\n")?;
     let body: serde_json::Value = serde_json::from_str(body).ok()?;
@@ -281,7 +281,7 @@ fn cluster_state(node: &Node) -> Option<ClusterState> {
     })
 }
 
-fn http_get(node: &Node, path: &str) -> io::Result<String> {
+fn http_get(node: &ServerNode, path: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", node.monitor))?;
     stream.set_read_timeout(Some(Duration::from_secs(2)))?;
     write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;

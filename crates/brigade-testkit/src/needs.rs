@@ -8,14 +8,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::nats_server;
 
-/// Leaves out the current test unless these [programs](crate::needs::Program) are installed.
+/// Leaves out the current test unless these [programs](crate::needs::ExternalProgram) are installed.
 ///
 /// Put it on the first line of a test. With `CI=true` the test fails instead.
 #[macro_export]
 macro_rules! needs {
     ($($program:ident),+) => {
         $(
-            if $crate::needs::is_missing($crate::needs::Program::$program) {
+            if $crate::needs::is_missing($crate::needs::ExternalProgram::$program) {
                 return;
             }
         )+
@@ -24,7 +24,7 @@ macro_rules! needs {
 
 /// A program that some tests need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Program {
+pub enum ExternalProgram {
     /// NATS, in the version that the store needs.
     NatsServer,
     /// Creates certificates.
@@ -35,7 +35,7 @@ pub enum Program {
     Tmux,
 }
 
-impl Program {
+impl ExternalProgram {
     fn is_installed(self) -> bool {
         match self {
             Self::NatsServer => nats_server::is_installed(),
@@ -65,14 +65,14 @@ fn succeeds(program: &str, argument: &str) -> bool {
 }
 
 /// How many tests of this process were left out, for each missing program.
-static LEFT_OUT: Mutex<BTreeMap<Program, usize>> = Mutex::new(BTreeMap::new());
+static LEFT_OUT: Mutex<BTreeMap<ExternalProgram, usize>> = Mutex::new(BTreeMap::new());
 
-fn left_out() -> MutexGuard<'static, BTreeMap<Program, usize>> {
+fn left_out() -> MutexGuard<'static, BTreeMap<ExternalProgram, usize>> {
     LEFT_OUT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether the program is missing. If so, the current test counts as left out; with `CI=true` it fails.
-pub fn is_missing(program: Program) -> bool {
+pub fn is_missing(program: ExternalProgram) -> bool {
     if program.is_installed() {
         return false;
     }

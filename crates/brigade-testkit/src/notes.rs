@@ -1,21 +1,21 @@
 //! The contract of a store: histories, decisions, notes, and deleted teams.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::board::{self, TaskPlan};
 use brigade_core::event::{Event, Record};
 use brigade_core::mail;
 use brigade_core::revive;
-use brigade_core::store::{Mark, NoteKind, Question, StoreError};
+use brigade_core::store::{Mark, NoteKind, Question, Store, StoreError};
 use brigade_core::wire::inbox::with_message;
 use brigade_wire::team::Team;
 
-use crate::contract::{StoreUnderTest, actor};
-use crate::env::{TestEnv, member, team};
+use crate::env::{TestEnv, actor, member, team};
 
 /// The messages of a deleted team can still be read.
-pub async fn history_outlives_the_team(store: StoreUnderTest) {
+pub async fn history_outlives_the_team(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     env.say("bob", "alice", "remember me").await;
     env.store.delete_team(&team(), &actor()).await.unwrap();
@@ -29,7 +29,7 @@ pub async fn history_outlives_the_team(store: StoreUnderTest) {
 }
 
 /// If several processes decide at the same time, one decision is stored and all receive it.
-pub async fn a_question_has_one_decision(store: StoreUnderTest) {
+pub async fn a_question_has_one_decision(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let question = Question::new(&member("alice"), "plan/../1@alice: \u{e9}");
     assert_eq!(env.store.decided(&team(), &question).await.unwrap(), None);
@@ -55,7 +55,7 @@ pub async fn a_question_has_one_decision(store: StoreUnderTest) {
 }
 
 /// The history of a mailbox contains only that mailbox, including marks of its messages.
-pub async fn a_mailbox_has_its_own_history(store: StoreUnderTest) {
+pub async fn a_mailbox_has_its_own_history(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     env.say("bob", "alice", "one").await;
     env.say("alice", "bob", "not this").await;
@@ -77,7 +77,7 @@ pub async fn a_mailbox_has_its_own_history(store: StoreUnderTest) {
 }
 
 /// A note belongs to one member and one kind, survives the deletion of the team, and can be replaced and removed.
-pub async fn a_note_is_stored_until_it_is_replaced(store: StoreUnderTest) {
+pub async fn a_note_is_stored_until_it_is_replaced(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let memory = NoteKind::Memory;
     let note_of =
@@ -102,7 +102,7 @@ pub async fn a_note_is_stored_until_it_is_replaced(store: StoreUnderTest) {
 
 /// A deleted team is restored from its journal: members, tasks with their numbers, and unread messages. Messages
 /// that were read are not delivered again.
-pub async fn a_deleted_team_is_restored_from_its_journal(store: StoreUnderTest) {
+pub async fn a_deleted_team_is_restored_from_its_journal(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let lead = env.seat("team-lead");
     let plan = |subject: &str| TaskPlan { subject: subject.to_owned(), ..TaskPlan::default() };
@@ -150,7 +150,7 @@ pub async fn a_deleted_team_is_restored_from_its_journal(store: StoreUnderTest) 
 }
 
 /// An event that is in no document is reported to watches and stored, with its author.
-pub async fn a_recorded_event_is_reported_and_in_the_history(store: StoreUnderTest) {
+pub async fn a_recorded_event_is_reported_and_in_the_history(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let mut watch = env.store.watch(&team()).await.unwrap();
     let event = Event::Answered {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::schema;
-use crate::script::{Script, ScriptError, ScriptStep, StepAction, fill};
+use crate::script::{PromptScript, ScriptError, ScriptStep, StepAction, fill};
 
 /// The content of one request: all previous events, and the available tools.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,7 +51,7 @@ pub struct Tool {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DelayedAnswer {
     /// The answer.
-    pub answer: Answer,
+    pub answer: ModelAnswer,
     /// The delay before the answer.
     pub wait: Duration,
 }
@@ -59,7 +59,7 @@ pub struct DelayedAnswer {
 /// An answer of the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum ModelAnswer {
     /// A step of the script: a tool call.
     Call {
         /// The name of the tool in the script.
@@ -83,25 +83,25 @@ impl Conversation {
     pub fn reply(&self) -> DelayedAnswer {
         let without_delay = |answer| DelayedAnswer { answer, wait: Duration::ZERO };
         if let Some(schema) = &self.schema {
-            return without_delay(Answer::Aside(schema::example(schema).to_string()));
+            return without_delay(ModelAnswer::Aside(schema::example(schema).to_string()));
         }
         let Some((script, results)) = self.script() else {
-            return without_delay(Answer::Aside(format!(
+            return without_delay(ModelAnswer::Aside(format!(
                 "No script. You said: {}",
                 self.latest_user_text()
             )));
         };
         match script.and_then(|script| self.follow(&script, &results)) {
             Ok(reply) => reply,
-            Err(error) => without_delay(Answer::ScriptError(error.to_string())),
+            Err(error) => without_delay(ModelAnswer::ScriptError(error.to_string())),
         }
     }
 
     /// Returns the latest script and the tool results after it. Their count is the index of the next step.
-    fn script(&self) -> Option<(Result<Script, ScriptError>, Vec<&str>)> {
+    fn script(&self) -> Option<(Result<PromptScript, ScriptError>, Vec<&str>)> {
         self.events.iter().enumerate().rev().find_map(|(index, event)| {
             let InputEvent::UserText(text) = event else { return None };
-            let script = Script::find(text)?;
+            let script = PromptScript::find(text)?;
             let after = self.events.iter().skip(index);
             let results = after.filter_map(|event| match event {
                 InputEvent::ToolResult(returned) => Some(returned.text.as_str()),
@@ -111,25 +111,34 @@ impl Conversation {
         })
     }
 
-    fn follow(&self, script: &Script, results: &[&str]) -> Result<DelayedAnswer, ScriptError> {
+    fn follow(
+        &self,
+        script: &PromptScript,
+        results: &[&str],
+    ) -> Result<DelayedAnswer, ScriptError> {
         let Some(ScriptStep { act, wait }) = script.steps.get(results.len()) else {
             let reason = format!("the script has ended; {} results", results.len());
-            return Ok(DelayedAnswer { answer: Answer::ScriptError(reason), wait: Duration::ZERO });
+            return Ok(DelayedAnswer {
+                answer: ModelAnswer::ScriptError(reason),
+                wait: Duration::ZERO,
+            });
         };
         let answer = match act {
             StepAction::Say(text) => match fill(&Value::String(text.clone()), results)? {
-                Value::String(text) => Answer::Say(text),
-                other => Answer::Say(other.to_string()),
+                Value::String(text) => ModelAnswer::Say(text),
+                other => ModelAnswer::Say(other.to_string()),
             },
             // An agent requests a title for the session with the same prompt, but without tools.
-            StepAction::Call { .. } if self.tools.is_empty() => Answer::Aside("Scripted".into()),
+            StepAction::Call { .. } if self.tools.is_empty() => {
+                ModelAnswer::Aside("Scripted".into())
+            }
             StepAction::Call { tool: wanted, args } => match self.find_tool(wanted) {
-                Ok(tool) => Answer::Call {
+                Ok(tool) => ModelAnswer::Call {
                     wanted: wanted.clone(),
                     tool: tool.name.clone(),
                     args: fill(args, results)?,
                 },
-                Err(reason) => Answer::ScriptError(reason),
+                Err(reason) => ModelAnswer::ScriptError(reason),
             },
         };
         Ok(DelayedAnswer { answer, wait: *wait })
@@ -205,7 +214,7 @@ mod tests {
         let mut events =
             vec![user_text("hello"), tool_result("from another script"), user_text(SCRIPT)];
         let reply = conversation(events.clone(), &tools).reply();
-        let call = |wanted: &str, tool: &str, args| Answer::Call {
+        let call = |wanted: &str, tool: &str, args| ModelAnswer::Call {
             wanted: wanted.to_owned(),
             tool: tool.to_owned(),
             args,
@@ -221,14 +230,17 @@ mod tests {
 
         events.push(tool_result("done"));
         let reply = conversation(events.clone(), &tools).reply();
-        assert_eq!(reply.answer, Answer::Say("it is done".into()));
+        assert_eq!(reply.answer, ModelAnswer::Say("it is done".into()));
 
         events.push(tool_result("too many"));
         let reply = conversation(events.clone(), &tools).reply();
-        assert_eq!(reply.answer, Answer::ScriptError("the script has ended; 3 results".into()));
+        assert_eq!(
+            reply.answer,
+            ModelAnswer::ScriptError("the script has ended; 3 results".into())
+        );
 
         events.push(user_text(r#"[script][{"say":"again"}][/script]"#));
-        assert_eq!(conversation(events, &tools).reply().answer, Answer::Say("again".into()));
+        assert_eq!(conversation(events, &tools).reply().answer, ModelAnswer::Say("again".into()));
     }
 
     #[test]
@@ -259,22 +271,22 @@ mod tests {
     #[test]
     fn a_prompt_without_a_script_is_reported() {
         let reply = conversation(vec![user_text("one"), user_text("two")], &[]).reply();
-        assert_eq!(reply.answer, Answer::Aside("No script. You said: two".into()));
+        assert_eq!(reply.answer, ModelAnswer::Aside("No script. You said: two".into()));
     }
 
     #[test]
     fn an_invalid_script_is_reported() {
         let reply = conversation(vec![user_text("[script]nonsense[/script]")], &[]).reply();
-        let Answer::ScriptError(reason) = reply.answer else { panic!("{reply:?}") };
+        let ModelAnswer::ScriptError(reason) = reply.answer else { panic!("{reply:?}") };
         assert!(reason.contains("not an array"), "{reason}");
     }
 
     #[test]
     fn internal_questions_do_not_advance_the_script() {
         let mut asked = conversation(vec![user_text(SCRIPT)], &[]);
-        assert_eq!(asked.reply().answer, Answer::Aside("Scripted".into()));
+        assert_eq!(asked.reply().answer, ModelAnswer::Aside("Scripted".into()));
         asked.tools = vec![Tool { name: "team_send_message".into(), deferred: false }];
         asked.schema = Some(json!({"type": "object", "properties": {"n": {"type": "number"}}}));
-        assert_eq!(asked.reply().answer, Answer::Aside(r#"{"n":0}"#.into()));
+        assert_eq!(asked.reply().answer, ModelAnswer::Aside(r#"{"n":0}"#.into()));
     }
 }

@@ -10,7 +10,7 @@ use crate::wire::chat::Chat;
 use crate::wire::gemini::Gemini;
 use crate::wire::messages::Messages;
 use crate::wire::responses::Responses;
-use crate::wire::{Body, Request};
+use crate::wire::{ResponseBody, WireRequest};
 
 /// The response to a request.
 #[derive(Debug)]
@@ -20,14 +20,14 @@ pub struct Response {
     /// The delay before the body.
     pub wait: Duration,
     /// The body.
-    pub body: Body,
+    pub body: ResponseBody,
     /// Details for the log, if it was a request to the model.
     pub asked: Option<ModelRequestLog>,
 }
 
 impl Response {
     fn plain(status: u16, body: Value) -> Self {
-        Self { status, wait: Duration::ZERO, body: Body::Json(body), asked: None }
+        Self { status, wait: Duration::ZERO, body: ResponseBody::Json(body), asked: None }
     }
 }
 
@@ -72,7 +72,7 @@ pub fn answer(method: &str, path: &str, body: &[u8], id: &str) -> Response {
     }
 }
 
-fn ask(wire: &'static str, request: &dyn Request, id: &str) -> Response {
+fn ask(wire: &'static str, request: &dyn WireRequest, id: &str) -> Response {
     let conversation = request.conversation();
     let reply = conversation.reply();
     let asked = ModelRequestLog::new(wire, &conversation, &reply.answer);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use scripted_model::server::{Server, ServerOptions};
+use scripted_model::server::{ModelServer, ServerOptions};
 
 /// Serve a fake language model that follows the script in the prompt. Listens on the loopback interface
 #[derive(Parser)]
@@ -39,7 +39,7 @@ async fn main() -> io::Result<()> {
         options.bodies = Some(folder);
     }
     options.outage = arguments.outage;
-    let server = Server::bind(arguments.port, options).await?;
+    let server = ModelServer::bind(arguments.port, options).await?;
     let address = format!("http://{}\n", server.address()?);
     match &arguments.address {
         Some(path) => write_atomically(path, &address)?,

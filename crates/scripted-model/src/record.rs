@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use crate::conversation::{Answer, Conversation, Tool, ToolResult};
+use crate::conversation::{Conversation, ModelAnswer, Tool, ToolResult};
 
 /// One request; one line of JSON in the log.
 #[derive(Debug, Serialize)]
-pub struct Record {
+pub struct RequestLogLine {
     /// The request's number, from 1.
     pub number: u64,
     /// When it was received completely, in microseconds since 1970.
@@ -36,12 +36,12 @@ pub struct ModelRequestLog {
     /// The number of tool results so far.
     pub results: usize,
     /// The answer.
-    pub answer: Answer,
+    pub answer: ModelAnswer,
 }
 
 impl ModelRequestLog {
     /// Summarises a conversation for the log.
-    pub fn new(wire: &'static str, conversation: &Conversation, answer: &Answer) -> Self {
+    pub fn new(wire: &'static str, conversation: &Conversation, answer: &ModelAnswer) -> Self {
         Self {
             wire,
             tools: conversation.tools.clone(),

@@ -15,7 +15,7 @@ const HEARD: &str = "{heard:";
 
 /// The steps of one prompt.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Script {
+pub struct PromptScript {
     /// The steps; each is one answer.
     pub steps: Vec<ScriptStep>,
 }
@@ -73,7 +73,7 @@ struct StepJson {
     wait: Option<f64>,
 }
 
-impl Script {
+impl PromptScript {
     /// Finds the last script in a text. `{heard:request_id}` in it stands for the word that follows the last
     /// `request_id` before the script, so that a script can answer a request by its id.
     pub fn find(text: &str) -> Option<Result<Self, ScriptError>> {
@@ -217,22 +217,22 @@ mod tests {
     #[test]
     fn the_last_script_in_a_text_is_used() {
         let text = r#"x [script][{"say":"a"}][/script] y [script][{"say":"b"}][/script] z"#;
-        let script = Script::find(text).unwrap().unwrap();
+        let script = PromptScript::find(text).unwrap().unwrap();
         assert_eq!(
             script.steps,
             [ScriptStep { act: StepAction::Say("b".into()), wait: Duration::ZERO }]
         );
-        assert!(Script::find("no script").is_none());
-        assert!(Script::find("[script] without an end").is_none());
+        assert!(PromptScript::find("no script").is_none());
+        assert!(PromptScript::find("[script] without an end").is_none());
     }
 
     #[test]
     fn a_script_can_refer_to_the_text_before_it() {
         let text = r#"request_id stop-1@bob: why [script][{"say":"{heard:request_id}"}][/script]"#;
-        let script = Script::find(text).unwrap().unwrap();
+        let script = PromptScript::find(text).unwrap().unwrap();
         assert_eq!(script.steps[0].act, StepAction::Say("stop-1@bob".into()));
         let text = r#"nothing [script][{"say":"{heard:request_id}"}][/script] request_id late"#;
-        let error = Script::find(text).unwrap().unwrap_err().to_string();
+        let error = PromptScript::find(text).unwrap().unwrap_err().to_string();
         assert_eq!(error, "cannot resolve {heard:request_id}");
     }
 
@@ -241,7 +241,7 @@ mod tests {
         let script = r#"[script][{"say":"it is {heard:requestId}, \"yes\""}][/script]"#;
         for reason in [script.to_owned(), json!(script).to_string()] {
             let text = format!(r#"{{"requestId":"stop-1@bob","reason":{reason}}}"#);
-            let script = Script::find(&text).unwrap().unwrap();
+            let script = PromptScript::find(&text).unwrap().unwrap();
             assert_eq!(
                 script.steps[0].act,
                 StepAction::Say("it is stop-1@bob, \"yes\"".into()),
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_separate_wait_delays_the_next_step() {
         let text = r#"[script][{"wait":1},{"tool":"t","wait":0.5},{"say":"b"}][/script]"#;
-        let script = Script::find(text).unwrap().unwrap();
+        let script = PromptScript::find(text).unwrap().unwrap();
         let waits: Vec<_> = script.steps.iter().map(|step| step.wait.as_millis()).collect();
         assert_eq!(waits, [1500, 0]);
     }
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn invalid_scripts_are_reported() {
         let check = |script: &str, expected: &str| {
-            let error = Script::parse(script).unwrap_err().to_string();
+            let error = PromptScript::parse(script).unwrap_err().to_string();
             assert!(error.contains(expected), "{script}: {error}");
         };
         check("{}", "not an array");

@@ -20,22 +20,22 @@ use tokio::net::{TcpListener, TcpStream};
 use uuid::Uuid;
 
 use crate::endpoint::{self, Outage};
-use crate::record::{ModelRequestLog, Record};
-use crate::wire::Body;
+use crate::record::{ModelRequestLog, RequestLogLine};
+use crate::wire::ResponseBody;
 
 type HttpBody = Either<Full<Bytes>, Channel<Bytes>>;
 
 /// A listening server.
 #[derive(Debug)]
-pub struct Server {
+pub struct ModelServer {
     listener: TcpListener,
-    state: Arc<SharedState>,
+    state: Arc<ServerState>,
 }
 
 /// The files that the server writes and reads.
 #[derive(Default)]
 pub struct ServerOptions {
-    /// Receives one [`Record`] per line.
+    /// Receives one [`RequestLogLine`] per line.
     pub log: Option<Box<dyn Write + Send>>,
     /// A folder for the bodies of all requests, for debugging.
     pub bodies: Option<PathBuf>,
@@ -44,26 +44,26 @@ pub struct ServerOptions {
 }
 
 /// State that all connections share.
-struct SharedState {
+struct ServerState {
     log: Mutex<Option<Box<dyn Write + Send>>>,
     bodies: Option<PathBuf>,
     outage: Option<PathBuf>,
     requests: AtomicU64,
 }
 
-impl std::fmt::Debug for SharedState {
+impl std::fmt::Debug for ServerState {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("SharedState").field("requests", &self.requests).finish_non_exhaustive()
+        out.debug_struct("ServerState").field("requests", &self.requests).finish_non_exhaustive()
     }
 }
 
-impl Server {
+impl ModelServer {
     /// Listens on this port of the loopback interface; 0 chooses a free one.
     pub async fn bind(port: u16, options: ServerOptions) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let ServerOptions { log, bodies, outage } = options;
         let state =
-            SharedState { log: Mutex::new(log), bodies, outage, requests: AtomicU64::new(0) };
+            ServerState { log: Mutex::new(log), bodies, outage, requests: AtomicU64::new(0) };
         Ok(Self { listener, state: Arc::new(state) })
     }
 
@@ -81,13 +81,13 @@ impl Server {
     }
 }
 
-async fn serve(stream: TcpStream, state: Arc<SharedState>) {
+async fn serve(stream: TcpStream, state: Arc<ServerState>) {
     let service = service_fn(|request| state.answer(request));
     // A closed connection is not an error: tests kill their clients.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
-impl SharedState {
+impl ServerState {
     async fn answer(&self, request: Request<Incoming>) -> Result<Response<HttpBody>, Infallible> {
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let (head, body) = request.into_parts();
@@ -115,11 +115,11 @@ impl SharedState {
         let status =
             StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Ok(match answer.body {
-            Body::Json(value) => {
+            ResponseBody::Json(value) => {
                 tokio::time::sleep(answer.wait).await;
                 with_type(status, "application/json", Either::Left(Full::from(value.to_string())))
             }
-            Body::Stream(events) => {
+            ResponseBody::Stream(events) => {
                 // The headers are sent immediately, so that the client does not time out during a long wait.
                 let (mut sender, channel) = Channel::new(1);
                 tokio::spawn(async move {
@@ -146,7 +146,7 @@ impl SharedState {
     ) {
         let (method, path) = (method.to_owned(), path.to_owned());
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
-        let record = Record { number, at, method, path, status, asked };
+        let record = RequestLogLine { number, at, method, path, status, asked };
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(log), Ok(mut line)) = (log.as_mut(), serde_json::to_vec(&record)) {
             line.push(b'\n');

@@ -18,7 +18,7 @@ use serde_json::json;
 use brigade_testkit::files::{Files, in_memory};
 
 /// Asks for permission to run a command and returns the request id.
-async fn ask(house: &TestEnv, who: &str, command: &str) -> String {
+async fn ask(env: &TestEnv, who: &str, command: &str) -> String {
     let permission = Leave {
         tool: "commandExecution",
         tool_use_id: "t",
@@ -26,7 +26,7 @@ async fn ask(house: &TestEnv, who: &str, command: &str) -> String {
         input: &json!({ "command": format!("/bin/bash -lc '{command}'"), "cwd": "/elsewhere" }),
         cwd: "/work",
     };
-    handshake::request_permission(&house.seat(who), &permission).await.unwrap().request_id
+    handshake::request_permission(&env.seat(who), &permission).await.unwrap().request_id
 }
 
 fn rule(ruling: RuleDecision, command: &str) -> Rule {
@@ -41,8 +41,8 @@ fn rules(of: &MemberName) -> Vec<Rule> {
 }
 
 /// The recorded answers: who decided, for which request, and the outcome.
-async fn answers(house: &TestEnv) -> Vec<String> {
-    let history = house.store.history(&team()).await.unwrap();
+async fn answers(env: &TestEnv) -> Vec<String> {
+    let history = env.store.history(&team()).await.unwrap();
     let answers = history.into_iter().filter_map(|record| match record.event {
         Event::Answered { kind, to, yes, reason, hand, .. } => {
             let by = record.by.unwrap_or_default();
@@ -56,9 +56,9 @@ async fn answers(house: &TestEnv) -> Vec<String> {
 
 #[test]
 fn a_request_shows_the_agents_own_tool_and_input() {
-    in_memory(async |house| {
-        let id = ask(&house, "bob", "cargo test").await;
-        let lead = house.seat("team-lead");
+    in_memory(async |env| {
+        let id = ask(&env, "bob", "cargo test").await;
+        let lead = env.seat("team-lead");
         let [waiting] = &*approvals::waiting(&lead).await.unwrap() else { panic!("not one") };
         assert_eq!((waiting.number, waiting.request_id.as_str()), (1, id.as_str()));
         assert_eq!(waiting.from, member("bob"));
@@ -73,7 +73,7 @@ fn a_request_shows_the_agents_own_tool_and_input() {
 
 #[test]
 fn rules_answer_matching_requests_and_keep_the_rest_waiting() {
-    in_memory(async |house| {
+    in_memory(async |env| {
         for (who, command) in [
             ("bob", "git status"),
             ("bob", "cargo test"),
@@ -81,10 +81,10 @@ fn rules_answer_matching_requests_and_keep_the_rest_waiting() {
             ("bob", "git status && ls"),
             ("alice", "git status"),
         ] {
-            ask(&house, who, command).await;
+            ask(&env, who, command).await;
         }
-        handshake::submit_plan(&house.seat("bob"), "git away", None).await.unwrap();
-        let lead = house.seat("team-lead");
+        handshake::submit_plan(&env.seat("bob"), "git away", None).await.unwrap();
+        let lead = env.seat("team-lead");
         let ruled = approvals::apply(&lead, rules).await.unwrap();
         let ruled: Vec<_> =
             ruled.iter().map(|found| (found.approval.number, found.rule, found.ruling)).collect();
@@ -93,14 +93,14 @@ fn rules_answer_matching_requests_and_keep_the_rest_waiting() {
         let waiting = approvals::waiting(&lead).await.unwrap();
         assert_eq!(waiting.iter().map(|found| found.number).collect::<Vec<_>>(), [2, 4, 5, 6]);
         assert_eq!(
-            answers(&house).await,
+            answers(&env).await,
             [
                 "team-lead by rule 2 of bob to bob's permission: true",
                 "team-lead by rule 1 of bob to bob's permission: false denied by rule 1 for bob",
             ]
         );
         // Rules can be applied only from the lead's seat.
-        let refused = approvals::apply(&house.seat("bob"), rules).await.unwrap_err();
+        let refused = approvals::apply(&env.seat("bob"), rules).await.unwrap_err();
         assert!(matches!(refused, HandshakeError::Denied(Denied::LeadOnly { .. })), "{refused}");
     });
 }
@@ -112,12 +112,12 @@ fn each_request_is_answered_once() {
         for _ in 0..10 {
             ask(&files.house, "bob", "git status").await;
         }
-        let ruling = |house: TestEnv| async move {
-            let ruled = approvals::apply(&house.seat("team-lead"), rules).await.unwrap();
+        let ruling = |env: TestEnv| async move {
+            let ruled = approvals::apply(&env.seat("team-lead"), rules).await.unwrap();
             ruled.len()
         };
-        let person = |house: TestEnv| async move {
-            let lead = house.seat("team-lead");
+        let person = |env: TestEnv| async move {
+            let lead = env.seat("team-lead");
             let mut given = 0;
             for waiting in approvals::waiting(&lead).await.unwrap() {
                 given += usize::from(approvals::answer(&lead, &waiting, Answer::Yes).await.is_ok());
@@ -141,30 +141,27 @@ fn each_request_is_answered_once() {
 
 #[test]
 fn a_late_answer_reports_the_first_one() {
-    in_memory(async |house| {
-        let agent = house.seat("team-lead").with_user(SeatUser::Agent { answers: true });
-        let id = ask(&house, "bob", "make").await;
+    in_memory(async |env| {
+        let agent = env.seat("team-lead").with_user(SeatUser::Agent { answers: true });
+        let id = ask(&env, "bob", "make").await;
         handshake::answer_permission(&agent, &id, Answer::No("not now")).await.unwrap();
-        let lead = house.seat("team-lead");
+        let lead = env.seat("team-lead");
         let found = approvals::find(&lead, "1").await.unwrap();
         let error = approvals::answer(&lead, &found, Answer::Yes).await.unwrap_err();
         let HandshakeError::Answered { first: Some(first), .. } = error else { panic!("{error}") };
         let text = first.to_string();
         assert!(text.starts_with("an agent said no at 2026-11-15T12:"), "{text}");
         assert!(text.ends_with(": not now"), "{text}");
-        assert_eq!(
-            answers(&house).await,
-            ["team-lead by agent to bob's permission: false not now"]
-        );
+        assert_eq!(answers(&env).await, ["team-lead by agent to bob's permission: false not now"]);
     });
 }
 
 #[test]
 fn an_agent_without_the_right_cannot_answer() {
-    in_memory(async |house| {
-        let id = ask(&house, "bob", "make").await;
-        let plan = handshake::submit_plan(&house.seat("bob"), "p", None).await.unwrap().request_id;
-        let agent = house.seat("team-lead").with_user(SeatUser::Agent { answers: false });
+    in_memory(async |env| {
+        let id = ask(&env, "bob", "make").await;
+        let plan = handshake::submit_plan(&env.seat("bob"), "p", None).await.unwrap().request_id;
+        let agent = env.seat("team-lead").with_user(SeatUser::Agent { answers: false });
         for refused in [
             handshake::answer_permission(&agent, &id, Answer::Yes).await,
             handshake::answer_permission(&agent, &id, Answer::No("no")).await,
@@ -175,7 +172,7 @@ fn an_agent_without_the_right_cannot_answer() {
         }
         // Other rights of the lead are not affected.
         handshake::request_shutdown(&agent, "bob", None).await.unwrap();
-        let lead = house.seat("team-lead");
+        let lead = env.seat("team-lead");
         assert_eq!(approvals::waiting(&lead).await.unwrap().len(), 2);
         assert_eq!(
             approvals::apply(&lead, |_| vec![rule(RuleDecision::Allow, "make")])
@@ -191,10 +188,10 @@ fn an_agent_without_the_right_cannot_answer() {
 /// Answers do not change the numbers of requests, and an id cannot be mistaken for a number.
 #[test]
 fn request_numbers_are_stable() {
-    in_memory(async |house| {
-        let first = ask(&house, "bob", "one").await;
-        let second = ask(&house, "alice", "two").await;
-        let lead = house.seat("team-lead");
+    in_memory(async |env| {
+        let first = ask(&env, "bob", "one").await;
+        let second = ask(&env, "alice", "two").await;
+        let lead = env.seat("team-lead");
         let number =
             async |word: &str| approvals::find(&lead, word).await.map(|found| found.number);
         assert_eq!(number(&second).await.unwrap(), 2);
@@ -255,11 +252,11 @@ fn an_unfinished_answer_is_sent_later() {
 
 #[test]
 fn a_withdrawn_request_no_longer_waits() {
-    in_memory(async |house| {
-        let (lead, bob) = (house.seat("team-lead"), house.seat("bob"));
-        let gone = ask(&house, "bob", "make").await;
-        let still = ask(&house, "bob", "make").await;
-        let neighbours = ask(&house, "alice", "make").await;
+    in_memory(async |env| {
+        let (lead, bob) = (env.seat("team-lead"), env.seat("bob"));
+        let gone = ask(&env, "bob", "make").await;
+        let still = ask(&env, "bob", "make").await;
+        let neighbours = ask(&env, "alice", "make").await;
         handshake::submit_plan(&bob, "p", None).await.unwrap();
         handshake::take_back(&bob, |id| id != still).await.unwrap();
         let waiting = approvals::waiting(&lead).await.unwrap();
@@ -269,11 +266,11 @@ fn a_withdrawn_request_no_longer_waits() {
         assert!(first.to_string().starts_with("it was withdrawn at 2026-"), "{first}");
         // An answered request cannot be withdrawn.
         handshake::answer_permission(&lead, &neighbours, Answer::Yes).await.unwrap();
-        handshake::take_back(&house.seat("alice"), |_| true).await.unwrap();
-        assert_eq!(house.texts("alice").await.len(), 1);
-        assert_eq!(house.texts("bob").await, []);
+        handshake::take_back(&env.seat("alice"), |_| true).await.unwrap();
+        assert_eq!(env.texts("alice").await.len(), 1);
+        assert_eq!(env.texts("bob").await, []);
         assert_eq!(
-            answers(&house).await,
+            answers(&env).await,
             [
                 "bob by taken back to bob's permission: false the request was withdrawn",
                 "team-lead by person to alice's permission: true",
@@ -287,24 +284,24 @@ fn a_withdrawn_request_no_longer_waits() {
 /// refuse it; in any other store, an asker could store a yes there, which the lead's process would then send.
 #[test]
 fn withdrawing_does_not_decide_the_leads_question() {
-    in_memory(async |house| {
-        let (lead, bob) = (house.seat("team-lead"), house.seat("bob"));
-        let config = house.store.team(&team()).await.unwrap().unwrap();
+    in_memory(async |env| {
+        let (lead, bob) = (env.seat("team-lead"), env.seat("bob"));
+        let config = env.store.team(&team()).await.unwrap().unwrap();
         let created = Team::read(&config.bytes).unwrap().created_at().unwrap();
         let is_decided = async |of: &str, name: String| {
             let question = Question::new(&member(of), &format!("{of}@{created}-{name}"));
-            house.store.decided(&team(), &question).await.unwrap().is_some()
+            env.store.decided(&team(), &question).await.unwrap().is_some()
         };
-        let gone = ask(&house, "bob", "make").await;
+        let gone = ask(&env, "bob", "make").await;
         handshake::take_back(&bob, |_| true).await.unwrap();
         assert!(!is_decided("team-lead", format!("permission-{gone}")).await);
         assert!(is_decided("bob", format!("takes-back-permission-{gone}")).await);
         assert_eq!(approvals::waiting(&lead).await.unwrap(), []);
         assert_eq!(approvals::apply(&lead, rules).await.unwrap(), []);
         handshake::answer_permission(&lead, &gone, Answer::Yes).await.unwrap_err();
-        assert_eq!(house.texts("bob").await, [], "no message is sent");
+        assert_eq!(env.texts("bob").await, [], "no message is sent");
 
-        let answered = ask(&house, "bob", "make").await;
+        let answered = ask(&env, "bob", "make").await;
         handshake::answer_permission(&lead, &answered, Answer::Yes).await.unwrap();
         assert!(is_decided("team-lead", format!("permission-{answered}")).await);
     });

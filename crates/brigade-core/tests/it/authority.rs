@@ -13,8 +13,8 @@ use brigade_wire::task::Status;
 use brigade_testkit::files::in_memory;
 
 /// The error that `who` gets when it tries `what`; `"done"` if it succeeds.
-async fn attempt(house: &TestEnv, who: &str, what: &str) -> String {
-    let seat = house.seat(who);
+async fn attempt(env: &TestEnv, who: &str, what: &str) -> String {
+    let seat = env.seat(who);
     let outcome = perform(&seat, what).await;
     outcome.map_or_else(|refusal| refusal, |()| "done".to_owned())
 }
@@ -63,12 +63,12 @@ fn text(error: impl std::fmt::Display) -> String {
 
 /// Each attempt gets its own team, in which bob has task 1.
 fn check(who: &'static str, what: &'static str, expected: &str) {
-    in_memory(async |house| {
-        let bob = house.seat("bob");
+    in_memory(async |env| {
+        let bob = env.seat("bob");
         let plan = TaskPlan { subject: "work".into(), ..TaskPlan::default() };
         let one = board::add(&bob, &plan).await.unwrap();
         board::claim(&bob, one).await.unwrap();
-        assert_eq!(attempt(&house, who, what).await, expected, "{who}: {what}");
+        assert_eq!(attempt(&env, who, what).await, expected, "{who}: {what}");
     });
 }
 

@@ -16,9 +16,9 @@ fn with_summary(text: &str) -> Words<'_> {
 
 #[test]
 fn a_message_says_who_sent_it_and_when() {
-    in_memory(async |house| {
-        mail::send(&house.seat("alice"), "bob", with_summary("hello")).await.unwrap();
-        let mail = mail::inbox(&house.seat("bob"), &member("bob"), InboxFilter::All).await.unwrap();
+    in_memory(async |env| {
+        mail::send(&env.seat("alice"), "bob", with_summary("hello")).await.unwrap();
+        let mail = mail::inbox(&env.seat("bob"), &member("bob"), InboxFilter::All).await.unwrap();
         with_message(&mail[0].json, |message| {
             let message = message.unwrap();
             assert_eq!(message.from(), "alice");
@@ -36,30 +36,30 @@ fn a_message_says_who_sent_it_and_when() {
 
 #[test]
 fn receive_waits_and_returns_each_message_once() {
-    in_memory(async |house| {
-        let bob = house.seat("bob");
+    in_memory(async |env| {
+        let bob = env.seat("bob");
         let receive = async |millis| {
             let mail = mail::receive(&bob, Duration::from_millis(millis)).await.unwrap();
             mail.iter().map(|mail| (mail.from(), mail.words())).collect::<Vec<_>>()
         };
         let later = async {
             tokio::time::sleep(Duration::from_millis(20)).await;
-            house.say("bob", "alice", "for alice").await;
-            house.say("alice", "bob", "hello").await;
+            env.say("bob", "alice", "for alice").await;
+            env.say("alice", "bob", "hello").await;
         };
         let (given, ()) = tokio::join!(receive(60_000), later);
         assert_eq!(given, [("alice".to_owned(), Some("hello".to_owned()))]);
-        assert_eq!(house.texts("bob").await, [("hello".into(), true)]);
+        assert_eq!(env.texts("bob").await, [("hello".into(), true)]);
         assert_eq!(receive(20).await, []);
     });
 }
 
 #[test]
 fn a_protocol_message_is_not_plain_text() {
-    in_memory(async |house| {
-        let lead = house.seat("team-lead");
+    in_memory(async |env| {
+        let lead = env.seat("team-lead");
         brigade_core::handshake::request_shutdown(&lead, "bob", None).await.unwrap();
-        let mail = mail::receive(&house.seat("bob"), Duration::ZERO).await.unwrap();
+        let mail = mail::receive(&env.seat("bob"), Duration::ZERO).await.unwrap();
         assert_eq!((mail.len(), mail[0].words()), (1, None));
         assert!(mail[0].text().contains("shutdown_request"));
     });
@@ -67,21 +67,21 @@ fn a_protocol_message_is_not_plain_text() {
 
 #[test]
 fn a_broadcast_reaches_all_other_members() {
-    in_memory(async |house| {
-        let sent = mail::broadcast(&house.seat("alice"), with_summary("all")).await.unwrap();
+    in_memory(async |env| {
+        let sent = mail::broadcast(&env.seat("alice"), with_summary("all")).await.unwrap();
         let to: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
         assert_eq!(to, ["team-lead", "bob"]);
-        assert_eq!(house.texts("alice").await, []);
-        assert_eq!(house.texts("bob").await, [("all".into(), false)]);
-        assert_eq!(house.texts("team-lead").await, [("all".into(), false)]);
+        assert_eq!(env.texts("alice").await, []);
+        assert_eq!(env.texts("bob").await, [("all".into(), false)]);
+        assert_eq!(env.texts("team-lead").await, [("all".into(), false)]);
         assert_ne!(sent[0].receipt.msg_id, sent[1].receipt.msg_id);
     });
 }
 
 #[test]
 fn rejected_messages_say_why() {
-    in_memory(async |house| {
-        let alice = house.seat("alice");
+    in_memory(async |env| {
+        let alice = env.seat("alice");
         let refused = async |seat, to, text: &str| {
             mail::send(seat, to, with_summary(text)).await.unwrap_err().to_string()
         };
@@ -97,18 +97,18 @@ fn rejected_messages_say_why() {
         let long = "x".repeat(MAX_TEXT_BYTES + 1);
         let expected = "the message is 1048577 bytes long; the limit is 1048576";
         assert_eq!(refused(&alice, "bob", &long).await, expected);
-        let mallory = house.seat("mallory");
+        let mallory = env.seat("mallory");
         assert_eq!(refused(&mallory, "bob", "hi").await, "mallory is not a member of team demo");
-        assert_eq!(house.texts("bob").await, []);
+        assert_eq!(env.texts("bob").await, []);
     });
 }
 
 #[test]
 fn unread_excludes_marked_messages() {
-    in_memory(async |house| {
-        house.say("alice", "bob", "one").await;
-        house.say("alice", "bob", "two").await;
-        let bob = house.seat("bob");
+    in_memory(async |env| {
+        env.say("alice", "bob", "one").await;
+        env.say("alice", "bob", "two").await;
+        let bob = env.seat("bob");
         let all = mail::inbox(&bob, &bob.name, InboxFilter::All).await.unwrap();
         mail::mark(&bob, &[all[0].key], Mark::Read).await.unwrap();
         let unread = mail::inbox(&bob, &bob.name, InboxFilter::Unread).await.unwrap();
@@ -118,12 +118,12 @@ fn unread_excludes_marked_messages() {
 
 #[test]
 fn depth_counts_unread_mail_and_dates_the_oldest() {
-    in_memory(async |house| {
-        let (store, of) = (house.store.as_ref(), member("bob"));
+    in_memory(async |env| {
+        let (store, of) = (env.store.as_ref(), member("bob"));
         let depth = async || depth::depth(store, &team(), &of).await.unwrap();
         assert_eq!((depth().await.unread, depth().await.oldest_unshown), (Some(0), None));
         for text in ["one", "two", "three"] {
-            house.say("alice", "bob", text).await;
+            env.say("alice", "bob", text).await;
         }
         let history = store.mailbox_history(&team(), &of).await.unwrap();
         let at: Vec<_> = history.iter().map(|record| record.at).collect();

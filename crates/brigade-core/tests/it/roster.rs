@@ -10,8 +10,8 @@ use brigade_testkit::files::in_memory;
 
 #[test]
 fn colors_follow_claude_codes_order_and_are_reused() {
-    in_memory(async |house| {
-        let lead = house.seat("team-lead");
+    in_memory(async |env| {
+        let lead = env.seat("team-lead");
         let mut given = Vec::new();
         for number in 0..8 {
             let name = member(&format!("worker-{number}"));
@@ -28,8 +28,8 @@ fn colors_follow_claude_codes_order_and_are_reused() {
 
 #[test]
 fn names_that_would_share_an_inbox_are_refused() {
-    in_memory(async |house| {
-        let lead = house.seat("team-lead");
+    in_memory(async |env| {
+        let lead = env.seat("team-lead");
         for name in ["alice", "ALICE", "Team-Lead"] {
             assert!(roster::join(&lead, &member(name), member_plan()).await.is_err(), "{name}");
         }
@@ -38,13 +38,13 @@ fn names_that_would_share_an_inbox_are_refused() {
 
 #[test]
 fn the_lead_cannot_leave_and_leaving_twice_is_harmless() {
-    in_memory(async |house| {
-        let lead = house.seat("team-lead");
+    in_memory(async |env| {
+        let lead = env.seat("team-lead");
         let error = roster::leave(&lead, &member("team-lead")).await.unwrap_err();
         assert_eq!(error.to_string(), "the lead cannot leave; delete the team instead");
         let plan = TaskPlan { subject: "dig".into(), ..TaskPlan::default() };
         let dig = board::add(&lead, &plan).await.unwrap();
-        board::claim(&house.seat("bob"), dig).await.unwrap();
+        board::claim(&env.seat("bob"), dig).await.unwrap();
         let left = roster::leave(&lead, &member("bob")).await.unwrap();
         assert_eq!(left, Left { was_there: true, released: vec![dig] });
         let again = roster::leave(&lead, &member("bob")).await.unwrap();
@@ -54,24 +54,24 @@ fn the_lead_cannot_leave_and_leaving_twice_is_harmless() {
 
 #[test]
 fn a_team_with_active_members_is_not_deleted() {
-    in_memory(async |house| {
-        let (lead, bob) = (house.seat("team-lead"), member("bob"));
+    in_memory(async |env| {
+        let (lead, bob) = (env.seat("team-lead"), member("bob"));
         roster::set_activity(&lead, &bob, Activity::Active).await.unwrap();
         let error = roster::delete(&lead, SkipChecks::No).await.unwrap_err();
         assert_eq!(error.to_string(), "team demo still has active members: bob");
         roster::set_activity(&lead, &bob, Activity::Idle).await.unwrap();
         roster::delete(&lead, SkipChecks::No).await.unwrap();
-        assert!(house.store.team(&team()).await.unwrap().is_none());
+        assert!(env.store.team(&team()).await.unwrap().is_none());
     });
 }
 
 /// Many members join at once: the roster has all of them.
 #[test]
 fn concurrent_joins_are_all_kept() {
-    in_memory(async |house| {
+    in_memory(async |env| {
         let mut joining = Vec::new();
         for number in 0..12 {
-            let seat = house.seat("team-lead");
+            let seat = env.seat("team-lead");
             joining.push(tokio::spawn(async move {
                 let name = member(&format!("worker-{number}"));
                 roster::join(&seat, &name, member_plan()).await.unwrap();
@@ -80,7 +80,7 @@ fn concurrent_joins_are_all_kept() {
         for task in joining {
             task.await.unwrap();
         }
-        let config = house.store.team(&team()).await.unwrap().unwrap();
+        let config = env.store.team(&team()).await.unwrap().unwrap();
         assert_eq!(Team::read(&config.bytes).unwrap().members().len(), 15);
     });
 }

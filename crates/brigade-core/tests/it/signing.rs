@@ -107,30 +107,30 @@ fn a_damaged_key_file_is_rejected() {
 }
 
 /// Whether the last message in an inbox is signed by the lead with this key.
-async fn last_is_signed(house: &TestEnv, of: &str, key: &LeadKey) -> bool {
-    let mail = house.store.inbox(&team(), &member(of)).await.unwrap();
+async fn last_is_signed(env: &TestEnv, of: &str, key: &LeadKey) -> bool {
+    let mail = env.store.inbox(&team(), &member(of)).await.unwrap();
     with_message(&mail.last().unwrap().json, |message| key.verifies(&message.unwrap())).unwrap()
 }
 
 #[test]
 fn only_the_lead_signs_and_only_for_members_with_a_key() {
-    in_memory(async |house| {
+    in_memory(async |env| {
         let keys = Keys::of(&["bob"]);
         let known = keys.lead_key("bob");
-        let signing = |name: &str| house.seat(name).with_signer(Arc::clone(&keys) as _);
+        let signing = |name: &str| env.seat(name).with_signer(Arc::clone(&keys) as _);
         let (lead, alice, bob) = (signing("team-lead"), signing("alice"), signing("bob"));
         let message = Words { text: "hello", summary: Some("a greeting") };
         mail::send(&lead, "bob", message).await.unwrap();
-        assert!(last_is_signed(&house, "bob", &known).await);
+        assert!(last_is_signed(&env, "bob", &known).await);
         mail::broadcast(&lead, message).await.unwrap();
-        assert!(last_is_signed(&house, "bob", &known).await);
-        assert!(!last_is_signed(&house, "alice", &known).await);
+        assert!(last_is_signed(&env, "bob", &known).await);
+        assert!(!last_is_signed(&env, "alice", &known).await);
         mail::send(&alice, "bob", message).await.unwrap();
-        assert!(!last_is_signed(&house, "bob", &known).await);
+        assert!(!last_is_signed(&env, "bob", &known).await);
         let asked = handshake::submit_plan(&bob, "a plan", None).await.unwrap();
         handshake::answer_plan(&lead, &asked.request_id, Answer::Yes).await.unwrap();
-        assert!(last_is_signed(&house, "bob", &known).await);
+        assert!(last_is_signed(&env, "bob", &known).await);
         handshake::request_shutdown(&lead, "bob", None).await.unwrap();
-        assert!(last_is_signed(&house, "bob", &known).await);
+        assert!(last_is_signed(&env, "bob", &known).await);
     });
 }

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// An agent program that its prompts control.
+pub(crate) const FAKE_AGENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
+
 /// A temporary home folder in which the built binary runs.
 pub(crate) struct CliEnv {
     pub(crate) root: PathBuf,
@@ -35,10 +38,14 @@ impl CliEnv {
     /// With a team `demo` of `team-lead`, `alice` and `bob`.
     pub(crate) fn with_team() -> Self {
         let cli = Self::new();
-        cli.run_ok(&["team", "create", "demo", "--description", "Ship the parser"]);
-        cli.run_ok(&["team", "join", "alice"]);
-        cli.run_ok(&["team", "join", "bob", "--agent-type", "codex"]);
+        cli.create_team();
         cli
+    }
+
+    pub(crate) fn create_team(&self) {
+        self.run_ok(&["team", "create", "demo", "--description", "Ship the parser"]);
+        self.run_ok(&["team", "join", "alice"]);
+        self.run_ok(&["team", "join", "bob", "--agent-type", "codex"]);
     }
 
     /// With a team that Claude Code created.

@@ -5,10 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::env::CliEnv;
+use crate::env::{CliEnv, FAKE_AGENT};
 use crate::process::{kill, wait_until};
-
-const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
 
 /// An environment with a team file. Dropping it ends the members.
 struct HostedTeam {
@@ -31,7 +29,7 @@ impl HostedTeam {
         let file = format!(
             r#"team = "demo"
 [defaults]
-agent = "acp:{FAKE}"
+agent = "acp:{FAKE_AGENT}"
 [members.alice]
 dir = "a"
 prompt = "hello alice"
@@ -111,7 +109,7 @@ fn a_second_up_changes_nothing() {
 fn a_member_spawned_again_gets_its_prompt_again() {
     let team = HostedTeam::new();
     team.cli.json(&["up"]);
-    let agent = format!("acp:{FAKE}");
+    let agent = format!("acp:{FAKE_AGENT}");
     for times in 1..=2 {
         let spawn = ["spawn", "carl", "--agent", &agent, "--prompt", "hello carl"];
         team.cli.json(&spawn);
@@ -128,7 +126,7 @@ fn concurrent_ups_start_one_team() {
     for mut up in ups {
         assert!(up.wait().unwrap().success());
     }
-    let agent = format!("acp:{FAKE}");
+    let agent = format!("acp:{FAKE_AGENT}");
     let spawn = ["spawn", "carl", "--agent", &agent];
     let spawns: Vec<_> = (0..10).map(|_| team.cli.command(&spawn).spawn().unwrap()).collect();
     for mut spawn in spawns {
@@ -372,7 +370,7 @@ fn deleting_a_team_ends_its_members() {
     brigade_testkit::needs!(Ps);
     let team = HostedTeam::new();
     team.cli.run_ok(&["team", "create", "other"]);
-    let agent = format!("acp:{FAKE}");
+    let agent = format!("acp:{FAKE_AGENT}");
     team.cli.run_ok(&["spawn", "carl", "--agent", &agent]);
     team.cli.run_ok(&["team", "delete", "--force"]);
     wait_until("all members to end", || team.processes().is_empty());
@@ -393,7 +391,7 @@ fn a_leading_agent_receives_the_leads_mail() {
     wait_until("the question", || team.received("l").contains("a question for you"));
     let heard = team.received("l");
     assert!(heard.contains("You are team-lead") && heard.contains("spawn_teammate"), "{heard}");
-    assert_eq!(team.member("team-lead")["agent"], format!("acp:{FAKE}"));
+    assert_eq!(team.member("team-lead")["agent"], format!("acp:{FAKE_AGENT}"));
     // `down` ends the lead's agent with the others and deletes the team.
     team.cli.run_ok(&["down", "--now"]);
     assert_eq!(team.processes(), Vec::<String>::new());

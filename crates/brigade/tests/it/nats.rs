@@ -19,10 +19,8 @@ use std::sync::Arc;
 
 use brigade_testkit::nats_server::Engine;
 
-use crate::env::CliEnv;
+use crate::env::{CliEnv, FAKE_AGENT};
 use crate::process::wait_until;
-
-const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
 
 /// A host whose teams are stored on a NATS server. Dropping it ends its members.
 struct NatsHost {
@@ -65,15 +63,14 @@ impl NatsHost {
     /// With a team `demo` of `team-lead`, `alice` and `bob`.
     fn with_team() -> Self {
         let client = Self::new();
-        client.run_ok(&["team", "create", "demo", "--description", "Ship the parser"]);
-        client.run_ok(&["team", "join", "alice"]);
-        client.run_ok(&["team", "join", "bob", "--agent-type", "codex"]);
+        client.create_team();
         client
     }
 
     /// Writes a `brigade.toml` with these members, each a scripted agent in its own folder.
     fn write_file(&self, members: &[&str], more: &str) {
-        let mut file = format!("team = \"demo\"\n{more}\n[defaults]\nagent = \"acp:{FAKE}\"\n");
+        let mut file =
+            format!("team = \"demo\"\n{more}\n[defaults]\nagent = \"acp:{FAKE_AGENT}\"\n");
         for name in members {
             std::fs::create_dir_all(self.path(&format!("work/{name}"))).unwrap();
             file += &format!("[members.{name}]\ndir = \"{name}\"\nprompt = \"hello {name}\"\n");

@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::env::CliEnv;
-
-const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
+use crate::env::{CliEnv, FAKE_AGENT};
 
 /// The example program that cargo built.
 fn example() -> PathBuf {
@@ -18,7 +16,7 @@ fn two_agents_review_a_draft() {
     let cli = CliEnv::new();
     let bin = Path::new(env!("CARGO_BIN_EXE_brigade")).parent().unwrap().to_owned();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let agent = format!("acp:{FAKE}");
+    let agent = format!("acp:{FAKE_AGENT}");
     let mut example = cli.command_of(&example(), &[&agent, &agent, "REPLY with a draft."]);
     let example =
         example.env("PATH", path).env_remove("XDG_STATE_HOME").env_remove("CLAUDE_CONFIG_DIR");

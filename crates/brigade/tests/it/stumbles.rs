@@ -5,9 +5,7 @@ use std::process::Command;
 
 use insta::assert_snapshot;
 
-use crate::env::CliEnv;
-
-const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
+use crate::env::{CliEnv, FAKE_AGENT};
 
 /// An environment without any installed program.
 fn without_programs() -> CliEnv {
@@ -64,7 +62,7 @@ fn a_worktree_needs_git_and_a_commit() {
     let mut cli = without_programs();
     cli.write(
         "work/brigade.toml",
-        &format!("team = \"demo\"\n[members.bob]\nagent = \"acp:{FAKE}\"\nworktree = true\n"),
+        &format!("team = \"demo\"\n[members.bob]\nagent = \"acp:{FAKE_AGENT}\"\nworktree = true\n"),
     );
     assert_snapshot!(cli.run(&["up"]), @"
     --- stderr

@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::env::CliEnv;
+use crate::env::{CliEnv, FAKE_AGENT};
 use crate::process::{assert_all_gone, is_alive, kill, terminate, wait_for};
-
-const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
 
 /// A running teammate and the input of its pane.
 struct Teammate {
@@ -18,7 +16,7 @@ struct Teammate {
 
 impl Teammate {
     fn spawn(cli: &CliEnv, name: &str) -> Self {
-        let agent = format!("acp:{FAKE}");
+        let agent = format!("acp:{FAKE_AGENT}");
         Self::start(cli.command(&["spawn", name, "--agent", &agent, "--place", "here"]))
     }
 
@@ -150,7 +148,7 @@ fn log_work_shows_what_the_agent_does() {
 /// The output of a pane while its agent changes a file.
 fn pane_of_an_edit(run: impl FnOnce(Command) -> String + Send) -> String {
     let cli = CliEnv::with_team();
-    let agent = format!("acp:{FAKE}");
+    let agent = format!("acp:{FAKE_AGENT}");
     let bob =
         cli.command(&["spawn", "bob", "--agent", &agent, "--place", "here", "--prompt", "EDIT"]);
     std::thread::scope(|scope| {
@@ -327,7 +325,7 @@ fn tasks_are_released_when_a_member_is_removed_by_another_program() {
 #[test]
 fn a_member_waits_until_it_is_on_the_roster() {
     let cli = CliEnv::with_team();
-    let agent = format!("acp:{FAKE}");
+    let agent = format!("acp:{FAKE_AGENT}");
     let mut dora = Teammate::start(cli.command(&[
         "--agent-id",
         "dora@demo",
@@ -348,7 +346,7 @@ fn a_member_waits_until_it_is_on_the_roster() {
 #[test]
 fn claude_code_arguments_start_the_right_program() {
     let cli = CliEnv::with_team();
-    let agent = format!("acp:{FAKE}");
+    let agent = format!("acp:{FAKE_AGENT}");
     let arguments =
         ["--agent-id", "bob@demo", "--agent-name", "bob", "--team-name", "demo", "--agent-type"];
     let _bob = Teammate::start(cli.command(&[&arguments[..], &[&agent]].concat()));

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::{Body, INPUT_TOKENS, OUTPUT_TOKENS, Request, ServerEvent};
+use super::{INPUT_TOKENS, OUTPUT_TOKENS, ResponseBody, ServerEvent, WireRequest};
 use super::{answer_text, chunks, is_set, items, plain_text, text};
-use crate::conversation::{Answer, Conversation, InputEvent, Tool, ToolResult};
+use crate::conversation::{Conversation, InputEvent, ModelAnswer, Tool, ToolResult};
 
 /// `POST …/chat/completions`.
 #[derive(Debug)]
 pub struct Chat(pub Value);
 
-impl Request for Chat {
+impl WireRequest for Chat {
     fn conversation(&self) -> Conversation {
         let mut events = Vec::new();
         for message in items(&self.0, "messages") {
@@ -32,7 +32,7 @@ impl Request for Chat {
         Conversation { events, tools, schema }
     }
 
-    fn write(&self, answer: &Answer, id: &str) -> Body {
+    fn write(&self, answer: &ModelAnswer, id: &str) -> ResponseBody {
         let usage = json!({
             "prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS,
             "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
@@ -44,7 +44,7 @@ impl Request for Chat {
             })
         };
         let calls = match answer {
-            Answer::Call { tool, args, .. } => Some(json!([{
+            ModelAnswer::Call { tool, args, .. } => Some(json!([{
                 "index": 0, "id": format!("call_{id}"), "type": "function",
                 "function": { "name": tool, "arguments": args.to_string() },
             }])),
@@ -57,7 +57,7 @@ impl Request for Chat {
                 fields.insert("tool_calls".into(), calls);
             }
             let choices = json!([{ "index": 0, "finish_reason": end, "message": message }]);
-            return Body::Json(completion("chat.completion", choices, &usage));
+            return ResponseBody::Json(completion("chat.completion", choices, &usage));
         }
         let chunk = |delta: Value, end: Option<&str>| {
             let choices = json!([{ "index": 0, "delta": delta, "finish_reason": end }]);
@@ -74,6 +74,6 @@ impl Request for Chat {
         events.push(chunk(json!({}), Some(end)));
         events.push(ServerEvent::plain(&completion("chat.completion.chunk", json!([]), &usage)));
         events.push(ServerEvent { name: None, data: "[DONE]".into() });
-        Body::Stream(events)
+        ResponseBody::Stream(events)
     }
 }

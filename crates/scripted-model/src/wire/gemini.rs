@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::{
-    Body, INPUT_TOKENS, OUTPUT_TOKENS, Request, ServerEvent, answer_text, chunks, items, text,
+    INPUT_TOKENS, OUTPUT_TOKENS, ResponseBody, ServerEvent, WireRequest, answer_text, chunks,
+    items, text,
 };
-use crate::conversation::{Answer, Conversation, InputEvent, Tool, ToolResult};
+use crate::conversation::{Conversation, InputEvent, ModelAnswer, Tool, ToolResult};
 
 /// `POST …:generateContent` or `POST …:streamGenerateContent`.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub struct Gemini {
     pub stream: bool,
 }
 
-impl Request for Gemini {
+impl WireRequest for Gemini {
     fn conversation(&self) -> Conversation {
         let mut events = Vec::new();
         // A resumed session repeats some results, with the same id.
@@ -50,7 +51,7 @@ impl Request for Gemini {
         Conversation { events, tools, schema: schema.cloned() }
     }
 
-    fn write(&self, answer: &Answer, id: &str) -> Body {
+    fn write(&self, answer: &ModelAnswer, id: &str) -> ResponseBody {
         let chunk = |part: Value, last: bool| {
             json!({
                 "candidates": [{
@@ -65,7 +66,7 @@ impl Request for Gemini {
             })
         };
         let parts: Vec<_> = match answer {
-            Answer::Call { tool, args, .. } => {
+            ModelAnswer::Call { tool, args, .. } => {
                 let call = json!({ "id": format!("call_{id}"), "name": tool, "args": args });
                 vec![json!({ "functionCall": call })]
             }
@@ -79,9 +80,9 @@ impl Request for Gemini {
         let mut chunks =
             parts.into_iter().enumerate().map(|(index, part)| chunk(part, index == last));
         if self.stream {
-            Body::Stream(chunks.map(|chunk| ServerEvent::plain(&chunk)).collect())
+            ResponseBody::Stream(chunks.map(|chunk| ServerEvent::plain(&chunk)).collect())
         } else {
-            Body::Json(chunks.next().unwrap_or_default())
+            ResponseBody::Json(chunks.next().unwrap_or_default())
         }
     }
 }

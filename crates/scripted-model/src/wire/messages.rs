@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Body, INPUT_TOKENS, OUTPUT_TOKENS, Request, ServerEvent};
+use super::{INPUT_TOKENS, OUTPUT_TOKENS, ResponseBody, ServerEvent, WireRequest};
 use super::{answer_text, chunks, is_set, items, plain_text, text};
-use crate::conversation::{Answer, Conversation, InputEvent, Tool, ToolResult};
+use crate::conversation::{Conversation, InputEvent, ModelAnswer, Tool, ToolResult};
 
 /// The text that Claude Code inserts between a tool result and a message that the user sent meanwhile.
 const USER_MESSAGE_MARKER: &str =
@@ -14,7 +14,7 @@ const USER_MESSAGE_MARKER: &str =
 #[derive(Debug)]
 pub struct Messages(pub Value);
 
-impl Request for Messages {
+impl WireRequest for Messages {
     fn conversation(&self) -> Conversation {
         let mut events = Vec::new();
         for message in items(&self.0, "messages").filter(|message| text(message, "role") == "user")
@@ -54,9 +54,9 @@ impl Request for Messages {
         }
     }
 
-    fn write(&self, answer: &Answer, id: &str) -> Body {
+    fn write(&self, answer: &ModelAnswer, id: &str) -> ResponseBody {
         let block = match answer {
-            Answer::Call { tool, args, .. } => {
+            ModelAnswer::Call { tool, args, .. } => {
                 json!({ "type": "tool_use", "id": format!("toolu_{id}"), "name": tool, "input": args })
             }
             _ => json!({ "type": "text", "text": answer_text(answer) }),
@@ -71,13 +71,13 @@ impl Request for Messages {
             })
         };
         if !is_set(&self.0, "stream") {
-            return Body::Json(message(json!([block]), Some(end)));
+            return ResponseBody::Json(message(json!([block]), Some(end)));
         }
         let mut events =
             vec![event("message_start", json!({ "message": message(json!([]), None) }))];
         let mut empty = block;
         let deltas: Vec<_> = match answer {
-            Answer::Call { args, .. } => {
+            ModelAnswer::Call { args, .. } => {
                 set(&mut empty, "input", json!({}));
                 vec![json!({ "type": "input_json_delta", "partial_json": args.to_string() })]
             }
@@ -98,7 +98,7 @@ impl Request for Messages {
         let usage = json!({ "output_tokens": OUTPUT_TOKENS });
         events.push(event("message_delta", json!({ "delta": ending, "usage": usage })));
         events.push(event("message_stop", json!({})));
-        Body::Stream(events)
+        ResponseBody::Stream(events)
     }
 }
 

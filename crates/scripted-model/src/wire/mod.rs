@@ -1,5 +1,5 @@
-//! The vendors' wire formats. Each file converts a request to a [`Conversation`], and an [`Answer`] to a response in
-//! the same format, streamed or complete, as requested.
+//! The vendors' wire formats. Each file converts a request to a [`Conversation`], and a [`ModelAnswer`] to a response
+//! in the same format, streamed or complete, as requested.
 
 pub mod chat;
 pub mod gemini;
@@ -8,24 +8,24 @@ pub mod responses;
 
 use serde_json::Value;
 
-use crate::conversation::{Answer, Conversation};
+use crate::conversation::{Conversation, ModelAnswer};
 
 /// The reported token usage. It is small and constant, so that no agent considers its conversation too long.
 const INPUT_TOKENS: u32 = 1000;
 const OUTPUT_TOKENS: u32 = 10;
 
 /// A request to the model, in one wire format.
-pub trait Request {
+pub trait WireRequest {
     /// Converts it to a conversation.
     fn conversation(&self) -> Conversation;
 
     /// Converts the answer to a response. Ids in the response are derived from `id`, which is unique.
-    fn write(&self, answer: &Answer, id: &str) -> Body;
+    fn write(&self, answer: &ModelAnswer, id: &str) -> ResponseBody;
 }
 
 /// The body of a response.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Body {
+pub enum ResponseBody {
     /// One JSON document.
     Json(Value),
     /// Server-sent events.
@@ -56,10 +56,12 @@ impl ServerEvent {
 }
 
 /// The text of an answer; `None` for a tool call.
-fn answer_text(answer: &Answer) -> Option<&str> {
+fn answer_text(answer: &ModelAnswer) -> Option<&str> {
     match answer {
-        Answer::Say(text) | Answer::Aside(text) | Answer::ScriptError(text) => Some(text),
-        Answer::Call { .. } => None,
+        ModelAnswer::Say(text) | ModelAnswer::Aside(text) | ModelAnswer::ScriptError(text) => {
+            Some(text)
+        }
+        ModelAnswer::Call { .. } => None,
     }
 }
 

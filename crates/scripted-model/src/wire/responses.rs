@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Body, INPUT_TOKENS, OUTPUT_TOKENS, Request, ServerEvent};
+use super::{INPUT_TOKENS, OUTPUT_TOKENS, ResponseBody, ServerEvent, WireRequest};
 use super::{answer_text, chunks, is_set, items, plain_text, text};
-use crate::conversation::{Answer, Conversation, InputEvent, Tool, ToolResult};
+use crate::conversation::{Conversation, InputEvent, ModelAnswer, Tool, ToolResult};
 
 /// `POST …/responses`.
 #[derive(Debug)]
@@ -55,8 +55,8 @@ impl Responses {
     }
 
     /// The only item in the output of the response.
-    fn item(&self, answer: &Answer, id: &str) -> Value {
-        let Answer::Call { tool, args, .. } = answer else {
+    fn item(&self, answer: &ModelAnswer, id: &str) -> Value {
+        let ModelAnswer::Call { tool, args, .. } = answer else {
             let content = json!([{
                 "type": "output_text", "text": answer_text(answer), "annotations": [],
             }]);
@@ -86,7 +86,7 @@ impl Responses {
     }
 }
 
-impl Request for Responses {
+impl WireRequest for Responses {
     fn conversation(&self) -> Conversation {
         let mut events = Vec::new();
         if let Some(input) = self.0.get("input").and_then(Value::as_str) {
@@ -111,7 +111,7 @@ impl Request for Responses {
         Conversation { events, tools, schema: self.0.pointer("/text/format/schema").cloned() }
     }
 
-    fn write(&self, answer: &Answer, id: &str) -> Body {
+    fn write(&self, answer: &ModelAnswer, id: &str) -> ResponseBody {
         let item = self.item(answer, id);
         let usage = json!({
             "input_tokens": INPUT_TOKENS, "input_tokens_details": { "cached_tokens": 0 },
@@ -126,7 +126,7 @@ impl Request for Responses {
         };
         let completed = response("completed", &[&item], &usage);
         if !is_set(&self.0, "stream") {
-            return Body::Json(completed);
+            return ResponseBody::Json(completed);
         }
         let created = response("in_progress", &[], &Value::Null);
         let mut events = vec![event("response.created", json!({ "response": created }))];
@@ -147,7 +147,7 @@ impl Request for Responses {
         }
         events.push(event("response.output_item.done", json!({ "output_index": 0, "item": item })));
         events.push(event("response.completed", json!({ "response": completed })));
-        Body::Stream(events)
+        ResponseBody::Stream(events)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Behaviour that all four formats have in common, and cases without a recorded request.
 
-use scripted_model::conversation::Answer;
+use scripted_model::conversation::ModelAnswer;
 use scripted_model::endpoint::{self, Response};
-use scripted_model::wire::Body;
+use scripted_model::wire::ResponseBody;
 use serde_json::{Value, json};
 
 const SCRIPT: &str =
@@ -14,8 +14,8 @@ fn ask(path: &str, body: &Value) -> Response {
 
 fn json_answer(path: &str, body: &Value) -> Value {
     match ask(path, body).body {
-        Body::Json(value) => value,
-        Body::Stream(events) => panic!("{path}: {events:?}"),
+        ResponseBody::Json(value) => value,
+        ResponseBody::Stream(events) => panic!("{path}: {events:?}"),
     }
 }
 
@@ -100,7 +100,9 @@ fn a_stream_contains_the_text_in_parts() {
     for ((path, mut body), text) in requests(&["a b c"]).into_iter().zip(texts) {
         body["stream"] = json!(true);
         let path = path.replace(":generate", ":streamGenerate");
-        let Body::Stream(events) = ask(&path, &body).body else { panic!("{path}: no stream") };
+        let ResponseBody::Stream(events) = ask(&path, &body).body else {
+            panic!("{path}: no stream")
+        };
         let parts: Vec<_> = events
             .iter()
             .filter_map(|event| {
@@ -123,7 +125,7 @@ fn a_user_message_after_a_tool_result_is_recognised() {
     let asked = ask("/v1/messages", &body).asked.unwrap();
     assert!(asked.heard.starts_with("hello"), "{}", asked.heard);
     assert_eq!(asked.returned.unwrap().text, "done\n\n");
-    assert_eq!(asked.answer, Answer::Say("fine".into()));
+    assert_eq!(asked.answer, ModelAnswer::Say("fine".into()));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use scripted_model::endpoint;
-use scripted_model::wire::Body;
+use scripted_model::wire::ResponseBody;
 
 /// Returns the logged details of the request, and the response.
 fn exchange(name: &str, path: &str) -> String {
@@ -11,8 +11,8 @@ fn exchange(name: &str, path: &str) -> String {
     let answer = endpoint::answer("POST", path, &std::fs::read(file).unwrap(), "ID");
     let asked = serde_json::to_string_pretty(&answer.asked.unwrap()).unwrap();
     let body = match answer.body {
-        Body::Json(value) => serde_json::to_string_pretty(&value).unwrap(),
-        Body::Stream(events) => {
+        ResponseBody::Json(value) => serde_json::to_string_pretty(&value).unwrap(),
+        ResponseBody::Stream(events) => {
             events.iter().map(scripted_model::wire::ServerEvent::text).collect()
         }
     };

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use scripted_model::server::{Server, ServerOptions};
+use scripted_model::server::{ModelServer, ServerOptions};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -16,7 +16,7 @@ async fn start(folder: &Path) -> SocketAddr {
         bodies: Some(folder.to_owned()),
         outage: Some(folder.join("outage")),
     };
-    let server = Server::bind(0, options).await.unwrap();
+    let server = ModelServer::bind(0, options).await.unwrap();
     let address = server.address().unwrap();
     tokio::spawn(server.run());
     address

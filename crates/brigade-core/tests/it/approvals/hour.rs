@@ -92,7 +92,7 @@ fn asker(launch: LaunchOptions) -> Box<dyn Driver> {
     Box::new(Asker { ask: Some(ask), out: VecDeque::new() })
 }
 
-fn plan(house: &TestEnv, name: &str, plan: Option<&str>) -> Plan {
+fn plan(env: &TestEnv, name: &str, plan: Option<&str>) -> Plan {
     let can = Can {
         mid_turn: MidTurn::Held,
         read_only: ReadOnly::Asking,
@@ -115,7 +115,7 @@ fn plan(house: &TestEnv, name: &str, plan: Option<&str>) -> Plan {
     let mut launch = LaunchOptions::new("/work", ToolServer::default());
     launch.model = plan.map(str::to_owned);
     launch.access = if plan.is_some() { Access::ReadOnly } else { Access::Ask };
-    let mut plan = Plan::new(house.seat(name), agent, Player::Program(start), launch);
+    let mut plan = Plan::new(env.seat(name), agent, Player::Program(start), launch);
     plan.host = "here".to_owned();
     plan.process = Process { pid: 1, began: String::new() };
     plan
@@ -137,23 +137,23 @@ fn with_paused_clock<F: Future<Output = ()>>(test: impl FnOnce(TestEnv) -> F) {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_all().start_paused(true).build().unwrap().block_on(async {
         let clock: Arc<dyn Clock> = Arc::new(PausedClock(Instant::now()));
-        let mut house = TestEnv::build(Arc::new(MemoryStore::new(Arc::clone(&clock)))).await;
-        house.clock = clock;
-        test(house).await;
+        let mut env = TestEnv::build(Arc::new(MemoryStore::new(Arc::clone(&clock)))).await;
+        env.clock = clock;
+        test(env).await;
     });
 }
 
 /// A member's process is killed while it waits: its successor does not wait for that request, but may ask again.
 #[test]
 fn a_request_is_withdrawn_when_its_process_dies() {
-    with_paused_clock(async |house| {
-        let lead = house.seat("team-lead");
+    with_paused_clock(async |env| {
+        let lead = env.seat("team-lead");
         let first_waits = async || {
             approvals::waiting(&lead).await.unwrap().iter().any(|waiting| waiting.number == 1)
         };
         let run =
-            || teammate::run_observed(plan(&house, "bob", None), mpsc::unbounded_channel().1, drop);
-        house.say("team-lead", "bob", "go").await;
+            || teammate::run_observed(plan(&env, "bob", None), mpsc::unbounded_channel().1, drop);
+        env.say("team-lead", "bob", "go").await;
         tokio::select! {
             ended = run() => panic!("bob has ended: {ended:?}"),
             () = until("bob asks", first_waits) => {}
@@ -168,25 +168,25 @@ fn a_request_is_withdrawn_when_its_process_dies() {
 
 #[test]
 fn a_plan_and_a_permission_wait_for_an_hour() {
-    with_paused_clock(async |house| {
+    with_paused_clock(async |env| {
         let sights = RefCell::new(Vec::new());
         let see = |sight: TeammateEvent| sights.borrow_mut().push(sight);
         let no_input = || mpsc::unbounded_channel().1;
         let alice =
-            teammate::run_observed(plan(&house, "alice", Some("First, look.")), no_input(), see);
-        let bob = teammate::run_observed(plan(&house, "bob", None), no_input(), see);
+            teammate::run_observed(plan(&env, "alice", Some("First, look.")), no_input(), see);
+        let bob = teammate::run_observed(plan(&env, "bob", None), no_input(), see);
         tokio::select! {
             ended = alice => panic!("alice has ended: {ended:?}"),
             ended = bob => panic!("bob has ended: {ended:?}"),
-            () = hour(&house, &sights) => {}
+            () = hour(&env, &sights) => {}
         }
     });
 }
 
-async fn hour(house: &TestEnv, sights: &RefCell<Vec<TeammateEvent>>) {
-    let lead = house.seat("team-lead");
+async fn hour(env: &TestEnv, sights: &RefCell<Vec<TeammateEvent>>) {
+    let lead = env.seat("team-lead");
     for name in ["alice", "bob"] {
-        house.say("team-lead", name, "go").await;
+        env.say("team-lead", name, "go").await;
     }
     let waiting = async || approvals::waiting(&lead).await.unwrap();
     until("two requests wait", async || waiting().await.len() == 2).await;
@@ -195,11 +195,11 @@ async fn hour(house: &TestEnv, sights: &RefCell<Vec<TeammateEvent>>) {
 
     assert_eq!(waiting().await, asked);
     for approval in &asked {
-        let age = house.clock.now().duration_since(approval.at);
+        let age = env.clock.now().duration_since(approval.at);
         assert!(age >= SignedDuration::from_hours(1), "{age:?}");
         // Neither the asker nor another teammate can answer.
         for name in ["alice", "bob"] {
-            let seat = house.seat(name);
+            let seat = env.seat(name);
             let refused = approvals::answer(&seat, approval, Answer::Yes).await.unwrap_err();
             let refused = refused.to_string();
             assert!(refused.starts_with("only the lead may answer a p"), "{refused}");
@@ -208,7 +208,7 @@ async fn hour(house: &TestEnv, sights: &RefCell<Vec<TeammateEvent>>) {
         }
     }
     for name in ["alice", "bob"] {
-        let texts = house.texts(name).await;
+        let texts = env.texts(name).await;
         assert_eq!(texts, [("go".to_owned(), true)], "{name} got another message");
     }
     let was_answered = |sight: &TeammateEvent| matches!(sight, TeammateEvent::Answered { .. });

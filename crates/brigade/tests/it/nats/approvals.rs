@@ -1,13 +1,13 @@
 //! `brigade approvals`, `approve` and `deny` in a NATS store.
 
-use super::{FAKE, NatsHost, wait_until};
+use super::{FAKE_AGENT, NatsHost, wait_until};
 
 #[test]
 fn a_permission_request_is_answered_once_from_another_host() {
     brigade_testkit::needs!(NatsServer);
     let a = NatsHost::with_team();
     let b = a.another("b");
-    let agent = format!("acp:{FAKE}");
+    let agent = format!("acp:{FAKE_AGENT}");
     b.run_ok(&["spawn", "carl", "--agent", &agent]);
     let received = || std::fs::read_to_string(b.path("work/heard")).unwrap_or_default();
     for (round, (answer, outcome)) in

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use brigade_testkit::nats_server::Engine;
 
-use super::{FAKE, NatsHost, wait_until};
-use crate::env::CliEnv;
+use super::{NatsHost, wait_until};
+use crate::env::{CliEnv, FAKE_AGENT};
 use crate::process::{is_alive, kill, terminate};
 
 #[test]
@@ -14,7 +14,7 @@ fn mail_from_another_host_becomes_a_turn() {
     brigade_testkit::needs!(NatsServer);
     let a = NatsHost::with_team();
     let b = a.another("b");
-    let agent = format!("acp:{FAKE}");
+    let agent = format!("acp:{FAKE_AGENT}");
     let mut bob = b.command(&["spawn", "bob", "--agent", &agent, "--place", "here"]);
     let mut bob = bob.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let received = || std::fs::read_to_string(b.path("work/heard")).unwrap_or_default();
@@ -168,7 +168,7 @@ fn a_member_can_be_terminated_while_the_server_is_unreachable() {
     let mut cli = CliEnv::new();
     cli.variables = vec![("BRIGADE_STORE", engine.store())];
     cli.run_ok(&["team", "create", "demo"]);
-    let agent = format!("acp:{FAKE}");
+    let agent = format!("acp:{FAKE_AGENT}");
     let mut bob = cli.command(&["spawn", "bob", "--agent", &agent, "--place", "here"]);
     let mut bob = bob.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let received = || std::fs::read_to_string(cli.path("work/heard")).unwrap_or_default();

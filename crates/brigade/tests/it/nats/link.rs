@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use brigade_testkit::nats_server::Engine;
 
-use super::{FAKE, wait_until};
+use super::{FAKE_AGENT, wait_until};
 use crate::env::CliEnv;
 
 /// A host with Claude Code's files, and the NATS server it is linked with.
@@ -108,7 +108,7 @@ fn down_on_one_host_keeps_the_team_for_the_others() {
     a.cli.run_ok(&["task", "add", "Shared work"]);
     a.once();
     b.once();
-    b.cli.run_ok(&["spawn", "carl", "--agent", &format!("acp:{FAKE}")]);
+    b.cli.run_ok(&["spawn", "carl", "--agent", &format!("acp:{FAKE_AGENT}")]);
     assert!(b.once().contains("demo: carl runs on this host"));
     let output = b.cli.run_ok(&["down"]);
     assert!(output.contains("team demo no longer runs on this host"), "{output}");

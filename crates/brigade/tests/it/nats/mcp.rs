@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{FAKE, NatsHost, wait_until};
+use super::{FAKE_AGENT, NatsHost, wait_until};
 use crate::client::Client;
 
 #[test]
@@ -55,7 +55,7 @@ fn the_lead_answers_a_plan_from_another_host() {
 fn a_lead_starts_and_stops_a_teammate() {
     brigade_testkit::needs!(NatsServer);
     let mut client = NatsHost::with_team();
-    client.cli.variables.push(("BRIGADE_OPENCODE", FAKE.to_owned()));
+    client.cli.variables.push(("BRIGADE_OPENCODE", FAKE_AGENT.to_owned()));
     let mut lead = Client::of(&client, "team-lead");
     let carl = json!({ "name": "carl", "agent": "opencode", "prompt": "hello carl" });
     lead.call_ok("spawn_teammate", carl);

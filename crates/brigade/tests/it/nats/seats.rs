@@ -9,7 +9,7 @@ use brigade_nats::org::{Folder, Granted, Organisation};
 use brigade_testkit::nats_server::Engine;
 use jiff::Timestamp;
 
-use super::{FAKE, NatsHost, wait_until};
+use super::{FAKE_AGENT, NatsHost, wait_until};
 
 /// The NATS server of an organisation, and its operator.
 struct OrgServer {
@@ -146,7 +146,7 @@ fn a_lead_starts_members_on_its_own_host() {
     let mut office = OrgServer::new();
     let host = office.seat("a", Role::Lead, &["team-lead", "carl"]);
     host.run_ok(&["team", "create", "demo"]);
-    let agent = format!("acp:{FAKE}");
+    let agent = format!("acp:{FAKE_AGENT}");
     let spawned = host.run(&["spawn", "carl", "--agent", &agent, "--prompt", "hello carl"]);
     assert_eq!(spawned.code, Some(0), "{spawned}");
     let received = || std::fs::read_to_string(host.path("work/heard")).unwrap_or_default();
