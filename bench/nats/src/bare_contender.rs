@@ -18,9 +18,8 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use uuid::Uuid;
 
-use crate::contender::{
-    Contender, LANES, READER, SHARDS, SINK, WRITER, member, message, team, text,
-};
+use crate::contender::{Contender, LANES, READER, SHARDS, SINK, WRITER, message, team};
+use crate::fixtures::{member, text};
 
 /// Header that names the subjects in which a compare-and-set checks for a later message.
 pub(crate) const EXPECTED_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
@@ -31,11 +30,11 @@ pub(crate) struct BareContender {
     sender: Context,
     reader: Client,
     marker: Context,
-    lanes: Vec<Lane>,
+    lanes: Vec<BareLane>,
 }
 
 #[derive(Debug)]
-struct Lane {
+struct BareLane {
     place: Place,
     /// The subjects of messages to the sink and to the reader.
     sink: String,
@@ -68,7 +67,7 @@ impl BareContender {
             let name = member(READER);
             let subject = |to: &MemberName| place.letter(to, WRITER, MessageClass::Words);
             let wakes = watch(&reader, &place, &name).await;
-            lanes.push(Lane {
+            lanes.push(BareLane {
                 sink: subject(&member(SINK)),
                 reader: subject(&name),
                 mailbox: place.mailbox(&name),

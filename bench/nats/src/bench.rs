@@ -11,7 +11,7 @@ use futures_util::stream;
 
 use crate::bare_contender::BareContender;
 use crate::contender::{Contender, LANES};
-use crate::figures::{Report, Times};
+use crate::figures::{BenchReport, Times};
 use crate::store_contender::StoreContender;
 use crate::{Length, block_on};
 
@@ -20,7 +20,7 @@ const IN_FLIGHT: usize = 64;
 /// Operations of each kind before the measurements.
 const WARM: usize = 50;
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     for nodes in [1, 3] {
         let engine = Engine::cluster(nodes);
         block_on(bench(report, length, nodes, &engine.urls));
@@ -57,7 +57,7 @@ impl Rate {
     }
 }
 
-async fn bench(report: &mut Report, length: Length, nodes: usize, urls: &[String]) {
+async fn bench(report: &mut BenchReport, length: Length, nodes: usize, urls: &[String]) {
     // The store creates the streams, and both use them.
     let ours = StoreContender::connect(urls).await;
     let bare = BareContender::connect(urls).await;
@@ -205,7 +205,7 @@ fn rates_of<'f>(
 }
 
 fn check_figures(
-    report: &mut Report,
+    report: &mut BenchReport,
     nodes: usize,
     ours: &ContenderFigures,
     bare: &ContenderFigures,

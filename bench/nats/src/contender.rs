@@ -2,18 +2,17 @@
 
 use std::time::Duration;
 
-use brigade_core::clock::Clock;
-use brigade_core::clock::{SystemClock, wire_time};
+use brigade_core::clock::{Clock, SystemClock, wire_time};
 use brigade_core::store::Outgoing;
-use brigade_wire::name::{MemberName, TeamName};
+use brigade_wire::name::TeamName;
 use uuid::Uuid;
+
+use crate::fixtures::text;
 
 /// The number of concurrent teams, each with a writer and a reader.
 pub(crate) const LANES: usize = 8;
 /// The number of shards of a new store.
 pub(crate) const SHARDS: u16 = 1;
-/// The lead.
-pub(crate) const LEAD: &str = "team-lead";
 /// The member that sends.
 pub(crate) const WRITER: &str = "writer";
 /// The member that reads, marks and claims.
@@ -44,16 +43,7 @@ pub(crate) fn team(of: &str, number: usize) -> TeamName {
     format!("{of}-{number}").parse().unwrap()
 }
 
-pub(crate) fn member(name: &str) -> MemberName {
-    name.parse().unwrap()
-}
-
-/// A text of 500 bytes that starts with its sender and number.
-pub(crate) fn text(from: &str, number: usize) -> String {
-    format!("{:.<500}", format!("{from}/{number} "))
-}
-
-/// A message with that text.
+/// A message with a text of 500 bytes.
 pub(crate) fn message(from: &str, number: usize) -> Outgoing {
     Outgoing {
         msg_id: Uuid::new_v4().to_string(),

@@ -8,13 +8,14 @@ use futures_util::{StreamExt, stream};
 use serde_json::json;
 
 use crate::bare_contender::{IN_FLIGHT, create_consumer, entry, publisher};
-use crate::contender::{member, message, team};
-use crate::figures::Report;
+use crate::contender::{message, team};
+use crate::figures::BenchReport;
+use crate::fixtures::member;
 use crate::server::{memory, processor, restart, usage};
 use crate::store_contender;
 use crate::{Length, block_on};
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     subjects(length);
     connections(length);
     consumers(report);
@@ -84,7 +85,7 @@ fn connections(length: Length) {
 }
 
 /// The number of concurrent consumers of a stream, and the cost of each.
-fn consumers(report: &mut Report) {
+fn consumers(report: &mut BenchReport) {
     let engine = Engine::single();
     block_on(async {
         store_contender::connect(&engine.urls).await;

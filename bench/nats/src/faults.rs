@@ -8,15 +8,15 @@ use brigade_nats::layout::Stream;
 use serde_json::Value;
 
 use crate::faults_count::count;
-use crate::faults_load::{FaultLoad, SENDERS, Step};
-use crate::figures::Report;
+use crate::faults_load::{FaultLoad, Operation, SENDERS};
+use crate::figures::BenchReport;
 use crate::hosts::{CLIENTS, Hosts};
 use crate::{Length, block_on};
 
 /// The limit for the recovery from a fault.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     // On its own thread, because it moves into another network namespace.
     std::thread::scope(|scope| {
         let run = || {
@@ -33,7 +33,7 @@ struct FaultBench {
     admin: Client,
 }
 
-async fn faults(report: &mut Report, length: Length, hosts: Hosts) {
+async fn faults(report: &mut BenchReport, length: Length, hosts: Hosts) {
     let urls = Hosts::urls();
     let options = ConnectOptions::new()
         .ping_interval(Duration::from_secs(1))
@@ -97,9 +97,10 @@ impl FaultBench {
         let whole = fault.elapsed();
         // Another operation of each kind, so that the pauses are over.
         self.is_running(load, Instant::now()).await;
-        let sends = (0..SENDERS).map(|number| pause(load, Step::Sent(number), fault));
+        let sends = (0..SENDERS).map(|number| pause(load, Operation::Sent(number), fault));
         let sends = sends.max().unwrap_or_default();
-        let [shown, claims] = [Step::Shown, Step::Claimed].map(|done| pause(load, done, fault));
+        let [shown, claims] =
+            [Operation::Shown, Operation::Claimed].map(|done| pause(load, done, fault));
         let [sends, shown, claims, whole] = [sends, shown, claims, whole].map(|d| d.as_secs_f64());
         let again: usize = load.seen().shown.values().map(|times| times - 1).sum();
         println!("{what:<44} {sends:>7.2} {shown:>7.2} {claims:>7.2} {whole:>9.2} {again:>11}");
@@ -109,15 +110,15 @@ impl FaultBench {
     async fn is_running(&self, load: &FaultLoad, fault: Instant) {
         self.until("progress of all members", async |_| {
             let seen = load.seen();
-            let since = |done: Step| {
+            let since = |done: Operation| {
                 seen.done
                     .iter()
                     .rev()
                     .take_while(|(_, at)| *at > fault)
                     .any(|(step, _)| *step == done)
             };
-            let all = (0..SENDERS).map(Step::Sent).all(since);
-            all && since(Step::Shown) && since(Step::Claimed)
+            let all = (0..SENDERS).map(Operation::Sent).all(since);
+            all && since(Operation::Shown) && since(Operation::Claimed)
         })
         .await;
     }
@@ -174,7 +175,7 @@ impl FaultBench {
 }
 
 /// The longest pause of an operation after a fault.
-fn pause(load: &FaultLoad, done: Step, fault: Instant) -> Duration {
+fn pause(load: &FaultLoad, done: Operation, fault: Instant) -> Duration {
     let seen = load.seen();
     let mut longest = Duration::ZERO;
     let mut before = fault;

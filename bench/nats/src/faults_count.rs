@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use brigade_core::event::{Event, MessageKey};
 use brigade_wire::task::Task;
 
-use crate::contender::{READER, member};
+use crate::contender::READER;
 use crate::faults_load::FaultLoad;
-use crate::figures::Report;
+use crate::figures::BenchReport;
+use crate::fixtures::member;
 use crate::store_contender::connect;
 
 /// Compares the observations with the store.
-pub(crate) async fn count(report: &mut Report, load: &FaultLoad, urls: &[String]) {
+pub(crate) async fn count(report: &mut BenchReport, load: &FaultLoad, urls: &[String]) {
     let store = connect(urls).await;
     let reader = member(READER);
     let records = store.mailbox_history(&load.team, &reader).await.unwrap();

@@ -14,8 +14,9 @@ use brigade_core::store::{Mail, Mark, StoreError};
 use brigade_wire::name::{TaskId, TeamName};
 use tokio::task::JoinSet;
 
-use crate::contender::{LEAD, READER, SHARDS, member, message};
-use crate::store_contender::{connect, make_team, plan, seat, try_connect};
+use crate::contender::{READER, SHARDS, message};
+use crate::fixtures::{LEAD, member, plan};
+use crate::store_contender::{connect, make_team, seat, try_connect};
 
 pub(crate) const SENDERS: usize = 4;
 const CLAIMERS: usize = 4;
@@ -30,7 +31,7 @@ const POLLS_PER_CONNECTION: usize = 40;
 
 /// A completed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Step {
+pub(crate) enum Operation {
     /// This sender got an acknowledgement.
     Sent(usize),
     /// Messages were marked.
@@ -53,7 +54,7 @@ pub(crate) struct Observations {
     /// How often an acknowledged task was not visible.
     pub(crate) unseen: usize,
     /// Completed operations with their times.
-    pub(crate) done: Vec<(Step, Instant)>,
+    pub(crate) done: Vec<(Operation, Instant)>,
     /// Errors of the store; the operations were retried.
     pub(crate) errors: Vec<String>,
 }
@@ -135,7 +136,7 @@ impl FaultLoad {
     fn acknowledged(&self, sender: usize, key: MessageKey) {
         let mut seen = self.seen();
         seen.acknowledged.push(key);
-        seen.done.push((Step::Sent(sender), Instant::now()));
+        seen.done.push((Operation::Sent(sender), Instant::now()));
     }
 
     async fn send(self: Arc<Self>, number: usize) {
@@ -186,7 +187,7 @@ impl FaultLoad {
                 Ok(()) => {
                     let mut seen = self.seen();
                     seen.claimed.entry(id).or_default().push(seat.name.to_string());
-                    seen.done.push((Step::Claimed, Instant::now()));
+                    seen.done.push((Operation::Claimed, Instant::now()));
                 }
                 Err(BoardError::Taken { .. }) => {}
                 // The task was acknowledged, but a replica that lags does not have it yet.
@@ -248,7 +249,7 @@ impl FaultLoad {
         while let Err(error) = mail::mark(seat, &keys, Mark::Shown).await {
             self.failed(READER, &error);
         }
-        self.seen().done.push((Step::Shown, Instant::now()));
+        self.seen().done.push((Operation::Shown, Instant::now()));
         Ok(keys.len())
     }
 }

@@ -11,7 +11,8 @@ use futures_util::{StreamExt, stream};
 use uuid::Uuid;
 
 use crate::bare_contender::{IN_FLIGHT, last, publisher};
-use crate::contender::{LEAD, SHARDS, member, message, team};
+use crate::contender::{SHARDS, message, team};
+use crate::fixtures::{LEAD, member};
 use crate::store_contender::{connect, make_team, seat, send};
 use brigade_core::event::MessageKey;
 use brigade_core::store::Mark;

@@ -21,6 +21,8 @@ mod faults_load;
 #[expect(dead_code, reason = "the benchmarks of the file store use more of it")]
 mod figures;
 mod fill;
+#[path = "../../store/src/fixtures.rs"]
+mod fixtures;
 mod hosts;
 mod scale;
 mod scale_steps;

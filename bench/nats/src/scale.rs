@@ -3,7 +3,7 @@
 
 use brigade_testkit::nats_server::Engine;
 
-use crate::figures::{Report, heading};
+use crate::figures::{BenchReport, heading};
 use crate::fill::{MAILBOXES, TeamTemplate};
 use crate::scale_steps::{Reads, Sends};
 use crate::server::{memory, processor, restart, usage};
@@ -12,7 +12,7 @@ use crate::{Length, block_on};
 /// The small server: 17 teams, 102 mailboxes.
 const FEW: usize = 17;
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     // 10,000 teams are 60,000 mailboxes; 166,667 a million.
     let sizes = length.pick(&[2_000, 16_667][..], &[10_000, 166_667]);
     let mut big = Engine::single();

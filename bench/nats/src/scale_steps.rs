@@ -8,9 +8,10 @@ use brigade_nats::layout::{MessageClass, Place, Stream};
 use serde_json::json;
 
 use crate::bare_contender::{create_consumer, entry, last};
-use crate::contender::{SHARDS, member, message, team};
+use crate::contender::{SHARDS, message, team};
 use crate::figures::{Times, line};
 use crate::fill::{FILLED, MEMBERS};
+use crate::fixtures::member;
 use crate::store_contender::{connect, seat, send, wait_for};
 
 /// Delivery policies of a consumer.

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::Length;
-use crate::figures::{Report, Times, heading, line};
+use crate::figures::{BenchReport, Times, heading, line};
 
 /// The programs, in the folder of this one.
 const PROGRAMS: [(&str, &str); 2] =
     [("with NATS", "brigade"), ("without NATS", "brigade-without-nats")];
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let here = std::env::current_exe().unwrap();
     let programs = PROGRAMS.map(|(name, program)| {
         let program = here.with_file_name(program);

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use brigade_core::board::{self, TaskPlan};
+use brigade_core::board;
 use brigade_core::event::{Event, MessageKey};
 use brigade_core::mail;
-use brigade_core::roster::{self, MemberPlan, TeamPlan};
 use brigade_core::seat::Seat;
 use brigade_core::store::{Mark, Outgoing, Store, StoreError, Watch};
 use brigade_nats::{NatsStore, Options, Settings};
@@ -15,9 +14,8 @@ use brigade_wire::name::TeamName;
 use tokio::sync::Mutex;
 
 use crate::bare_contender::task_id;
-use crate::contender::{
-    Contender, LANES, LEAD, READER, SHARDS, SINK, WRITER, member, message, team, text,
-};
+use crate::contender::{Contender, LANES, READER, SHARDS, SINK, WRITER, message, team};
+use crate::fixtures::{LEAD, create_team, member, plan};
 
 /// A store with its own connection.
 pub(crate) async fn connect(urls: &[String]) -> Arc<dyn Store> {
@@ -47,31 +45,20 @@ pub(crate) fn seat(store: &Arc<dyn Store>, team: &TeamName, name: &str) -> Seat 
 /// Creates a team with these members.
 pub(crate) async fn make_team(store: &Arc<dyn Store>, team: &TeamName, members: &[&str]) -> Seat {
     let lead = seat(store, team, LEAD);
-    let plan = TeamPlan { description: "a benchmark", lead_model: "none", cwd: "/" };
-    roster::create(&lead, plan).await.unwrap();
-    for name in members {
-        let plan = MemberPlan {
-            agent_type: "bench",
-            model: "none",
-            prompt: "none",
-            cwd: "/",
-            backend_type: "brigade",
-        };
-        roster::join(&lead, &member(name), plan).await.unwrap();
-    }
+    create_team(&lead, members).await;
     lead
 }
 
 /// Two connections, like a sender and a reader on two hosts.
 #[derive(Debug)]
 pub(crate) struct StoreContender {
-    lanes: Vec<Lane>,
+    lanes: Vec<StoreLane>,
     /// How often a reader was woken and found no new message.
     pub(crate) empty_wakes: AtomicUsize,
 }
 
 #[derive(Debug)]
-struct Lane {
+struct StoreLane {
     lead: Seat,
     writer: Seat,
     reader: Seat,
@@ -85,7 +72,7 @@ impl StoreContender {
         for number in 0..LANES {
             let team = team("ours", number);
             let lead = make_team(&here, &team, &[WRITER, READER, SINK]).await;
-            lanes.push(Lane {
+            lanes.push(StoreLane {
                 lead,
                 writer: seat(&here, &team, WRITER),
                 reader: seat(&there, &team, READER),
@@ -104,7 +91,7 @@ impl Contender for StoreContender {
     }
 
     async fn receive(&self, lane: usize, number: usize) -> Duration {
-        let Lane { writer, reader, watch, .. } = &self.lanes[lane];
+        let StoreLane { writer, reader, watch, .. } = &self.lanes[lane];
         let message = message(WRITER, number);
         let mut watch = watch.lock().await;
         let start = Instant::now();
@@ -153,14 +140,5 @@ pub(crate) async fn wait_for(watch: &mut Watch, key: MessageKey) {
         if matches!(record.event, Event::Sent { key: sent, .. } if sent == key) {
             return;
         }
-    }
-}
-
-/// A task of an ordinary size.
-pub(crate) fn plan(number: usize) -> TaskPlan {
-    TaskPlan {
-        subject: format!("task {number}"),
-        description: text("task", number),
-        ..TaskPlan::default()
     }
 }

@@ -32,7 +32,7 @@ enum Claim {
 }
 
 /// The operations of a member, with the calls of its library.
-trait Member {
+trait LibraryMember {
     fn send(&self, number: usize) -> Result<(), String>;
     fn read(&self) -> usize;
     fn mark(&self) -> usize;
@@ -44,7 +44,7 @@ trait Member {
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [kind, root, team, name, reader] = args.try_into().expect("see the top of main.rs");
-    let member: Box<dyn Member> = match kind.as_str() {
+    let member: Box<dyn LibraryMember> = match kind.as_str() {
         "brigade" => Box::new(ours::Ours::new(&root, &team, &name, &reader, Durability::Process)),
         "power" => Box::new(ours::Ours::new(&root, &team, &name, &reader, Durability::Power)),
         "agent-teams" => Box::new(theirs::Theirs::new(&root, &team, &name, &reader)),

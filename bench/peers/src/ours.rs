@@ -10,7 +10,7 @@ use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
 use brigade_files::{Durability, FileStore, Options};
 
-use crate::{Claim, Member, block_on, print_heard, print_line, text};
+use crate::{Claim, LibraryMember, block_on, print_heard, print_line, text};
 
 pub(crate) struct Ours {
     seat: Seat,
@@ -34,7 +34,7 @@ impl Ours {
     }
 }
 
-impl Member for Ours {
+impl LibraryMember for Ours {
     fn send(&self, number: usize) -> Result<(), String> {
         let text = text(self.seat.name.as_str(), number);
         block_on(mail::send(&self.seat, &self.reader, text.as_str()))

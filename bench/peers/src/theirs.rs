@@ -8,7 +8,7 @@ use agent_teams::messaging::{FileInboxManager, InboxManager};
 use agent_teams::models::{CreateTaskRequest, InboxMessage, TaskStatus, TaskUpdate};
 use agent_teams::task::{FileTaskManager, TaskManager};
 
-use crate::{Claim, Member, block_on, print_heard, print_line, text};
+use crate::{Claim, LibraryMember, block_on, print_heard, print_line, text};
 
 pub(crate) struct Theirs {
     inboxes: FileInboxManager,
@@ -31,7 +31,7 @@ impl Theirs {
     }
 }
 
-impl Member for Theirs {
+impl LibraryMember for Theirs {
     fn send(&self, number: usize) -> Result<(), String> {
         let message = InboxMessage::new(&self.name, &self.reader, text(&self.name, number));
         block_on(self.inboxes.send_message(&self.team, message)).map_err(|error| error.to_string())

@@ -16,10 +16,10 @@ use brigade_files::Durability;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::claims;
-use crate::cost::plan;
 use crate::event_log;
+use crate::fixtures::{member, plan, text};
 use crate::in_process::Workload;
-use crate::temp_team::{READER, TeamDirs, block_on, member, send_text, team, text};
+use crate::temp_team::{READER, TeamDirs, block_on, send_text, team};
 use crate::wake;
 use crate::{faults, faults_modes};
 use crate::{in_process_bare, in_process_team};

@@ -9,14 +9,14 @@ use brigade_files::Durability;
 
 use crate::Length;
 use crate::children::{ChildProcess, child, print_line, wait_for_go};
-use crate::cost::plan;
-use crate::figures::{Report, Times};
+use crate::figures::{BenchReport, Times};
+use crate::fixtures::plan;
 use crate::temp_team::{TempTeam, block_on};
 use crate::wake::now;
 
 const CLAIMERS: usize = 16;
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let tasks = length.pick(200, 1_000);
     // All in the same order causes the most conflicts.
     for apart in [false, true] {
@@ -24,7 +24,7 @@ pub(crate) fn run(report: &mut Report, length: Length) {
     }
 }
 
-fn contest(report: &mut Report, tasks: usize, apart: bool) {
+fn contest(report: &mut BenchReport, tasks: usize, apart: bool) {
     let names: Vec<String> = (0..CLAIMERS).map(|number| format!("ours-{number}")).collect();
     let temp = TempTeam::with_team(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let seat = temp.dirs.seat("team-lead", Durability::Process);

@@ -7,10 +7,11 @@ use brigade_files::Durability;
 
 use crate::Length;
 use crate::children::{ChildProcess, child};
-use crate::figures::Report;
+use crate::figures::BenchReport;
+use crate::fixtures::member;
 use crate::node;
 use crate::readers;
-use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, member, team};
+use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, team};
 
 /// The fate of the messages of one sender.
 #[derive(Debug, Default)]
@@ -32,7 +33,7 @@ struct ContentionResult {
     polls_torn: usize,
 }
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     readers::run(report, length);
     let modules = node::modules();
     let seconds = length.pick(2.0, 5.0);

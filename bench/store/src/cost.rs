@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use brigade_core::board::{self, TaskPlan};
+use brigade_core::board;
 use brigade_core::event::MessageKey;
 use brigade_core::mail::{self, InboxFilter};
 use brigade_core::seat::Seat;
@@ -14,8 +14,9 @@ use brigade_core::store::{Actor, Mark};
 use brigade_files::Durability;
 
 use crate::Length;
-use crate::figures::{Report, Times, heading, line};
-use crate::temp_team::{READER, TempTeam, block_on, member, send, text};
+use crate::figures::{BenchReport, Times, heading, line};
+use crate::fixtures::{member, plan, text};
+use crate::temp_team::{READER, TempTeam, block_on, send};
 
 /// The measurements for one size.
 struct CostRow {
@@ -23,14 +24,14 @@ struct CostRow {
     times: Times,
 }
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     sends(report, length);
     unread(report, length);
     tasks(report, length);
 }
 
 /// One send into a mailbox with a history, at both durabilities.
-fn sends(report: &mut Report, length: Length) {
+fn sends(report: &mut BenchReport, length: Length) {
     let sizes = length.pick(&[10, 1_000, 10_000][..], &[10, 1_000, 10_000, 100_000]);
     let temps: Vec<TempTeam> = sizes.iter().map(|&size| with_history(size)).collect();
     let bare = TempTeam::new();
@@ -108,7 +109,7 @@ fn replace(dir: &Path, bytes: &[u8], durability: Durability) {
 }
 
 /// One send into an inbox with many unread messages, compared with a copy of the file.
-fn unread(report: &mut Report, length: Length) {
+fn unread(report: &mut BenchReport, length: Length) {
     const MANY: usize = 10_000;
     let temp = TempTeam::with_team(&["writer"]);
     let copy: PathBuf = temp.root.join("copy");
@@ -153,7 +154,7 @@ pub(crate) fn native_inbox(count: usize) -> Vec<u8> {
 }
 
 /// Adding, claiming, completing and listing tasks on boards of different sizes.
-fn tasks(report: &mut Report, length: Length) {
+fn tasks(report: &mut BenchReport, length: Length) {
     let sizes = [10, 1_000, 10_000];
     let temps: Vec<TempTeam> = sizes.iter().map(|&size| with_tasks(size)).collect();
     let seats: Vec<Seat> =
@@ -185,7 +186,7 @@ fn tasks(report: &mut Report, length: Length) {
 }
 
 /// Listing all tasks, compared with reading all files.
-fn lists(report: &mut Report, length: Length, temp: &TempTeam, seat: &Seat) {
+fn lists(report: &mut BenchReport, length: Length, temp: &TempTeam, seat: &Seat) {
     let [mut list, mut documents, mut least] = <[Times; 3]>::default();
     for _ in 0..length.pick(10, 50) {
         let listed = list.time(|| block_on(board::list(seat)).unwrap().0.len());
@@ -218,13 +219,4 @@ fn with_tasks(size: usize) -> TempTeam {
         block_on(board::add(&seat, &plan(number))).unwrap();
     }
     temp
-}
-
-/// A task of an ordinary size.
-pub(crate) fn plan(number: usize) -> TaskPlan {
-    TaskPlan {
-        subject: format!("task {number}"),
-        description: text("task", number),
-        ..TaskPlan::default()
-    }
 }

@@ -16,7 +16,7 @@ use brigade_files::{Durability, claude_dir_key};
 
 use crate::Length;
 use crate::children::{ChildProcess, child, print_line};
-use crate::figures::{Report, Times, heading, line};
+use crate::figures::{BenchReport, Times, heading, line};
 use crate::in_process::{CpuTime, memory};
 use crate::temp_team::{TEAM, TeamDirs, TempTeam, block_on, team};
 
@@ -24,7 +24,7 @@ const MEMBERS: [&str; 10] = ["ada", "ben", "cleo", "dan", "eve", "finn", "gus", 
 /// New records per second.
 const RATE: u32 = 1_000;
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let count = length.pick(100_000, 1_000_000);
     let rounds = length.pick(5, 7);
     let temp = TempTeam::with_team(&MEMBERS);
@@ -59,7 +59,7 @@ pub(crate) fn run(report: &mut Report, length: Length) {
 }
 
 /// The CPU time to follow new records.
-fn live(report: &mut Report, length: Length, temp: &TempTeam) {
+fn live(report: &mut BenchReport, length: Length, temp: &TempTeam) {
     let seconds = length.pick(3, 10);
     let store = temp.dirs.store(Durability::Process);
     let reader = ChildProcess::start(&mut child("event-log", &temp.dirs, &[]));

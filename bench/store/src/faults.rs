@@ -10,7 +10,7 @@ use brigade_files::Durability;
 use crate::Length;
 use crate::children::ChildProcess;
 use crate::cost::native_inbox;
-use crate::figures::Report;
+use crate::figures::BenchReport;
 use crate::mount::{Mount, need_root};
 use crate::temp_team::{READER, TeamDirs, TempTeam, send, send_text};
 use crate::{faults_files, faults_modes, faults_space};
@@ -18,7 +18,7 @@ use crate::{faults_files, faults_modes, faults_space};
 /// A user id that is not root.
 pub(crate) const UNPRIVILEGED: u32 = 65_534;
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     need_root();
     faults_modes::run(report);
     links_and_owners(report);
@@ -73,7 +73,7 @@ pub(crate) fn used_team() -> TempTeam {
 
 /// A send that must fail and change nothing.
 fn refused(
-    report: &mut Report,
+    report: &mut BenchReport,
     what: &str,
     temp: &TempTeam,
     attempt: impl Fn() -> Result<Option<String>, String>,
@@ -91,7 +91,7 @@ fn refused(
     report.check(changed.is_empty(), format!("{what}: changes nothing {changed:?}"));
 }
 
-fn links_and_owners(report: &mut Report) {
+fn links_and_owners(report: &mut BenchReport) {
     let temp = used_team();
     let dirs = &temp.dirs;
     let journals = crate::kill::walk(&dirs.state);
@@ -134,7 +134,7 @@ pub(crate) fn mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-fn no_access(report: &mut Report) {
+fn no_access(report: &mut BenchReport) {
     let temp = used_team();
     for path in crate::kill::walk(&temp.root).iter().chain([&temp.root]) {
         chown(path, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
@@ -176,7 +176,7 @@ fn no_access(report: &mut Report) {
     report.check(last == Ok(Some("acked".to_owned())), format!("afterwards: {last:?}"));
 }
 
-fn read_only(report: &mut Report) {
+fn read_only(report: &mut BenchReport) {
     for which in ["claude", "state"] {
         let temp = TempTeam::new();
         let mount = Mount::memory(&temp.root.join(which), "10m");

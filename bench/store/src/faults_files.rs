@@ -9,11 +9,12 @@ use brigade_files::Durability;
 use crate::Length;
 use crate::cost::native_inbox;
 use crate::faults::{chain, snapshot, try_send};
-use crate::figures::Report;
+use crate::figures::BenchReport;
+use crate::fixtures::member;
 use crate::kill::walk;
-use crate::temp_team::{READER, TempTeam, block_on, member, send_text, team};
+use crate::temp_team::{READER, TempTeam, block_on, send_text, team};
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let many = length.pick(200, 2_000);
     let whole = native_inbox(many);
     let cut = whole[..whole.len() * 6 / 10].to_vec();
@@ -37,7 +38,7 @@ pub(crate) fn run(report: &mut Report, length: Length) {
 }
 
 /// One send into a damaged inbox.
-fn damaged(report: &mut Report, what: &str, bytes: &[u8], before: Option<&[u8]>, kept: usize) {
+fn damaged(report: &mut BenchReport, what: &str, bytes: &[u8], before: Option<&[u8]>, kept: usize) {
     let temp = TempTeam::with_team(&["writer"]);
     let dirs = &temp.dirs;
     let inbox = || block_on(dirs.store(Durability::Process).inbox(&team(), &member(READER)));
@@ -60,7 +61,7 @@ fn damaged(report: &mut Report, what: &str, bytes: &[u8], before: Option<&[u8]>,
 }
 
 /// JSON nested ten thousand deep, in an inbox and in a text.
-fn deep(report: &mut Report) {
+fn deep(report: &mut BenchReport) {
     let nested = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let temp = TempTeam::with_team(&["writer"]);
     let dirs = &temp.dirs;
@@ -98,7 +99,7 @@ fn deep(report: &mut Report) {
 }
 
 /// A message of a hundred megabytes, from brigade and from another program.
-fn big(report: &mut Report, length: Length) {
+fn big(report: &mut BenchReport, length: Length) {
     let size = length.pick(20_000_000, 100_000_000);
     let temp = TempTeam::with_team(&["writer"]);
     let dirs = &temp.dirs;

@@ -8,13 +8,13 @@ use brigade_files::Durability;
 use rustix::fs::Mode;
 
 use crate::children::{ChildProcess, child};
-use crate::cost::plan;
 use crate::faults::{as_unprivileged, mode};
-use crate::figures::Report;
+use crate::figures::BenchReport;
+use crate::fixtures::plan;
 use crate::kill::walk;
 use crate::temp_team::{TeamDirs, TempTeam, block_on, send};
 
-pub(crate) fn run(report: &mut Report) {
+pub(crate) fn run(report: &mut BenchReport) {
     for umask in ["000", "022", "077", "777"] {
         let temp = TempTeam::new();
         std::fs::create_dir_all(&temp.dirs.claude).unwrap();
@@ -47,7 +47,7 @@ pub(crate) fn run(report: &mut Report) {
     );
 }
 
-fn check(report: &mut Report, what: &str, dirs: &TeamDirs) {
+fn check(report: &mut BenchReport, what: &str, dirs: &TeamDirs) {
     let mut own = walk(&dirs.state);
     own.push(dirs.state.clone());
     let right = |path: &Path| bits(path) == if path.is_dir() { 0o700 } else { 0o600 };

@@ -6,11 +6,12 @@ use brigade_files::Durability;
 
 use crate::children::{ChildProcess, child};
 use crate::faults::chain;
-use crate::figures::Report;
+use crate::figures::BenchReport;
+use crate::fixtures::text;
 use crate::mount::Mount;
-use crate::temp_team::{READER, TempTeam, send_text, text};
+use crate::temp_team::{READER, TempTeam, send_text};
 
-pub(crate) fn run(report: &mut Report) {
+pub(crate) fn run(report: &mut BenchReport) {
     for which in ["claude", "state"] {
         for size in ["128k", "300k"] {
             fill(report, which, size);
@@ -18,7 +19,7 @@ pub(crate) fn run(report: &mut Report) {
     }
 }
 
-fn fill(report: &mut Report, which: &str, size: &str) {
+fn fill(report: &mut BenchReport, which: &str, size: &str) {
     let what = format!("{which} on a full disk of {size}");
     let temp = TempTeam::new();
     let mount = Mount::memory(&temp.root.join(which), size);

@@ -21,7 +21,7 @@ impl Length {
 }
 
 /// A benchmark and its name.
-pub(crate) type Benchmark = (&'static str, fn(&mut Report, Length));
+pub(crate) type Benchmark = (&'static str, fn(&mut BenchReport, Length));
 
 /// Runs the benchmark that the first argument names, or all; `--short` selects the short form.
 pub(crate) fn run_benchmarks(program: &str, benchmarks: &[Benchmark]) -> ExitCode {
@@ -35,7 +35,7 @@ pub(crate) fn run_benchmarks(program: &str, benchmarks: &[Benchmark]) -> ExitCod
         eprintln!("usage: {program} <{}|all> [--short]", names.join("|"));
         return ExitCode::from(2);
     }
-    let mut report = Report::default();
+    let mut report = BenchReport::default();
     for (benchmark, run) in chosen {
         println!("== {benchmark}{}", length.pick(" (short form)", ""));
         run(&mut report, length);
@@ -45,12 +45,12 @@ pub(crate) fn run_benchmarks(program: &str, benchmarks: &[Benchmark]) -> ExitCod
 
 /// Counts the checks that passed and failed.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct BenchReport {
     failed: usize,
     passed: usize,
 }
 
-impl Report {
+impl BenchReport {
     /// Prints and counts a check.
     pub(crate) fn check(&mut self, reached: bool, what: impl fmt::Display) {
         println!("{}  {what}", if reached { "PASS" } else { "FAIL" });

@@ -4,7 +4,6 @@
 use std::time::{Duration, Instant};
 
 use brigade_core::board::{self, TaskPlan};
-use brigade_core::roster::{self, MemberPlan, TeamPlan};
 use brigade_core::seat::Seat;
 use brigade_core::wire::backend;
 use brigade_files::Durability;
@@ -13,8 +12,9 @@ use serde_json::Value;
 
 use crate::Length;
 use crate::children::{ChildProcess, child};
-use crate::figures::Report;
-use crate::temp_team::{TeamDirs, TempTeam, member};
+use crate::figures::BenchReport;
+use crate::fixtures::{self, LEAD, member};
+use crate::temp_team::{TeamDirs, TempTeam};
 
 /// The limit for the start of all members.
 const UP: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ pub(crate) struct Workload {
     pub(crate) tasks: usize,
 }
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let load = length.pick(
         Workload { members: 10, messages: 1_000, tasks: 100 },
         Workload { members: 50, messages: 10_000, tasks: 1_000 },
@@ -103,24 +103,16 @@ pub(crate) fn name(number: usize) -> String {
 /// Creates a team; returns the lead's seat.
 pub(crate) async fn create_team(dirs: &TeamDirs) -> Seat {
     std::fs::create_dir_all(&dirs.claude).unwrap();
-    let lead = dirs.seat("team-lead", Durability::Process);
-    let plan = TeamPlan { description: "many members", lead_model: "none", cwd: "/" };
-    roster::create(&lead, plan).await.unwrap();
+    let lead = dirs.seat(LEAD, Durability::Process);
+    fixtures::create_team(&lead, &[]).await;
     lead
 }
 
 /// Adds a member; returns its seat.
 pub(crate) async fn join(lead: &Seat, number: usize) -> Seat {
-    let plan = MemberPlan {
-        agent_type: "bench",
-        model: "none",
-        prompt: "none",
-        cwd: "/",
-        backend_type: backend::IN_PROCESS,
-    };
-    let name = member(&name(number));
-    roster::join(lead, &name, plan).await.unwrap();
-    lead.of(name)
+    let name = name(number);
+    fixtures::join(lead, &name, backend::IN_PROCESS).await;
+    lead.of(member(&name))
 }
 
 /// Adds the tasks in layers of one task per member. Each task has two blockers in the layer before.

@@ -57,13 +57,13 @@ impl DeliveryLog {
 
 /// State that all members share.
 #[derive(Clone, Debug)]
-struct SharedState {
+struct WorkerState {
     load: Workload,
     ids: Arc<Mutex<Vec<TaskId>>>,
     log: Arc<Mutex<DeliveryLog>>,
 }
 
-impl SharedState {
+impl WorkerState {
     fn log<T>(&self, write: impl FnOnce(&mut DeliveryLog) -> T) -> T {
         write(&mut self.log.lock().unwrap())
     }
@@ -89,7 +89,7 @@ impl SharedState {
 /// A member.
 struct TestWorker {
     number: usize,
-    shared: SharedState,
+    shared: WorkerState,
 }
 
 impl Worker for TestWorker {
@@ -158,7 +158,7 @@ pub(crate) fn run(dirs: &TeamDirs, load: Workload) {
 
 async fn run_team(dirs: &TeamDirs, load: Workload) -> Value {
     let lead = create_team(dirs).await;
-    let shared = SharedState { load, ids: Arc::default(), log: Arc::default() };
+    let shared = WorkerState { load, ids: Arc::default(), log: Arc::default() };
     let began = Instant::now();
     let (started, mut ready) = mpsc::unbounded_channel();
     let mut seats = Vec::new();

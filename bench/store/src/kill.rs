@@ -16,16 +16,17 @@ use brigade_files::Durability;
 use crate::Length;
 use crate::children::{ChildProcess, child};
 use crate::cost::native_inbox;
-use crate::figures::Report;
+use crate::figures::BenchReport;
+use crate::fixtures::member;
 use crate::kill_board;
 use crate::rng::Rng;
-use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, member, team};
+use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, team};
 
 /// Messages of other programs that are in the inbox at the start.
 const PREFILL: usize = 200;
 const SENDERS: [&str; 3] = ["ours-0", "ours-1", "ours-2"];
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     mail(report, length.pick(1, 10));
     kill_board::run(report, length.pick(100, 1_000));
 }
@@ -54,7 +55,7 @@ impl ChildOutput {
 /// Rounds per mailbox. With more, checking the growing mailbox would take most of the time.
 const ROUNDS: usize = 100;
 
-fn mail(report: &mut Report, mailboxes: usize) {
+fn mail(report: &mut BenchReport, mailboxes: usize) {
     let (mut totals, mut violations) = (KillTotals::default(), Violations::default());
     for number in 1..=mailboxes {
         mailbox(&mut totals, &mut violations);

@@ -8,7 +8,7 @@ use brigade_files::Durability;
 use brigade_wire::task::Task;
 
 use crate::children::{ChildProcess, child};
-use crate::figures::Report;
+use crate::figures::BenchReport;
 use crate::kill::{FileWatcher, kill_some, leftovers, walk};
 use crate::rng::Rng;
 use crate::temp_team::{TeamDirs, TempTeam, block_on, team};
@@ -17,7 +17,7 @@ const WORKERS: [&str; 4] = ["ours-0", "ours-1", "ours-2", "ours-3"];
 /// A board without progress for this long is stalled.
 const STALL: Duration = Duration::from_secs(1);
 
-pub(crate) fn run(report: &mut Report, rounds: usize) {
+pub(crate) fn run(report: &mut BenchReport, rounds: usize) {
     let temp = TempTeam::with_team(&WORKERS);
     let dirs = &temp.dirs;
     let config = dirs.inboxes().join("../config.json");
@@ -78,7 +78,7 @@ fn locks(dirs: &TeamDirs) -> Vec<String> {
 }
 
 /// Every task number is used once, and every acknowledged claim and completion is on the board.
-fn check_board(report: &mut Report, dirs: &TeamDirs, output: &[String]) {
+fn check_board(report: &mut BenchReport, dirs: &TeamDirs, output: &[String]) {
     let tasks = block_on(dirs.store(Durability::Process).tasks(&team())).unwrap();
     let there: HashMap<String, (Option<String>, String)> = tasks
         .iter()

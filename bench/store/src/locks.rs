@@ -15,11 +15,12 @@ use rustix::process::Signal;
 
 use crate::Length;
 use crate::children::{ChildProcess, child};
-use crate::cost::{native_inbox, plan};
-use crate::figures::Report;
+use crate::cost::native_inbox;
+use crate::figures::BenchReport;
+use crate::fixtures::{plan, text};
 use crate::locks_paused;
 use crate::node;
-use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, send_text, text};
+use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, send_text};
 
 /// The limit for a send: the store's lock timeout, and a second.
 const BOUND: Duration = DEFAULT_LOCK_WAIT.saturating_add(Duration::from_secs(1));
@@ -41,7 +42,7 @@ impl LockResult {
     }
 }
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let pause = Duration::from_secs(length.pick(12, 15));
     let modules = node::modules();
     let hour = Duration::from_secs(3_600);

@@ -20,6 +20,7 @@ mod faults_files;
 mod faults_modes;
 mod faults_space;
 mod figures;
+mod fixtures;
 mod in_process;
 mod in_process_bare;
 mod in_process_team;

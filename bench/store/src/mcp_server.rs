@@ -19,14 +19,14 @@ pub(crate) fn brigade() -> PathBuf {
 
 /// A server and the pipes to it. It is killed on drop.
 #[derive(Debug)]
-pub(crate) struct McpServer {
+pub(crate) struct McpProcess {
     pub(crate) child: Child,
     pub(crate) input: ChildStdin,
     pub(crate) output: BufReader<ChildStdout>,
     last: u64,
 }
 
-impl McpServer {
+impl McpProcess {
     /// Starts and initializes a server, for a member, or without a team.
     pub(crate) fn start(temp: &TempTeam, name: Option<&str>) -> Self {
         let mut command = Command::new(brigade());
@@ -86,7 +86,7 @@ impl McpServer {
     }
 }
 
-impl Drop for McpServer {
+impl Drop for McpProcess {
     fn drop(&mut self) {
         let _ended = self.child.kill();
         let _reaped = self.child.wait();

@@ -16,11 +16,12 @@ use brigade_wire::task::Task;
 use crate::Length;
 use crate::children::{ChildProcess, child};
 use crate::faults::try_send;
-use crate::figures::{Report, sample};
+use crate::figures::{BenchReport, sample};
+use crate::fixtures::member;
 use crate::kill::{read_key, walk};
 use crate::mount::{Mount, must, need_root};
 use crate::rng::Rng;
-use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, member, team};
+use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, team};
 
 const WORKERS: [&str; 3] = ["ours-0", "ours-1", "writer"];
 
@@ -37,7 +38,7 @@ struct PowerTotals {
     tasks_lost: Vec<String>,
 }
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     need_root();
     for level in ["power", "process"] {
         let mut totals = PowerTotals::default();

@@ -3,11 +3,12 @@
 use std::process::{Command, Stdio};
 
 use crate::Length;
-use crate::figures::{Report, Times, heading, line};
+use crate::figures::{BenchReport, Times, heading, line};
+use crate::fixtures::text;
 use crate::mcp_server::brigade;
-use crate::temp_team::{READER, TEAM, TempTeam, text};
+use crate::temp_team::{READER, TEAM, TempTeam};
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let brigade = brigade();
     let temp = TempTeam::with_team(&["writer"]);
     let rounds = length.pick(20, 200);

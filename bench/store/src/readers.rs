@@ -10,10 +10,10 @@ use brigade_files::Durability;
 
 use crate::Length;
 use crate::cost::native_inbox;
-use crate::figures::Report;
+use crate::figures::BenchReport;
 use crate::temp_team::{TempTeam, send};
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let rounds = length.pick(30, 200);
     for (what, messages) in [("3 messages", 3), ("2,000 messages", 2_000)] {
         for sends in [1, 2, 3] {

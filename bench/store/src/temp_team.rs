@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brigade_core::mail::{self, MailError, Sent};
-use brigade_core::roster::{self, MemberPlan, TeamPlan};
 use brigade_core::seat::Seat;
 use brigade_core::store::Store;
 use brigade_files::{Durability, FileStore, Options};
-use brigade_wire::name::{MemberName, TeamName};
+use brigade_wire::name::TeamName;
 use uuid::Uuid;
+
+use crate::fixtures::{LEAD, create_team, member, text};
 
 /// The team of every benchmark.
 pub(crate) const TEAM: &str = "bench";
@@ -50,19 +51,8 @@ impl TeamDirs {
     /// Creates the team with the reader and these members.
     pub(crate) fn make_team(&self, members: &[&str]) {
         std::fs::create_dir_all(&self.claude).unwrap();
-        let lead = self.seat("team-lead", Durability::Process);
-        let plan = TeamPlan { description: "a benchmark", lead_model: "none", cwd: "/" };
-        block_on(roster::create(&lead, plan)).unwrap();
-        for name in [READER].iter().chain(members) {
-            let plan = MemberPlan {
-                agent_type: "bench",
-                model: "none",
-                prompt: "none",
-                cwd: "/",
-                backend_type: "brigade",
-            };
-            block_on(roster::join(&lead, &member(name), plan)).unwrap();
-        }
+        let lead = self.seat(LEAD, Durability::Process);
+        block_on(create_team(&lead, &[&[READER], members].concat()));
     }
 
     pub(crate) fn inboxes(&self) -> PathBuf {
@@ -127,15 +117,6 @@ pub(crate) fn describe_location() -> String {
 
 pub(crate) fn team() -> TeamName {
     TEAM.parse().unwrap()
-}
-
-pub(crate) fn member(name: &str) -> MemberName {
-    name.parse().unwrap()
-}
-
-/// A text of 500 bytes that starts with its sender and number.
-pub(crate) fn text(from: &str, number: usize) -> String {
-    format!("{:.<500}", format!("{from}/{number} "))
 }
 
 /// Sends a message with that text to the reader; returns its id.

@@ -8,14 +8,15 @@ use serde_json::{Value, json};
 
 use crate::Length;
 use crate::cost::read_all;
-use crate::figures::{Report, Times, heading, line};
-use crate::mcp_server::McpServer;
-use crate::temp_team::{READER, TempTeam, send, send_text, text};
+use crate::figures::{BenchReport, Times, heading, line};
+use crate::fixtures::text;
+use crate::mcp_server::McpProcess;
+use crate::temp_team::{READER, TempTeam, send, send_text};
 
 /// The limit for the tool list of a role, in tokens of four bytes.
 const TOKENS: usize = 2_500;
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     sends(report, length);
     memory(report);
     start(length);
@@ -24,9 +25,9 @@ pub(crate) fn run(report: &mut Report, length: Length) {
 
 /// A send with the tool, a send with the library, and a call that fails before any work, which shows the cost
 /// of the round trip.
-fn sends(report: &mut Report, length: Length) {
+fn sends(report: &mut BenchReport, length: Length) {
     let temp = TempTeam::with_team(&["writer"]);
-    let mut server = McpServer::start(&temp, Some("writer"));
+    let mut server = McpProcess::start(&temp, Some("writer"));
     let writer = temp.dirs.seat("writer", Durability::Process);
     let reader = temp.dirs.seat(READER, Durability::Process);
     let [mut tool, mut library, mut empty, mut ping] = <[Times; 4]>::default();
@@ -62,10 +63,10 @@ fn sends(report: &mut Report, length: Length) {
 }
 
 /// The memory of a server after some work.
-fn memory(report: &mut Report) {
+fn memory(report: &mut BenchReport) {
     const MESSAGES: usize = 1_000;
     let temp = TempTeam::with_team(&["writer"]);
-    let mut server = McpServer::start(&temp, Some("writer"));
+    let mut server = McpProcess::start(&temp, Some("writer"));
     let reader = temp.dirs.seat(READER, Durability::Process);
     let fresh = server.resident() / 1_024.0;
     let mut read = 0;
@@ -87,7 +88,7 @@ fn start(length: Length) {
     let (mut initialized, mut listed) = (Times::default(), Times::default());
     for _ in 0..length.pick(20, 200) {
         let start = Instant::now();
-        let mut server = McpServer::start(&temp, Some("writer"));
+        let mut server = McpProcess::start(&temp, Some("writer"));
         initialized.push(start.elapsed());
         server.request("tools/list", &json!({}));
         listed.push(start.elapsed());
@@ -98,11 +99,11 @@ fn start(length: Length) {
 }
 
 /// The size of the tool list, which a model reads in every turn.
-fn sizes(report: &mut Report) {
+fn sizes(report: &mut BenchReport) {
     let temp = TempTeam::with_team(&[]);
     for (role, name) in [("teammate", Some(READER)), ("lead", Some("team-lead")), ("founder", None)]
     {
-        let mut server = McpServer::start(&temp, name);
+        let mut server = McpProcess::start(&temp, name);
         let list: Value = server.request("tools/list", &json!({}))["result"].take();
         let (count, tokens) = (list["tools"].as_array().unwrap().len(), list.to_string().len() / 4);
         let what = format!("{count} tools of a {role}: {tokens} tokens (at most {TOKENS})");

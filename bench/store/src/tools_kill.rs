@@ -15,10 +15,11 @@ use brigade_wire::body::Body;
 use serde_json::{Value, json};
 
 use crate::Length;
-use crate::figures::Report;
-use crate::mcp_server::{McpServer, line};
+use crate::figures::BenchReport;
+use crate::fixtures::text;
+use crate::mcp_server::{McpProcess, line};
 use crate::rng::Rng;
-use crate::temp_team::{READER, TempTeam, block_on, send_text, text};
+use crate::temp_team::{READER, TempTeam, block_on, send_text};
 
 /// The member whose server is killed.
 const WORKER: &str = "worker";
@@ -27,7 +28,7 @@ const WAITING: usize = 10;
 /// Plans that wait for the lead.
 const PLANS: usize = 10;
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let rounds = length.pick(20, 100);
     let (mut totals, mut rng) = (ToolTotals::default(), Rng::new());
     for _ in 0..rounds {
@@ -78,7 +79,7 @@ impl ToolTotals {
     }
 
     /// The next server returns every message that no answer of the killed one contained.
-    fn read_on(&mut self, run: &KilledRun, server: &mut McpServer, sent: Vec<String>) {
+    fn read_on(&mut self, run: &KilledRun, server: &mut McpProcess, sent: Vec<String>) {
         let texts = |answer: &Value| -> Vec<String> {
             let messages = answer["messages"].as_array();
             messages.into_iter().flatten().map(|message| string(&message["text"])).collect()
@@ -100,12 +101,12 @@ struct KilledRun {
 impl KilledRun {
     /// Sends the calls, and kills the server at a random moment within `milliseconds`.
     fn run(
-        mut server: McpServer,
+        mut server: McpProcess,
         calls: Vec<(&'static str, Value)>,
         (rng, milliseconds): (&mut Rng, u64),
     ) -> Self {
         let moment = rng.moment(milliseconds);
-        let McpServer { child, input, output, .. } = &mut server;
+        let McpProcess { child, input, output, .. } = &mut server;
         let lines = std::thread::scope(|scope| {
             scope.spawn(|| write(input, &calls));
             let reader = scope.spawn(|| {
@@ -167,7 +168,7 @@ fn at_work(totals: &mut ToolTotals, rng: &mut Rng) {
             ("broadcast", json!({ "message": text("all", number) })),
         ]
     });
-    let server = McpServer::start(&temp, Some(WORKER));
+    let server = McpProcess::start(&temp, Some(WORKER));
     let run = std::thread::scope(|scope| {
         let sender = scope.spawn(|| (WAITING..2 * WAITING).map(send_to_worker).collect::<Vec<_>>());
         let run = KilledRun::run(server, calls.collect(), (rng, 150));
@@ -182,7 +183,7 @@ fn at_work(totals: &mut ToolTotals, rng: &mut Rng) {
     totals.compare(&sent, &texts(&reader));
     let lead = temp.dirs.seat("team-lead", Durability::Process);
     totals.compare(&plans, &texts(&lead));
-    let mut server = McpServer::start(&temp, Some(WORKER));
+    let mut server = McpProcess::start(&temp, Some(WORKER));
     let board = server.call_ok("task_list", &json!({}));
     let subjects = board["tasks"].as_array().unwrap().iter().map(|task| string(&task["subject"]));
     totals.compare(&tasks, &subjects.collect::<Vec<_>>());
@@ -193,7 +194,7 @@ fn at_work(totals: &mut ToolTotals, rng: &mut Rng) {
 fn reading(totals: &mut ToolTotals, rng: &mut Rng) {
     let temp = TempTeam::with_team(&[WORKER]);
     let writer = temp.dirs.seat(READER, Durability::Process);
-    let server = McpServer::start(&temp, Some(WORKER));
+    let server = McpProcess::start(&temp, Some(WORKER));
     let calls = (0..5_000).map(|_| ("read_messages", json!({}))).collect();
     let stop = AtomicBool::new(false);
     let (run, sent) = std::thread::scope(|scope| {
@@ -208,7 +209,7 @@ fn reading(totals: &mut ToolTotals, rng: &mut Rng) {
         stop.store(true, Ordering::Relaxed);
         (run, sender.join().unwrap())
     });
-    totals.read_on(&run, &mut McpServer::start(&temp, Some(WORKER)), sent);
+    totals.read_on(&run, &mut McpProcess::start(&temp, Some(WORKER)), sent);
 }
 
 /// Sends the worker a message with this number; returns its text.
@@ -231,9 +232,9 @@ fn answering(totals: &mut ToolTotals, rng: &mut Rng) {
     let plans: Vec<String> = (0..PLANS).map(plan).collect();
     let answer = |id: &str, approve: bool| json!({ "request_id": id, "approve": approve });
     let calls = plans.iter().map(|id| ("answer_plan", answer(id, true))).collect();
-    let server = McpServer::start(&temp, Some("team-lead"));
+    let server = McpProcess::start(&temp, Some("team-lead"));
     let run = KilledRun::run(server, calls, (rng, 80));
-    let mut server = McpServer::start(&temp, Some("team-lead"));
+    let mut server = McpProcess::start(&temp, Some("team-lead"));
     let yes = run.asked("answer_plan", "request_id");
     for (id, acked) in &yes {
         let again = server.call("answer_plan", &answer(id, false));

@@ -9,10 +9,10 @@ use brigade_files::Durability;
 
 use crate::Length;
 use crate::children::{ChildProcess, child, print_line};
-use crate::figures::{Report, Times, heading, line};
+use crate::figures::{BenchReport, Times, heading, line};
 use crate::temp_team::{TeamDirs, TempTeam, block_on, send, team};
 
-pub(crate) fn run(report: &mut Report, length: Length) {
+pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let samples = length.pick(100, 500);
     let temp = TempTeam::with_team(&["writer"]);
     let writer = temp.dirs.seat("writer", Durability::Process);
