@@ -46,7 +46,7 @@ pub const DELETED: &str = ".deleted-";
 /// The file in which Claude Code stores the highest task number ever used.
 pub(crate) const HIGH_WATER: &str = ".highwatermark";
 /// The file whose lock protects the creation of tasks. Claude Code creates it empty.
-pub const CREATE_LOCK: &str = ".lock";
+pub(crate) const CREATE_LOCK: &str = ".lock";
 
 /// The folder in brigade's own folder that holds the teams of all Claude Code folders.
 pub const FILES: &str = "files";
@@ -123,7 +123,7 @@ pub fn note_dir(kind: NoteKind) -> &'static str {
 }
 
 /// Returns the name of the lock of a file.
-pub fn lock_name(file: &str) -> String {
+pub(crate) fn lock_name(file: &str) -> String {
     format!("{file}.lock")
 }
 
