@@ -7,7 +7,7 @@ use async_nats::header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MESSAGE_ID, N
 use async_nats::jetstream::{Context, ContextBuilder};
 use async_nats::{Client, HeaderMap, Message};
 use brigade_core::store::Outgoing;
-use brigade_nats::layout::{MessageClass, Place, Stream, wake};
+use brigade_nats::layout::{MessageClass, Stream, Subjects, wake};
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::task::{NewTask, Status, Task, TaskChange};
@@ -35,7 +35,7 @@ pub(crate) struct BareContender {
 
 #[derive(Debug)]
 struct BareLane {
-    place: Place,
+    place: Subjects,
     /// The subjects of messages to the sink and to the reader.
     sink: String,
     reader: String,
@@ -63,9 +63,9 @@ impl BareContender {
         let reader = connect().await;
         let mut lanes = Vec::new();
         for number in 0..LANES {
-            let place = Place::of(&team("bare", number), SHARDS);
+            let place = Subjects::new(&team("bare", number), SHARDS);
             let name = member(READER);
-            let subject = |to: &MemberName| place.letter(to, WRITER, MessageClass::Words);
+            let subject = |to: &MemberName| place.message(to, WRITER, MessageClass::Text);
             let wakes = watch(&reader, &place, &name).await;
             lanes.push(BareLane {
                 sink: subject(&member(SINK)),
@@ -172,7 +172,7 @@ impl Contender for BareContender {
 }
 
 /// Subscribes to a whole team, like a watch of the store, and forwards the messages of one mailbox.
-async fn watch(reader: &Client, place: &Place, name: &MemberName) -> UnboundedReceiver<Message> {
+async fn watch(reader: &Client, place: &Subjects, name: &MemberName) -> UnboundedReceiver<Message> {
     let filters = [place.mail(), place.all_marks(), place.records(), place.board(), place.roster()];
     let mut subscriptions = Vec::new();
     for filter in filters {

@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use brigade_testkit::nats_server::Engine;
+use brigade_testkit::nats_server::TestServers;
 use futures_util::StreamExt;
 use futures_util::stream;
 
@@ -22,7 +22,7 @@ const WARM: usize = 50;
 
 pub(crate) fn run(report: &mut BenchReport, length: Length) {
     for nodes in [1, 3] {
-        let engine = Engine::cluster(nodes);
+        let engine = TestServers::cluster(nodes);
         block_on(bench(report, length, nodes, &engine.urls));
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use brigade_nats::layout::{MessageClass, Place, Stream};
-use brigade_testkit::nats_server::Engine;
+use brigade_nats::layout::{MessageClass, Stream, Subjects};
+use brigade_testkit::nats_server::TestServers;
 use futures_util::{StreamExt, stream};
 use serde_json::json;
 
@@ -30,7 +30,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
 /// The cost of a subject, and of another message on it.
 fn subjects(length: Length) {
     let count = length.pick(20_000, 200_000);
-    let mut engine = Engine::single();
+    let mut engine = TestServers::single();
     block_on(store_contender::connect(&engine.urls));
     restart(&mut engine, "always", "\"2m\"");
     let data = engine.folder(0).join("data");
@@ -61,7 +61,7 @@ fn subjects(length: Length) {
 /// The cost of a connected host with subscriptions.
 fn connections(length: Length) {
     let count = length.pick(200, 1_000);
-    let engine = Engine::single();
+    let engine = TestServers::single();
     block_on(async {
         let before = memory(engine.pid(0));
         let mut hosts = Vec::new();
@@ -69,7 +69,7 @@ fn connections(length: Length) {
             let client = async_nats::connect(&engine.urls).await.unwrap();
             let mut listens = Vec::new();
             for number in 0..6 {
-                let place = Place::of(&team("many", host * 6 + number), 1);
+                let place = Subjects::new(&team("many", host * 6 + number), 1);
                 let mailbox = brigade_nats::layout::wake(&place.mailbox(&member("reader")));
                 listens.push(client.subscribe(mailbox).await.unwrap());
             }
@@ -86,7 +86,7 @@ fn connections(length: Length) {
 
 /// The number of concurrent consumers of a stream, and the cost of each.
 fn consumers(report: &mut BenchReport) {
-    let engine = Engine::single();
+    let engine = TestServers::single();
     block_on(async {
         store_contender::connect(&engine.urls).await;
         let client = async_nats::connect(&engine.urls).await.unwrap();
@@ -111,7 +111,7 @@ fn consumers(report: &mut BenchReport) {
 
 /// The cost of three idle servers.
 fn idle(shards: u16, length: Length) {
-    let engine = Engine::cluster(3);
+    let engine = TestServers::cluster(3);
     block_on(store_contender::connect_with(&engine.urls, shards));
     std::thread::sleep(Duration::from_secs(2));
     let busy = || (0..3).map(|node| processor(engine.pid(node))).sum::<f64>();
@@ -131,7 +131,7 @@ fn idle(shards: u16, length: Length) {
 fn throughput(shards: u16, length: Length) {
     let count = length.pick(5_000, 50_000);
     for nodes in [1, 3] {
-        let engine = Engine::cluster(nodes);
+        let engine = TestServers::cluster(nodes);
         let took = block_on(async {
             store_contender::connect_with(&engine.urls, shards).await;
             publish(&engine.urls, shards, 0..count / 10).await;
@@ -152,8 +152,8 @@ async fn publish(urls: &[String], shards: u16, mailboxes: std::ops::Range<u32>) 
     let body = entry(&message("writer", 0));
     stream::iter(mailboxes)
         .map(async |number| {
-            let place = Place::of(&team("many", number as usize), shards);
-            let subject = place.letter(&member("reader"), "writer", MessageClass::Words);
+            let place = Subjects::new(&team("many", number as usize), shards);
+            let subject = place.message(&member("reader"), "writer", MessageClass::Text);
             let ack = context.publish(subject, body.clone().into());
             ack.await.unwrap().await.unwrap();
         })

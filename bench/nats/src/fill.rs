@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use async_nats::header::NATS_MESSAGE_ID;
 use async_nats::{Client, HeaderMap};
-use brigade_nats::layout::{Place, Stream};
+use brigade_nats::layout::{Stream, Subjects};
 use brigade_wire::name::TeamName;
 use futures_util::{StreamExt, stream};
 use uuid::Uuid;
@@ -45,7 +45,7 @@ impl TeamTemplate {
         let store = connect(urls).await;
         let of = team(FILLED, 0);
         make_team(&store, &of, &MEMBERS).await;
-        let place = Place::of(&of, SHARDS);
+        let place = Subjects::new(&of, SHARDS);
         let mut subjects = vec![(Stream::Team, place.config())];
         for (number, to) in [LEAD].iter().chain(&MEMBERS).enumerate() {
             // Each member has one sender, the one before it.

@@ -1,7 +1,7 @@
 //! One server with ten thousand teams, and with a million mailboxes: memory, disk, restart time after a kill, and
 //! the cost of a send compared with a hundred mailboxes.
 
-use brigade_testkit::nats_server::Engine;
+use brigade_testkit::nats_server::TestServers;
 
 use crate::figures::{BenchReport, heading};
 use crate::fill::{MAILBOXES, TeamTemplate};
@@ -15,8 +15,8 @@ const FEW: usize = 17;
 pub(crate) fn run(report: &mut BenchReport, length: Length) {
     // 10,000 teams are 60,000 mailboxes; 166,667 a million.
     let sizes = length.pick(&[2_000, 16_667][..], &[10_000, 166_667]);
-    let mut big = Engine::single();
-    let small = Engine::single();
+    let mut big = TestServers::single();
+    let small = TestServers::single();
     let patterns = block_on(async {
         let patterns = TeamTemplate::make(&small.urls).await;
         patterns.fill(&small.urls, 1..FEW).await;
@@ -50,7 +50,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
         println!("{} mailboxes: ready {:.1} s after a kill", teams * MAILBOXES, took.as_secs_f64());
         println!("memory after the start: {} MB", memory(big.pid(0)) / 1_000_000);
         let [mut many, mut few] = <[Sends; 2]>::default();
-        let busy = |engine: &Engine| processor(engine.pid(0));
+        let busy = |engine: &TestServers| processor(engine.pid(0));
         let cpu = (busy(&big), busy(&small));
         for _ in 0..10 {
             block_on(few.measure(&small.urls, FEW, samples / 10));

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use async_nats::HeaderMap;
 use async_nats::header::NATS_MESSAGE_ID;
-use brigade_nats::layout::{MessageClass, Place, Stream};
+use brigade_nats::layout::{MessageClass, Stream, Subjects};
 use serde_json::json;
 
 use crate::bare_contender::{create_consumer, entry, last};
@@ -53,7 +53,7 @@ impl Sends {
 
             let bare = message(from, number);
             let subject =
-                Place::of(&team, SHARDS).letter(&member(other), from, MessageClass::Words);
+                Subjects::new(&team, SHARDS).message(&member(other), from, MessageClass::Text);
             let start = Instant::now();
             let mut headers = HeaderMap::new();
             headers.insert(NATS_MESSAGE_ID, bare.msg_id.as_str());
@@ -112,7 +112,7 @@ impl Reads {
         let client = async_nats::connect(urls).await.unwrap();
         for number in self.n..self.n + samples {
             let team = team(FILLED, (number * STEP) % teams);
-            let place = Place::of(&team, SHARDS);
+            let place = Subjects::new(&team, SHARDS);
             let (of, stream) = (member(MEMBERS[1]), place.stream(Stream::Mail));
             let start = Instant::now();
             last(&client, &stream, &place.marks(&of)).await.expect("marks");

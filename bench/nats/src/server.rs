@@ -7,13 +7,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use brigade_testkit::nats_server::Engine;
+use brigade_testkit::nats_server::TestServers;
 
 /// The limit for a restart.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Kills the server and starts it with another sync interval; returns the time until it answered.
-pub(crate) fn restart(engine: &mut Engine, from: &str, to: &str) -> Duration {
+pub(crate) fn restart(engine: &mut TestServers, from: &str, to: &str) -> Duration {
     let conf = engine.folder(0).join("server.conf");
     let text = fs::read_to_string(&conf).unwrap();
     let [from, to] = [from, to].map(|sync| format!("sync_interval: {sync}"));

@@ -9,7 +9,7 @@ use brigade_core::event::{Event, MessageKey};
 use brigade_core::mail;
 use brigade_core::seat::Seat;
 use brigade_core::store::{Mark, Outgoing, Store, StoreError, Watch};
-use brigade_nats::{NatsStore, Options, Settings};
+use brigade_nats::{NatsOptions, NatsStore, StreamSettings};
 use brigade_wire::name::TeamName;
 use tokio::sync::Mutex;
 
@@ -32,8 +32,8 @@ pub(crate) async fn try_connect(
     urls: &[String],
     shards: u16,
 ) -> Result<Arc<dyn Store>, StoreError> {
-    let settings = Settings { shards, ..Settings::default() };
-    let options = Options { servers: urls.to_vec(), settings, ..Options::default() };
+    let settings = StreamSettings { shards, ..StreamSettings::default() };
+    let options = NatsOptions { servers: urls.to_vec(), settings, ..NatsOptions::default() };
     Ok(Arc::new(NatsStore::connect(options).await?))
 }
 
@@ -130,7 +130,7 @@ impl Contender for StoreContender {
 /// Sends a prepared message.
 pub(crate) async fn send(seat: &Seat, to: &str, message: &Outgoing) {
     let receipt = seat.store.send(&seat.team, &member(to), message).await.unwrap();
-    assert!(receipt.waits.is_none(), "the NATS store never lets a message wait");
+    assert!(receipt.pending.is_none(), "the NATS store never lets a message wait");
 }
 
 /// Waits until a watch reports this message.

@@ -175,7 +175,7 @@ fn send(seat: &Seat, seconds: f64) {
         match send_text(seat, READER, &text(seat.name.as_str(), number)) {
             Ok(sent) => {
                 let id = &sent.receipt.msg_id;
-                match &sent.receipt.waits {
+                match &sent.receipt.pending {
                     None => print_line(&format!("acked {number} {id}")),
                     Some(why) => print_line(&format!("acked {number} {id} waits: {why}")),
                 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use brigade_core::clock::{Clock, SystemClock};
-use brigade_core::event::{Act, Event, MessageKey, Record, one_line};
+use brigade_core::event::{Event, MessageKey, Record, WorkEvent, one_line};
 use brigade_core::store::Actor;
 use brigade_files::{Durability, claude_dir_key};
 
@@ -75,7 +75,8 @@ fn live(report: &mut BenchReport, length: Length, temp: &TempTeam) {
         block_on(store.record(&team(), event, &Actor(name.into()))).unwrap();
     }
     let took = start.elapsed();
-    let last = Event::Worked { name: "ada".into(), act: Act::Said { text: "the last".into() } };
+    let last =
+        Event::Worked { name: "ada".into(), act: WorkEvent::Said { text: "the last".into() } };
     block_on(store.record(&team(), last, &Actor("ada".into()))).unwrap();
     reader.wait_for("after");
     let output = reader.kill();
@@ -128,7 +129,7 @@ pub(crate) fn read(dirs: &TeamDirs) {
         while let Some(batch) = stream.next().await {
             for (place, record) in batch.records {
                 *heard.entry(place).or_insert(0) += 1;
-                if let Event::Worked { act: Act::Said { text }, .. } = &record.event
+                if let Event::Worked { act: WorkEvent::Said { text }, .. } = &record.event
                     && text == "the last"
                 {
                     let twice = heard.values().filter(|&&times| times > 1).count();
@@ -234,14 +235,14 @@ fn task(id: u64, owner: &str) -> String {
     )
 }
 
-fn act(number: usize) -> Act {
+fn act(number: usize) -> WorkEvent {
     match number % 3 {
-        0 => Act::Said { text: format!("I am reading case {number} of the parser now.") },
-        1 => Act::ToolStarted {
+        0 => WorkEvent::Said { text: format!("I am reading case {number} of the parser now.") },
+        1 => WorkEvent::ToolStarted {
             id: format!("call_{number}"),
             tool: "Bash".into(),
             about: "cargo test -p parser".into(),
         },
-        _ => Act::ToolEnded { id: format!("call_{}", number - 1), ok: true },
+        _ => WorkEvent::ToolEnded { id: format!("call_{}", number - 1), ok: true },
     }
 }

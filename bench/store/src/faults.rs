@@ -32,7 +32,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
 pub(crate) fn try_send(dirs: &TeamDirs, text: &str) -> Result<Option<String>, String> {
     let seat = dirs.seat("writer", Durability::Process);
     match send_text(&seat, READER, text) {
-        Ok(sent) => Ok(sent.receipt.waits.as_ref().map(|why| chain(why))),
+        Ok(sent) => Ok(sent.receipt.pending.as_ref().map(|why| chain(why))),
         Err(error) => Err(chain(&error)),
     }
 }

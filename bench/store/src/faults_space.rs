@@ -30,7 +30,7 @@ fn fill(report: &mut BenchReport, which: &str, size: &str) {
         match send_text(&seat, READER, &text("writer", number)) {
             Ok(sent) => {
                 acked.push(sent.receipt.msg_id);
-                waits.extend(sent.receipt.waits.map(|why| chain(&why)));
+                waits.extend(sent.receipt.pending.map(|why| chain(&why)));
             }
             Err(error) => errors.push(chain(&error)),
         }

@@ -112,7 +112,7 @@ pub(crate) async fn create_team(dirs: &TeamDirs) -> Seat {
 pub(crate) async fn join(lead: &Seat, number: usize) -> Seat {
     let name = name(number);
     fixtures::join(lead, &name, backend::IN_PROCESS).await;
-    lead.of(member(&name))
+    lead.for_member(member(&name))
 }
 
 /// Adds the tasks in layers of one task per member. Each task has two blockers in the layer before.

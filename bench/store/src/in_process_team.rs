@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use brigade_agents::driver;
-use brigade_agents::teammate::{self, Plan, TeammateEvent};
-use brigade_agents::worker::{Desk, Worker, Workers};
+use brigade_agents::teammate::{self, TeammateConfig, TeammateEvent};
+use brigade_agents::worker::{Worker, WorkerContext, Workers};
 use brigade_core::board::{self, BoardError};
 use brigade_core::event::Event;
 use brigade_core::mail::{self, InboxFilter};
@@ -93,7 +93,7 @@ struct TestWorker {
 }
 
 impl Worker for TestWorker {
-    async fn turn(&mut self, desk: &Desk, text: &str) -> Result<String, String> {
+    async fn turn(&mut self, desk: &WorkerContext, text: &str) -> Result<String, String> {
         let ids: Vec<usize> = between(text, '#');
         self.shared.log(|log| {
             log.turns += 1;
@@ -169,12 +169,16 @@ async fn run_team(dirs: &TeamDirs, load: Workload) -> Value {
         let workers = Workers::new(move || TestWorker { number, shared: state.clone() });
         let state = shared.clone();
         let observe = move |event| match event {
-            TeammateEvent::Did(driver::Event::Ready { .. }) => drop(started.send(())),
+            TeammateEvent::Did(driver::AgentEvent::Ready { .. }) => drop(started.send(())),
             TeammateEvent::Trouble(what) => state.fault(what),
             _ => {}
         };
         let (_keyboard, typed) = mpsc::unbounded_channel();
-        tokio::spawn(teammate::run_observed(Plan::in_process(seat, workers), typed, observe));
+        tokio::spawn(teammate::run_observed(
+            TeammateConfig::in_process(seat, workers),
+            typed,
+            observe,
+        ));
     }
     for _ in 0..load.members {
         ready.recv().await.unwrap();

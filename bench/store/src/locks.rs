@@ -125,7 +125,7 @@ fn timed_send(dirs: &TeamDirs, number: usize, result: &mut LockResult) -> String
     let sent = send_text(&seat, READER, &text("writer", number)).unwrap();
     let took = start.elapsed();
     result.check(took <= BOUND, format!("send acknowledged after {:.2} s", took.as_secs_f64()));
-    if let Some(why) = &sent.receipt.waits {
+    if let Some(why) = &sent.receipt.pending {
         result.note(format!("the message waits: {why}"));
     }
     sent.receipt.msg_id

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use brigade_core::mail::{self, MailError, Sent};
 use brigade_core::seat::Seat;
 use brigade_core::store::Store;
-use brigade_files::{Durability, FileStore, Options};
+use brigade_files::{Durability, FileStore, FileStoreOptions};
 use brigade_wire::name::TeamName;
 use uuid::Uuid;
 
@@ -40,7 +40,7 @@ impl TeamDirs {
 
     /// Opens a new store.
     pub(crate) fn store(&self, durability: Durability) -> Arc<dyn Store> {
-        let options = Options::new(&self.claude, &self.state).with_durability(durability);
+        let options = FileStoreOptions::new(&self.claude, &self.state).with_durability(durability);
         Arc::new(FileStore::open(options))
     }
 

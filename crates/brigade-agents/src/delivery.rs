@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::driver::{End, Event, MidTurn, Note};
+use crate::driver::{AgentEvent, MidTurn, TextNumber, TurnEnd};
 use brigade_core::event::MessageKey;
 use brigade_core::hash::Fnv;
 
@@ -94,15 +94,15 @@ pub enum Action {
     /// Save this state before carrying out the actions that follow.
     Persist(SavedState),
     /// Start a turn with this text.
-    StartTurn(Note, String),
+    StartTurn(TextNumber, String),
     /// Add this text to the running turn.
-    Steer(Note, String),
+    Steer(TextNumber, String),
     /// Mark these messages as shown: the agent has received them.
     MarkShown(Vec<MessageKey>),
     /// A turn has started.
     TurnStarted,
     /// The turn has ended, and no further turn starts now.
-    TurnEnded(End),
+    TurnEnded(TurnEnd),
 }
 
 /// Whether the agent can receive text now.
@@ -177,21 +177,21 @@ impl Delivery {
     }
 
     /// Handles an event reported by the agent's driver.
-    pub fn on_event(&mut self, event: &Event) -> Vec<Action> {
+    pub fn on_event(&mut self, event: &AgentEvent) -> Vec<Action> {
         let mut actions = Vec::new();
         match event {
-            Event::Remembers { text } => self.mark_remembered(text),
-            Event::Ready { session } => self.ready(session, &mut actions),
-            Event::Taken(note) => self.on_received(*note, &mut actions),
-            Event::NotTaken(note) => self.on_rejected(*note, &mut actions),
-            Event::TurnStarted => {
+            AgentEvent::Remembers { text } => self.mark_remembered(text),
+            AgentEvent::Ready { session } => self.ready(session, &mut actions),
+            AgentEvent::Taken(note) => self.on_received(*note, &mut actions),
+            AgentEvent::NotTaken(note) => self.on_rejected(*note, &mut actions),
+            AgentEvent::TurnStarted => {
                 self.phase = Phase::Busy;
                 self.may_steer = true;
                 self.is_resend = false;
                 actions.push(Action::TurnStarted);
             }
-            Event::ToolStarted { .. } | Event::ToolEnded { .. } => self.may_steer = true,
-            Event::TurnEnded(end) => {
+            AgentEvent::ToolStarted { .. } | AgentEvent::ToolEnded { .. } => self.may_steer = true,
+            AgentEvent::TurnEnded(end) => {
                 self.phase = Phase::Idle;
                 if std::mem::take(&mut self.is_resend) {
                     self.waiting.push_front(resume_item());
@@ -199,7 +199,7 @@ impl Delivery {
                 self.turn_ended(&mut actions);
                 // After a failure an immediate retry would most likely fail as well; the next check of
                 // the inbox retries.
-                if !matches!(end, End::Failed(_) | End::Limited(_)) {
+                if !matches!(end, TurnEnd::Failed(_) | TurnEnd::Limited(_)) {
                     self.send_next(&mut actions);
                 }
                 if self.phase == Phase::Idle {
@@ -207,7 +207,7 @@ impl Delivery {
                 }
                 return actions;
             }
-            Event::Broken { .. } => self.phase = Phase::NotReady,
+            AgentEvent::Broken { .. } => self.phase = Phase::NotReady,
             _ => {}
         }
         self.send_next(&mut actions);
@@ -264,7 +264,7 @@ impl Delivery {
         actions.push(Action::Persist(self.saved.clone()));
     }
 
-    fn on_received(&mut self, note: Note, actions: &mut Vec<Action>) {
+    fn on_received(&mut self, note: TextNumber, actions: &mut Vec<Action>) {
         let found = self.saved.sent.iter_mut().find(|batch| batch.number == note.0);
         if let Some(batch) = found.filter(|batch| batch.state != BatchState::Received) {
             batch.state = BatchState::Received;
@@ -275,7 +275,7 @@ impl Delivery {
         }
     }
 
-    fn on_rejected(&mut self, note: Note, actions: &mut Vec<Action>) {
+    fn on_rejected(&mut self, note: TextNumber, actions: &mut Vec<Action>) {
         let Some(at) = self.saved.sent.iter().position(|batch| batch.number == note.0) else {
             return;
         };
@@ -323,7 +323,7 @@ impl Delivery {
         let Some(batch) = self.saved.sent.get_mut(at) else { return };
         batch.state = BatchState::Sent;
         let batch = batch.clone();
-        let (note, text) = (Note(batch.number), self.render(&batch));
+        let (note, text) = (TextNumber(batch.number), self.render(&batch));
         let starts_turn = self.phase == Phase::Idle;
         if starts_turn {
             self.is_resend = resend.is_some();

@@ -1,7 +1,7 @@
 //! Drivers: how each agent CLI is started, prompted and understood.
 //!
 //! A driver does no I/O. It receives the bytes the agent's program wrote and the calls of its member,
-//! and returns bytes for the program and [`Event`]s for the member. [`AGENTS`] has one row for each
+//! and returns bytes for the program and [`AgentEvent`]s for the member. [`AGENTS`] has one row for each
 //! agent. A new agent is a new row, sometimes with a new file.
 //!
 //! ```
@@ -28,9 +28,9 @@ mod rpc;
 mod text;
 
 pub(crate) use self::agents::IN_PROCESS;
-pub use self::agents::{AGENTS, Choice, agent};
+pub use self::agents::{AGENTS, AgentChoice, agent};
 pub use self::change::{ChangedPart, FileChange};
-pub use self::event::{Ask, End, Event, Output, Usage, Verdict};
+pub use self::event::{AgentAsk, AgentEvent, DriverOutput, PermissionAnswer, TurnEnd, Usage};
 
 /// One agent CLI.
 #[derive(Clone, Copy, Debug)]
@@ -49,20 +49,20 @@ pub struct Agent {
     /// without a driver.
     pub native: bool,
     /// Its capabilities.
-    pub can: Can,
+    pub can: AgentCapabilities,
     /// Creates its driver for one conversation.
     pub driver: fn(LaunchOptions) -> Box<dyn Driver>,
 }
 
 /// Capabilities in which agents differ. All agents can be prompted, interrupted and resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Can {
+pub struct AgentCapabilities {
     /// How mail that arrives in the middle of a turn is delivered.
     pub mid_turn: MidTurn,
     /// How it is kept from changing anything until its plan is approved.
     pub read_only: ReadOnly,
     /// How it reports its use of the model.
-    pub usage: Told,
+    pub usage: UsageReporting,
     /// When one of its sessions can be resumed.
     pub resumes: ResumeTiming,
 }
@@ -99,7 +99,7 @@ pub enum ReadOnly {
 
 /// How an agent reports its use of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum UsageReporting {
     /// In tokens.
     Tokens,
     /// In tokens and cost.
@@ -159,7 +159,7 @@ pub struct ToolServer {
 }
 
 /// The name of the team's MCP server in the agents' configuration.
-pub const TOOLS: &str = "team";
+pub const TOOL_SERVER_NAME: &str = "team";
 
 /// How much an agent may do without asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,22 +194,22 @@ pub trait Driver: Send + std::fmt::Debug {
     fn start(&mut self);
 
     /// The program wrote these bytes to its standard output. They may be split anywhere.
-    fn hear(&mut self, bytes: &[u8]);
+    fn on_output(&mut self, bytes: &[u8]);
 
     /// The program ended by itself with this exit code. Some agents report failure through it.
-    fn ended(&mut self, _code: i32) {}
+    fn on_exit(&mut self, _code: i32) {}
 
-    /// Starts a turn with this text. Only after [`Event::Ready`], and while no turn is running.
-    /// [`Event::TurnEnded`] follows even if the turn never started, because the agent refused the text
+    /// Starts a turn with this text. Only after [`AgentEvent::Ready`], and while no turn is running.
+    /// [`AgentEvent::TurnEnded`] follows even if the turn never started, because the agent refused the text
     /// or already had it.
-    fn prompt(&mut self, note: Note, text: &str);
+    fn prompt(&mut self, note: TextNumber, text: &str);
 
     /// Adds this text to the running turn. Only for agents with [`MidTurn::Steered`]. A text that comes
-    /// too late is reported as [`Event::NotTaken`].
-    fn steer(&mut self, note: Note, text: &str);
+    /// too late is reported as [`AgentEvent::NotTaken`].
+    fn steer(&mut self, note: TextNumber, text: &str);
 
     /// Answers a permission request of the agent.
-    fn answer(&mut self, ask: AskId, verdict: &Verdict);
+    fn answer(&mut self, ask: AskId, verdict: &PermissionAnswer);
 
     /// Interrupts the running turn.
     fn interrupt(&mut self);
@@ -218,13 +218,13 @@ pub trait Driver: Send + std::fmt::Debug {
     fn set_access(&mut self, access: Access);
 
     /// Extracts what the model will see again from the agent's own session record, which
-    /// [`Event::RemembersIn`] names.
+    /// [`AgentEvent::RemembersIn`] names.
     fn recalled<'a>(&self, record: &'a str) -> Cow<'a, str> {
         Cow::Borrowed(record)
     }
 
     /// Returns the next output, in order.
-    fn next(&mut self) -> Option<Output>;
+    fn next(&mut self) -> Option<DriverOutput>;
 }
 // ANCHOR_END: driver
 
@@ -232,7 +232,7 @@ pub trait Driver: Send + std::fmt::Debug {
 /// keeps its number, and no other text of that session has it, so that an agent that supports it
 /// processes the text once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Note(pub u64);
+pub struct TextNumber(pub u64);
 
 /// A permission request of the agent, identified by the driver's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -6,14 +6,14 @@
 //! of `brigade-core`: the other members cannot tell which agent runs it.
 //!
 //! ```
-//! use brigade_agents::driver::{self, LaunchOptions, Output, ToolServer};
+//! use brigade_agents::driver::{self, LaunchOptions, DriverOutput, ToolServer};
 //!
 //! // A driver does no I/O: it returns the bytes for the program and the events of the agent.
 //! let codex = driver::agent("codex").unwrap();
 //! let mut driver = (codex.agent.driver)(LaunchOptions::new("/work", ToolServer::default()));
 //! assert_eq!(driver.invocation().args.first().unwrap(), "app-server");
 //! driver.start();
-//! let Some(Output::Write(hello)) = driver.next() else { panic!("the driver speaks first") };
+//! let Some(DriverOutput::Write(hello)) = driver.next() else { panic!("the driver speaks first") };
 //! assert!(hello.ends_with(b"\n"));
 //! ```
 //!
@@ -27,7 +27,7 @@
 //! - [`delivery`]: a state machine that turns unread mail into turns, so that the model sees each message
 //!   once, whichever process dies;
 //! - [`teammate`]: the loop that runs an agent or a worker as a member until it leaves the team;
-//! - [`brief`]: the instructions a model gets about its team;
+//! - [`instructions`]: the instructions a model gets about its team;
 //! - [`resend`]: sends mail again that a native Claude Code took and its model never saw.
 //!
 //! # What it must not do
@@ -39,7 +39,7 @@
 
 #![forbid(unsafe_code)]
 
-pub mod brief;
+pub mod instructions;
 // For the tests of this crate; `teammate` is its only other user.
 #[doc(hidden)]
 pub mod delivery;

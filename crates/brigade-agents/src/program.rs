@@ -6,10 +6,10 @@
 //! ```
 //! use std::path::Path;
 //!
-//! use brigade_agents::program::Brigade;
+//! use brigade_agents::program::BrigadeProgram;
 //!
 //! let (claude_dir, state_dir) = (Path::new("/home/ann/.claude"), Path::new("/home/ann/.local/state/brigade"));
-//! let brigade = Brigade::on_files("/usr/bin/brigade", claude_dir, state_dir);
+//! let brigade = BrigadeProgram::on_files("/usr/bin/brigade", claude_dir, state_dir);
 //! assert!(brigade.env.contains(&("CLAUDE_CONFIG_DIR".into(), "/home/ann/.claude".into())));
 //! ```
 
@@ -39,14 +39,14 @@ const GRACE: Duration = Duration::from_millis(500);
 /// The `brigade` program, as guard of agents and server of their tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Brigade {
+pub struct BrigadeProgram {
     /// Its path.
     pub program: PathBuf,
     /// The environment variables by which it finds the team's store.
     pub env: Vec<(String, String)>,
 }
 
-impl Brigade {
+impl BrigadeProgram {
     /// The program, with these environment variables, such as `BRIGADE_STORE`; docs/cli.md lists them.
     pub fn new(program: impl Into<PathBuf>, env: Vec<(String, String)>) -> Self {
         Self { program: program.into(), env }
@@ -90,9 +90,9 @@ impl Brigade {
     }
 
     /// How to start an agent's program behind the guard.
-    pub(crate) fn start(&self, program: &str, cwd: PathBuf) -> Start {
+    pub(crate) fn start(&self, program: &str, cwd: PathBuf) -> ProgramCommand {
         let guard = vec![self.program.clone().into_os_string(), "guard".into()];
-        let mut start = Start::new(guard, program, cwd);
+        let mut start = ProgramCommand::new(guard, program, cwd);
         // When the agent runs `brigade` in its shell, the command acts as an agent and uses this store.
         // The agent's own folders stay unchanged.
         let env = self.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -111,7 +111,7 @@ const RUN_BY_AGENT: (&str, &str) = ("BRIGADE_ANSWERS", "person");
 /// How to start a program.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Start {
+pub struct ProgramCommand {
     /// The guard command: it starts the program in a session of its own, and ends that session when the
     /// program ends, when it receives a signal, or when we die.
     pub guard: Vec<OsString>,
@@ -129,7 +129,7 @@ pub struct Start {
     pub cwd: PathBuf,
 }
 
-impl Start {
+impl ProgramCommand {
     /// Starts this program in this folder behind this guard, with all inherited variables. If the guard
     /// is killed, the remaining processes in its process group are ended.
     pub fn new(
@@ -176,7 +176,7 @@ pub(crate) struct RunningProgram {
 
 impl RunningProgram {
     /// Starts a program.
-    pub(crate) fn start(start: &Start) -> io::Result<Self> {
+    pub(crate) fn start(start: &ProgramCommand) -> io::Result<Self> {
         let mut argv = start.guard.iter().chain([&start.program]).chain(&start.args);
         let first = argv.next().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(first);
@@ -307,7 +307,7 @@ mod tests {
 
     #[tokio::test]
     async fn standard_error_is_read_after_the_output_ended() {
-        let mut start = Start::new(vec!["sh".into()], "-c", ".");
+        let mut start = ProgramCommand::new(vec!["sh".into()], "-c", ".");
         start.args = vec!["exec 1>&-; sleep 0.2; echo no licence >&2".into()];
         let mut program = RunningProgram::start(&start).unwrap();
         assert_eq!(program.read(&mut [0; 16]).await.unwrap(), 0);

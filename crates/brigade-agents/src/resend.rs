@@ -10,7 +10,7 @@
 //! twice sends one copy, and a copy that is lost as well is followed by another one.
 //!
 //! ```
-//! use brigade_agents::resend::{Heard, Shown, resend_lost_mail};
+//! use brigade_agents::resend::{ModelInput, ShownMessages, resend_lost_mail};
 //! use brigade_core::mail;
 //!
 //! # use std::sync::Arc;
@@ -21,11 +21,11 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
-//! # let bob = lead.of("bob".parse()?);
+//! # let bob = lead.for_member("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! mail::send(&lead, "bob", "hello").await?;
 //! // Bob has not taken it out of the inbox yet, so nothing is missing.
-//! let report = resend_lost_mail(&bob, &Heard::default(), &Shown::default()).await?;
+//! let report = resend_lost_mail(&bob, &ModelInput::default(), &ShownMessages::default()).await?;
 //! assert!(report.sent.is_empty());
 //! # Ok(())
 //! # }
@@ -57,7 +57,7 @@ const SIGNATURE_MAX_AGE: SignedDuration = SignedDuration::from_secs(60);
 
 /// The input a member's model received, according to its session transcripts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct ModelInput {
     /// User turns shown to the model, oldest first.
     pub turns: Vec<String>,
     /// Identifies the turn that did not finish, if there is one.
@@ -114,7 +114,7 @@ fn unescape(text: &str) -> String {
 /// mailboxes: usually every message up to one of them was shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Shown {
+pub struct ShownMessages {
     /// Every message up to and including this one was shown.
     pub upto: Option<MessageKey>,
     /// Messages after `upto` that were shown.
@@ -127,7 +127,7 @@ pub struct Shown {
 #[non_exhaustive]
 pub struct ResendReport {
     /// The messages the model has received.
-    pub shown: Shown,
+    pub shown: ShownMessages,
     /// The messages that were sent again, by the key of the first copy.
     pub sent: Vec<MessageKey>,
     /// Whether a message was sent that asks the member to continue an interrupted turn.
@@ -142,8 +142,8 @@ pub struct ResendReport {
 /// Claude Code may have deleted older transcripts since.
 pub async fn resend_lost_mail(
     seat: &Seat,
-    heard: &Heard,
-    known: &Shown,
+    heard: &ModelInput,
+    known: &ShownMessages,
 ) -> Result<ResendReport, MailError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -273,20 +273,20 @@ impl TrackedMailbox {
     }
 
     /// Expands `known` to the keys of all shown messages.
-    fn expand(&self, known: &Shown) -> HashSet<MessageKey> {
+    fn expand(&self, known: &ShownMessages) -> HashSet<MessageKey> {
         let keys = || self.messages.iter().map(|tracked| tracked.key);
         let upto = keys().position(|key| Some(key) == known.upto).map_or(0, |at| at + 1);
         keys().take(upto).chain(known.beyond.iter().copied()).collect()
     }
 
-    fn compact(&self, keys: &HashSet<MessageKey>) -> Shown {
+    fn compact(&self, keys: &HashSet<MessageKey>) -> ShownMessages {
         let is_shown = |tracked: &&TrackedMessage| {
             keys.contains(&tracked.key) || self.shown.contains(&tracked.last.0)
         };
         let prefix_len = self.messages.iter().take_while(is_shown).count();
         let (all, rest) = self.messages.split_at(prefix_len);
         let beyond = rest.iter().filter(is_shown).map(|tracked| tracked.key).collect();
-        Shown { upto: all.last().map(|tracked| tracked.key), beyond }
+        ShownMessages { upto: all.last().map(|tracked| tracked.key), beyond }
     }
 }
 
@@ -304,7 +304,7 @@ impl TrackedMessage {
             ),
         };
         let id = message.msg_id().unwrap_or_default().into_owned();
-        let outgoing = Outgoing::again(message, id);
+        let outgoing = Outgoing::copy_of(message, id);
         let signed = seat.lead_key.as_ref().is_some_and(|lead| lead.verifies(message));
         let last = (key, record.at);
         for_the_model.then_some(Self { key, message: outgoing, signed, copies: 0, last })

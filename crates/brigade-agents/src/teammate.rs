@@ -7,15 +7,15 @@
 //!
 //! ```no_run
 //! use brigade_agents::driver;
-//! use brigade_agents::program::Brigade;
+//! use brigade_agents::program::BrigadeProgram;
 //! use brigade_core::seat::Seat;
-//! use brigade_files::Options;
-//! use brigade_agents::teammate::{self, Plan};
+//! use brigade_files::FileStoreOptions;
+//! use brigade_agents::teammate::{self, TeammateConfig};
 //!
-//! async fn codex(bob: Seat, files: &Options) -> Result<(), Box<dyn std::error::Error>> {
+//! async fn codex(bob: Seat, files: &FileStoreOptions) -> Result<(), Box<dyn std::error::Error>> {
 //!     let codex = driver::agent("codex").ok_or("no such agent")?;
-//!     let brigade = Brigade::on_files("brigade", &files.claude_dir, &files.state_dir);
-//!     let plan = Plan::agent(bob, codex, &brigade, "/work").await?;
+//!     let brigade = BrigadeProgram::on_files("brigade", &files.claude_dir, &files.state_dir);
+//!     let plan = TeammateConfig::agent(bob, codex, &brigade, "/work").await?;
 //!     Ok(teammate::run(plan).await?)
 //! }
 //! ```
@@ -39,23 +39,23 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-pub use self::config::Plan;
+pub use self::config::TeammateConfig;
 use self::conversation::{ConversationEnd, EventEffect, next_line};
 use self::report::Turn;
-pub use self::running_agent::Player;
+pub use self::running_agent::AgentRunner;
 use self::running_agent::RunningAgent;
 use self::vitals::Vitals;
 use self::work_recorder::WorkRecorder;
 use crate::delivery::{Delivery, SavedState};
-use crate::driver::{Access, AskId, Driver, End, Event, LaunchOptions, ResumeTiming};
+use crate::driver::{Access, AgentEvent, AskId, Driver, LaunchOptions, ResumeTiming, TurnEnd};
 use crate::program::RunningProgram;
 use crate::worker;
 use brigade_core::authority::Denied;
 use brigade_core::board::{self, BoardError};
 use brigade_core::event::MessageKey;
-use brigade_core::handshake::{HandshakeError, Kind};
+use brigade_core::handshake::{HandshakeError, RequestKind};
 use brigade_core::mail::MailError;
-use brigade_core::pulse::BEAT;
+use brigade_core::pulse::REPORT_INTERVAL;
 use brigade_core::roster::{Activity, RosterError};
 use brigade_core::seat::Seat;
 use brigade_core::store::{NoteKind, StoreError, Watch};
@@ -84,7 +84,7 @@ pub enum TeammateEvent {
     /// Text was sent to the agent.
     Given(String),
     /// The agent's driver reported an event.
-    Did(Event),
+    Did(AgentEvent),
     /// The agent waits for the answer to a request.
     Waits {
         /// The id of the request.
@@ -147,7 +147,7 @@ struct SavedTeammate {
 
 /// A running member.
 struct TeammateLoop<S> {
-    config: Plan,
+    config: TeammateConfig,
     driver: Box<dyn Driver>,
     delivery: Delivery,
     team_created: u64,
@@ -159,7 +159,7 @@ struct TeammateLoop<S> {
     /// The minute, counted from 1970, in which its session was started.
     session_minute: i64,
     /// Requests waiting for an answer, by request id, with the driver's id of each question.
-    asks: HashMap<String, (Kind, AskId)>,
+    asks: HashMap<String, (RequestKind, AskId)>,
     /// Whether the current run of its program reported that it is ready.
     ready: bool,
     /// Whether the current run reported a fatal error before it was ready. A program that just exits
@@ -183,7 +183,7 @@ struct TeammateLoop<S> {
 ///
 /// Dropping the future ends the agent's program and all processes it started, but leaves the member on
 /// the team. Running the member again resumes its session and delivers the mail it has not seen.
-pub async fn run(config: Plan) -> Result<(), TeammateError> {
+pub async fn run(config: TeammateConfig) -> Result<(), TeammateError> {
     let (_sender, typed) = mpsc::unbounded_channel();
     run_observed(config, typed, |_| {}).await
 }
@@ -191,7 +191,7 @@ pub async fn run(config: Plan) -> Result<(), TeammateError> {
 /// Like [`run`], but also passes each event to `observer` and accepts typed lines from `typed`. The
 /// member keeps running when `typed` is closed.
 pub async fn run_observed<S: FnMut(TeammateEvent)>(
-    config: Plan,
+    config: TeammateConfig,
     typed: mpsc::UnboundedReceiver<String>,
     mut observer: S,
 ) -> Result<(), TeammateError> {
@@ -206,7 +206,7 @@ pub async fn run_observed<S: FnMut(TeammateEvent)>(
 }
 
 async fn run_until_left<S: FnMut(TeammateEvent)>(
-    config: Plan,
+    config: TeammateConfig,
     typed: mpsc::UnboundedReceiver<String>,
     observer: S,
 ) -> Result<(), TeammateError> {
@@ -266,7 +266,7 @@ async fn wait_for_roster_entry(seat: &Seat) -> Result<(), TeammateError> {
     let began = Instant::now();
     while seat.role().await?.is_none() {
         if began.elapsed() >= ENTRY_WAIT {
-            return Err(seat.absent().await?.into());
+            return Err(seat.not_a_member_error().await?.into());
         }
         tokio::time::sleep(ENTRY_CHECK_INTERVAL).await;
     }
@@ -294,7 +294,7 @@ fn with_last_output(why: String, output: &str) -> String {
 }
 
 impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
-    async fn new(config: Plan, observer: S) -> Result<Self, TeammateError> {
+    async fn new(config: TeammateConfig, observer: S) -> Result<Self, TeammateError> {
         let seat = &config.seat;
         let (team_created, joined, generation, lead) = {
             let config = seat.config().await?;
@@ -375,8 +375,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         let resume = self.delivery.saved().session.clone();
         let launch = LaunchOptions { access: self.access, resume, ..self.config.launch.clone() };
         self.driver = (self.config.agent.driver)(launch);
-        let agent = match &self.config.player {
-            Player::Program(start) => {
+        let agent = match &self.config.runner {
+            AgentRunner::Program(start) => {
                 let invocation = self.driver.invocation();
                 let mut start = start.clone();
                 start.args = invocation.args.into_iter().map(Into::into).collect();
@@ -384,7 +384,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                 start.env.extend(env.map(|(name, value)| (name.into(), value.into())));
                 RunningAgent::Program(Box::new(RunningProgram::start(&start)?))
             }
-            Player::Workers(workers) => {
+            AgentRunner::Workers(workers) => {
                 RunningAgent::Worker(worker::RunningWorker::start(workers, &self.config.seat))
             }
         };
@@ -438,7 +438,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     async fn mark_failed(&mut self, why: &str) {
         self.set_activity(Activity::Idle).await;
         self.vitals.failure = Some(why.to_owned());
-        if let Err(error) = self.report(&End::Failed(why.to_owned())).await {
+        if let Err(error) = self.report(&TurnEnd::Failed(why.to_owned())).await {
             self.trouble("cannot inform the lead", &error);
         }
     }
@@ -452,7 +452,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         loop {
             self.beat().await;
             tokio::select! {
-                () = tokio::time::sleep(BEAT) => {}
+                () = tokio::time::sleep(REPORT_INTERVAL) => {}
                 record = watch.next_shared() => match record.map(|record| self.on_team_event(&record)) {
                     Some(EventEffect::Mail) => return true,
                     Some(EventEffect::None) => {}

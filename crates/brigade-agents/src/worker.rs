@@ -2,7 +2,7 @@
 //!
 //! A [`Worker`] takes the place of an agent's program: its mail becomes turns, it asks its lead for
 //! permission, it can be asked to stop, and it is replaced when it panics. It acts on the team through
-//! the seat in its [`Desk`], with the same functions as all other members.
+//! the seat in its [`WorkerContext`], with the same functions as all other members.
 //!
 //! A new worker knows nothing of its predecessor. Items of a turn that the predecessor did not finish
 //! are sent to it again.
@@ -11,9 +11,9 @@
 //! use brigade_core::handshake::{self, Answer};
 //! use brigade_core::mail;
 //! use brigade_core::roster::{self, MemberPlan};
-//! use brigade_agents::teammate::{self, Plan};
+//! use brigade_agents::teammate::{self, TeammateConfig};
 //! use brigade_core::wire::backend;
-//! use brigade_agents::worker::{Desk, Worker, Workers};
+//! use brigade_agents::worker::{WorkerContext, Worker, Workers};
 //! # use brigade_core::roster::TeamPlan;
 //! # use brigade_core::seat::Seat;
 //! # use brigade_core::store::memory::MemoryStore;
@@ -21,7 +21,7 @@
 //! struct Echo;
 //!
 //! impl Worker for Echo {
-//!     async fn turn(&mut self, desk: &Desk, text: &str) -> Result<String, String> {
+//!     async fn turn(&mut self, desk: &WorkerContext, text: &str) -> Result<String, String> {
 //!         // A member that is asked to stop answers yes or no. On yes it leaves the team.
 //!         for request in handshake::open(&desk.seat).await.map_err(|error| error.to_string())? {
 //!             let answer = handshake::answer_shutdown(&desk.seat, &request.id, Answer::Yes);
@@ -36,9 +36,9 @@
 //! # let store = std::sync::Arc::new(MemoryStore::default());
 //! # let lead = Seat::new(store, "demo".parse()?, "team-lead".parse()?);
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
-//! let echo = lead.of("echo".parse()?);
+//! let echo = lead.for_member("echo".parse()?);
 //! roster::join(&lead, &echo.name, MemberPlan::new("echo", "/").with_backend_type(backend::IN_PROCESS)).await?;
-//! let at_work = tokio::spawn(teammate::run(Plan::in_process(echo, Workers::new(|| Echo))));
+//! let at_work = tokio::spawn(teammate::run(TeammateConfig::in_process(echo, Workers::new(|| Echo))));
 //!
 //! mail::send(&lead, "echo", "hello").await?;
 //! handshake::request_shutdown(&lead, "echo", None).await?;
@@ -58,7 +58,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use self::running_worker::RunningWorker;
-use crate::driver::Verdict;
+use crate::driver::PermissionAnswer;
 use crate::driver::in_process::WorkerOutput;
 use brigade_core::seat::Seat;
 
@@ -72,7 +72,7 @@ pub trait Worker: Send + 'static {
     /// the program that runs it ends.
     fn turn(
         &mut self,
-        desk: &Desk,
+        desk: &WorkerContext,
         text: &str,
     ) -> impl Future<Output = Result<String, String>> + Send;
 }
@@ -80,12 +80,12 @@ pub trait Worker: Send + 'static {
 /// An object-safe version of [`Worker`].
 #[async_trait]
 trait AnyWorker: Send {
-    async fn any_turn(&mut self, desk: &Desk, text: &str) -> Result<String, String>;
+    async fn any_turn(&mut self, desk: &WorkerContext, text: &str) -> Result<String, String>;
 }
 
 #[async_trait]
 impl<W: Worker> AnyWorker for W {
-    async fn any_turn(&mut self, desk: &Desk, text: &str) -> Result<String, String> {
+    async fn any_turn(&mut self, desk: &WorkerContext, text: &str) -> Result<String, String> {
         self.turn(desk, text).await
     }
 }
@@ -109,7 +109,7 @@ impl fmt::Debug for Workers {
 
 /// The context of a worker's turn: its seat, and its connection to the lead.
 #[derive(Debug)]
-pub struct Desk {
+pub struct WorkerContext {
     /// The worker's seat on the team.
     pub seat: Seat,
     output: mpsc::UnboundedSender<Vec<u8>>,
@@ -120,17 +120,22 @@ pub struct Desk {
 #[derive(Debug, Default)]
 struct PendingAsks {
     last: u64,
-    open: HashMap<u64, oneshot::Sender<Verdict>>,
+    open: HashMap<u64, oneshot::Sender<PermissionAnswer>>,
 }
 
-impl Desk {
+impl WorkerContext {
     fn new(seat: Seat, output: mpsc::UnboundedSender<Vec<u8>>) -> Self {
         Self { seat, output, asks: Mutex::default() }
     }
 
     /// Asks the lead for permission to use a tool, and waits for the answer without a time limit.
     /// Dropping the future withdraws the request.
-    pub async fn may(&self, tool: &str, description: &str, input: &Value) -> Verdict {
+    pub async fn ask_permission(
+        &self,
+        tool: &str,
+        description: &str,
+        input: &Value,
+    ) -> PermissionAnswer {
         let (answer, verdict) = oneshot::channel();
         let ask = {
             let mut asks = self.asks();
@@ -147,12 +152,13 @@ impl Desk {
             input: input.clone(),
         });
         let verdict = verdict.await;
-        verdict
-            .unwrap_or_else(|_| Verdict::Deny("the request can no longer be answered".to_owned()))
+        verdict.unwrap_or_else(|_| {
+            PermissionAnswer::Deny("the request can no longer be answered".to_owned())
+        })
     }
 
     /// Delivers the lead's answer.
-    fn answered(&self, ask: u64, verdict: Verdict) {
+    fn answered(&self, ask: u64, verdict: PermissionAnswer) {
         if let Some(answer) = self.asks().open.remove(&ask) {
             let _no_longer_waiting = answer.send(verdict);
         }
@@ -173,7 +179,7 @@ impl Desk {
 
 /// Withdraws a request when its future is dropped.
 struct WithdrawOnDrop<'d> {
-    desk: &'d Desk,
+    desk: &'d WorkerContext,
     ask: u64,
 }
 

@@ -12,7 +12,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
-//! # let bob = lead.of("bob".parse()?);
+//! # let bob = lead.for_member("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! handshake::submit_plan(&bob, "1. Read the parser. 2. Fix it.", None).await?;
 //! let waiting = approvals::waiting(&lead).await?;
@@ -31,7 +31,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::event::{Event, Record};
-use crate::handshake::{self, Answer, Answered, HandshakeError, Kind, Request};
+use crate::handshake::{self, Answer, Answered, HandshakeError, Request, RequestKind};
 use crate::mail::MailError;
 use crate::policy::{self, Rule, RuleDecision};
 use crate::seat::{Seat, SeatUser};
@@ -49,12 +49,12 @@ pub struct Approval {
     /// When the request was made.
     pub at: Timestamp,
     /// The subject of the request.
-    pub wanted: Wanted,
+    pub subject: ApprovalSubject,
 }
 
 /// The subject of a request.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wanted {
+pub enum ApprovalSubject {
     /// Approval of a plan.
     Plan {
         /// The text of the plan.
@@ -84,15 +84,15 @@ pub struct RuleAnswer {
     /// Which of the member's rules, counted from 1.
     pub rule: usize,
     /// The rule's decision.
-    pub ruling: RuleDecision,
+    pub decision: RuleDecision,
 }
 
-impl Wanted {
+impl ApprovalSubject {
     /// The kind of request.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> RequestKind {
         match self {
-            Self::Plan { .. } => Kind::Plan,
-            Self::Permission { .. } => Kind::Permission,
+            Self::Plan { .. } => RequestKind::Plan,
+            Self::Permission { .. } => RequestKind::Permission,
         }
     }
 }
@@ -100,7 +100,7 @@ impl Wanted {
 impl Approval {
     /// Reads a request from a journal record; `None` if the record is not one. Does not check that the request is
     /// genuine.
-    pub fn told(record: &Record, number: usize) -> Option<Self> {
+    pub fn from_record(record: &Record, number: usize) -> Option<Self> {
         let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
             return None;
         };
@@ -108,8 +108,12 @@ impl Approval {
             let message = message?;
             let Body::Protocol(body) = message.body() else { return None };
             let (kind, id) = match &body {
-                Protocol::PlanApprovalRequest(asked) => (Kind::Plan, asked.request_id.clone()),
-                Protocol::PermissionRequest(asked) => (Kind::Permission, asked.request_id.clone()),
+                Protocol::PlanApprovalRequest(asked) => {
+                    (RequestKind::Plan, asked.request_id.clone())
+                }
+                Protocol::PermissionRequest(asked) => {
+                    (RequestKind::Permission, asked.request_id.clone())
+                }
                 _ => return None,
             };
             let from = message.from().parse().ok()?;
@@ -122,7 +126,7 @@ impl Approval {
 
     fn from_request(request: Request) -> Option<Self> {
         let wanted = match request.body {
-            Protocol::PlanApprovalRequest(asked) => Wanted::Plan {
+            Protocol::PlanApprovalRequest(asked) => ApprovalSubject::Plan {
                 plan: asked.plan_content,
                 path: asked.plan_file_path.filter(|path| !path.is_empty()),
             },
@@ -135,12 +139,12 @@ impl Approval {
                 // An agent may run a single command in another folder.
                 let command_cwd = input.get("cwd").and_then(Value::as_str).map(str::to_owned);
                 let cwd = command_cwd.or(cwd).filter(|cwd| !cwd.is_empty());
-                Wanted::Permission { tool, input, description: asked.description, cwd }
+                ApprovalSubject::Permission { tool, input, description: asked.description, cwd }
             }
             _ => return None,
         };
         let Request { id: request_id, from, number, at, .. } = request;
-        Some(Self { number, request_id, from, at, wanted })
+        Some(Self { number, request_id, from, at, subject: wanted })
     }
 }
 
@@ -172,23 +176,23 @@ pub async fn answer(
     answer: Answer<'_>,
 ) -> Result<Answered, HandshakeError> {
     let id = &approval.request_id;
-    match approval.wanted {
-        Wanted::Plan { .. } => handshake::answer_plan(seat, id, answer).await,
-        Wanted::Permission { .. } => handshake::answer_permission(seat, id, answer).await,
+    match approval.subject {
+        ApprovalSubject::Plan { .. } => handshake::answer_plan(seat, id, answer).await,
+        ApprovalSubject::Permission { .. } => handshake::answer_permission(seat, id, answer).await,
     }
 }
 
 /// Answers every waiting permission request that a rule for its sender allows or denies. The other requests keep
 /// waiting. Safe to run from several processes, and beside people who answer: each request gets one answer.
 /// Also sends answers that an earlier process decided on and did not send before it died.
-pub async fn apply(
+pub async fn apply_rules(
     seat: &Seat,
     rules_of: impl Fn(&MemberName) -> Vec<Rule>,
 ) -> Result<Vec<RuleAnswer>, HandshakeError> {
     handshake::finish(seat).await?;
     let mut ruled = Vec::new();
     for approval in waiting(seat).await? {
-        let Wanted::Permission { tool, input, .. } = &approval.wanted else { continue };
+        let ApprovalSubject::Permission { tool, input, .. } = &approval.subject else { continue };
         let rules = rules_of(&approval.from);
         let Some((index, ruling)) = policy::decide(&rules, tool, input) else { continue };
         let rule = index + 1;
@@ -199,8 +203,8 @@ pub async fn apply(
             RuleDecision::Allow => Answer::Yes,
             RuleDecision::Deny => Answer::No(&why),
         };
-        match answer(&Seat { hand, ..seat.clone() }, &approval, reply).await {
-            Ok(_) => ruled.push(RuleAnswer { approval, rule, ruling }),
+        match answer(&Seat { user: hand, ..seat.clone() }, &approval, reply).await {
+            Ok(_) => ruled.push(RuleAnswer { approval, rule, decision: ruling }),
             // Answered elsewhere first, or the asker has left.
             Err(
                 HandshakeError::Answered { .. } | HandshakeError::Send(MailError::NoMember { .. }),

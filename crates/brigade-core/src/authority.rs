@@ -12,11 +12,11 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
-//! # let bob = lead.of("bob".parse()?);
+//! # let bob = lead.for_member("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! assert_eq!(lead.role().await?, Some(Role::Lead));
 //! assert_eq!(bob.role().await?, Some(Role::Teammate));
-//! assert_eq!(lead.of("eve".parse()?).role().await?, None);
+//! assert_eq!(lead.for_member("eve".parse()?).role().await?, None);
 //! # Ok(())
 //! # }
 //! ```
@@ -102,7 +102,7 @@ impl Seat {
     }
 
     /// Returns the error for a seat whose name is not on the roster.
-    pub async fn absent(&self) -> Result<Denied, StoreError> {
+    pub async fn not_a_member_error(&self) -> Result<Denied, StoreError> {
         let config = self.config().await?;
         Ok(not_a_member(self, &self.read(&config)?))
     }
@@ -135,7 +135,7 @@ pub(crate) fn require_answering_lead(
     what: &'static str,
 ) -> Result<(), Denied> {
     require_lead(seat, team, what)?;
-    match seat.hand {
+    match seat.user {
         SeatUser::Agent { answers: false } => {
             Err(Denied::PersonOnly { what, team: seat.team.to_string() })
         }

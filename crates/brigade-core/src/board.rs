@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use brigade_core::board::{self, BoardError, TaskPlan};
-//! use brigade_core::graph::State;
+//! use brigade_core::graph::TaskState;
 //!
 //! # use std::sync::Arc;
 //! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
@@ -12,7 +12,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
-//! # let bob = lead.of("bob".parse()?);
+//! # let bob = lead.for_member("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! let design = board::add(&lead, &TaskPlan::new("design it")).await?;
 //! let plan = TaskPlan { blocked_by: vec![design], ..TaskPlan::new("build it") };
@@ -22,7 +22,7 @@
 //! assert!(matches!(board::claim(&bob, build).await, Err(BoardError::Blocked { .. })));
 //! board::done(&bob, design).await?;
 //! let (_, graph) = board::list(&lead).await?;
-//! assert_eq!(graph.state(build), Some(State::Ready));
+//! assert_eq!(graph.state(build), Some(TaskState::Ready));
 //! # Ok(())
 //! # }
 //! ```

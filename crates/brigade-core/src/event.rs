@@ -12,7 +12,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
-//! # let bob = lead.of("bob".parse()?);
+//! # let bob = lead.for_member("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! let mut watch = lead.store.watch(&lead.team).await?;
 //! mail::send(&lead, "bob", "hello").await?;
@@ -36,7 +36,7 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 
 use crate::hash::Fnv;
-pub use crate::work_event::{Act, Ending};
+pub use crate::work_event::{TurnOutcome, WorkEvent};
 
 /// An event, with the time at which it was recorded.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -181,7 +181,7 @@ pub enum Event {
         /// The member's name.
         name: String,
         /// The event.
-        act: Act,
+        act: WorkEvent,
     },
 }
 
@@ -218,7 +218,7 @@ impl MessageKey {
     }
 
     /// The key of a message in an inbox; `nth` is the number of identical messages before it.
-    pub fn of(message: &Message<'_>, nth: usize) -> Self {
+    pub fn of_message(message: &Message<'_>, nth: usize) -> Self {
         if let Some(id) = message.msg_id() {
             return Self::from_id(&id);
         }
@@ -233,12 +233,12 @@ impl MessageKey {
     pub fn all<'m>(messages: impl Iterator<Item = Message<'m>>) -> Vec<(Self, Message<'m>)> {
         let mut seen = HashMap::new();
         let key = |message: Message<'m>| {
-            let first = Self::of(&message, 0);
+            let first = Self::of_message(&message, 0);
             if message.msg_id().is_some() {
                 return (first, message);
             }
             let nth: &mut usize = seen.entry(first).or_default();
-            let key = if *nth == 0 { first } else { Self::of(&message, *nth) };
+            let key = if *nth == 0 { first } else { Self::of_message(&message, *nth) };
             *nth += 1;
             (key, message)
         };
@@ -265,14 +265,14 @@ impl fmt::Display for MessageKey {
 /// A string that is not a message key.
 #[derive(Debug, Error)]
 #[error("not a message key: expected sixteen hexadecimal digits")]
-pub struct NotAKey;
+pub struct NotAMessageKey;
 
 impl FromStr for MessageKey {
-    type Err = NotAKey;
+    type Err = NotAMessageKey;
 
-    fn from_str(text: &str) -> Result<Self, NotAKey> {
-        let bits = u64::from_str_radix(text, 16).map_err(|_| NotAKey)?;
-        if text.len() == 16 { Ok(Self::from_bits(bits)) } else { Err(NotAKey) }
+    fn from_str(text: &str) -> Result<Self, NotAMessageKey> {
+        let bits = u64::from_str_radix(text, 16).map_err(|_| NotAMessageKey)?;
+        if text.len() == 16 { Ok(Self::from_bits(bits)) } else { Err(NotAMessageKey) }
     }
 }
 

@@ -17,7 +17,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
-//! # let bob = lead.of("bob".parse()?);
+//! # let bob = lead.for_member("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! let mut lines = Vec::new();
 //! export(lead.store.as_ref(), &lead.team, lead.clock.now(), &mut lines).await?;
@@ -46,7 +46,7 @@ use thiserror::Error;
 
 pub use self::import::{ImportError, Imported, import};
 use crate::event::{Event, MessageKey, Record, one_line};
-use crate::handshake::{Kind, request};
+use crate::handshake::{RequestKind, request};
 use crate::store::{NoteKind, Question, Store, StoreError};
 
 /// Version of the export format.
@@ -287,9 +287,9 @@ fn questions_about(
 ) -> Vec<(MemberName, String)> {
     let Body::Protocol(body) = message.body() else { return Vec::new() };
     let (kind, id) = match &body {
-        Protocol::ShutdownRequest(request) => (Kind::Shutdown, &request.request_id),
-        Protocol::PlanApprovalRequest(request) => (Kind::Plan, &request.request_id),
-        Protocol::PermissionRequest(request) => (Kind::Permission, &request.request_id),
+        Protocol::ShutdownRequest(request) => (RequestKind::Shutdown, &request.request_id),
+        Protocol::PlanApprovalRequest(request) => (RequestKind::Plan, &request.request_id),
+        Protocol::PermissionRequest(request) => (RequestKind::Permission, &request.request_id),
         _ => return Vec::new(),
     };
     let mut questions = vec![(to.clone(), request::answer_question(to, created, kind, id))];

@@ -1,7 +1,7 @@
 //! The dependency graph of the tasks: what is blocked, what is ready, and the critical path.
 //!
 //! ```
-//! use brigade_core::graph::{Graph, State};
+//! use brigade_core::graph::{Graph, TaskState};
 //! use brigade_core::wire::name::TaskId;
 //! use brigade_core::wire::task::Task;
 //!
@@ -9,7 +9,7 @@
 //! let json = br#"{"id": "1", "subject": "design it", "description": "", "status": "pending",
 //!     "blocks": [], "blockedBy": []}"#;
 //! let (id, task) = ("1".parse::<TaskId>()?, Task::read(json)?);
-//! assert_eq!(Graph::of([(id, &task)]).state(id), Some(State::Ready));
+//! assert_eq!(Graph::from_tasks([(id, &task)]).state(id), Some(TaskState::Ready));
 //! # Ok(())
 //! # }
 //! ```
@@ -23,7 +23,7 @@ use brigade_wire::task::{Status, Task};
 
 /// A task in the dependency graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct TaskNode {
     /// The task's subject.
     pub subject: String,
     /// The member who owns it.
@@ -34,9 +34,9 @@ pub struct Node {
     pub after: BTreeSet<TaskId>,
 }
 
-impl Node {
+impl TaskNode {
     /// Reads the fields of a task that the graph needs; `None` if Claude Code would not show the task.
-    pub(crate) fn of(task: &Task<'_>) -> Option<Self> {
+    pub(crate) fn from_task(task: &Task<'_>) -> Option<Self> {
         let (_, subject, _) = (task.id()?, task.subject()?, task.description()?);
         let (status, _, blocked_by) = (task.status()?, task.blocks()?, task.blocked_by()?);
         let after = blocked_by.iter().filter_map(|text| text.parse().ok()).collect();
@@ -49,12 +49,12 @@ impl Node {
 /// The tasks of a board with their dependencies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
-    nodes: BTreeMap<TaskId, Node>,
+    nodes: BTreeMap<TaskId, TaskNode>,
 }
 
 /// Whether a task can be worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum TaskState {
     /// Depends on an unfinished task.
     Blocked,
     /// Can be claimed now.
@@ -68,7 +68,7 @@ pub enum State {
 impl Graph {
     /// Builds the graph of the tasks that Claude Code would show. Dependencies come from `blockedBy`, limited to
     /// tasks that exist, as in Claude Code. `blocks` is redundant.
-    pub fn of<'t>(tasks: impl IntoIterator<Item = (TaskId, &'t Task<'t>)>) -> Self {
+    pub fn from_tasks<'t>(tasks: impl IntoIterator<Item = (TaskId, &'t Task<'t>)>) -> Self {
         let mut graph = Self::default();
         for (id, task) in tasks {
             graph.add(id, task);
@@ -78,13 +78,13 @@ impl Graph {
 
     /// Adds a task if Claude Code would show it. Call [`Graph::finish`] after the last one.
     pub(crate) fn add(&mut self, id: TaskId, task: &Task<'_>) {
-        if let Some(node) = Node::of(task) {
+        if let Some(node) = TaskNode::from_task(task) {
             self.insert(id, node);
         }
     }
 
     /// Adds a task. Call [`Graph::finish`] after the last one.
-    pub(crate) fn insert(&mut self, id: TaskId, node: Node) {
+    pub(crate) fn insert(&mut self, id: TaskId, node: TaskNode) {
         self.nodes.insert(id, node);
     }
 
@@ -98,12 +98,12 @@ impl Graph {
     }
 
     /// Returns every task, ordered by number.
-    pub fn nodes(&self) -> impl Iterator<Item = (TaskId, &Node)> {
+    pub fn nodes(&self) -> impl Iterator<Item = (TaskId, &TaskNode)> {
         self.nodes.iter().map(|(&id, node)| (id, node))
     }
 
     /// Returns one task.
-    pub fn node(&self, id: TaskId) -> Option<&Node> {
+    pub fn node(&self, id: TaskId) -> Option<&TaskNode> {
         self.nodes.get(&id)
     }
 
@@ -114,13 +114,13 @@ impl Graph {
     }
 
     /// Returns whether a task can be worked on.
-    pub fn state(&self, id: TaskId) -> Option<State> {
+    pub fn state(&self, id: TaskId) -> Option<TaskState> {
         let node = self.nodes.get(&id)?;
         Some(match node.status {
-            Status::Completed => State::Done,
-            _ if node.after.iter().any(|&blocker| !self.is_done(blocker)) => State::Blocked,
-            Status::Pending if node.owner.is_none() => State::Ready,
-            Status::Pending | Status::InProgress => State::Taken,
+            Status::Completed => TaskState::Done,
+            _ if node.after.iter().any(|&blocker| !self.is_done(blocker)) => TaskState::Blocked,
+            Status::Pending if node.owner.is_none() => TaskState::Ready,
+            Status::Pending | Status::InProgress => TaskState::Taken,
         })
     }
 
@@ -184,7 +184,7 @@ impl Graph {
     }
 
     /// The dependency cycles, which only other programs can create. None of their tasks can ever start.
-    pub fn circles(&self) -> Vec<Vec<TaskId>> {
+    pub fn cycles(&self) -> Vec<Vec<TaskId>> {
         let in_cycles = self.in_cycles();
         let mut left = in_cycles.clone();
         let mut circles = Vec::new();

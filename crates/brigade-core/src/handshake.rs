@@ -15,7 +15,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
-//! # let bob = lead.of("bob".parse()?);
+//! # let bob = lead.for_member("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! let asked = handshake::request_shutdown(&lead, "bob", Some("all is done")).await?;
 //! assert_eq!(handshake::open(&bob).await?.len(), 1);
@@ -34,7 +34,7 @@ use std::borrow::Cow;
 
 use brigade_wire::member::Member;
 use brigade_wire::name::{AgentId, MemberName};
-use brigade_wire::permission::{Grant, PermissionResponse, Verdict};
+use brigade_wire::permission::{Grant, PermissionResponse, PermissionVerdict};
 use brigade_wire::protocol::{
     PlanApprovalRequest, PlanApprovalResponse, Protocol, ShutdownApproved, ShutdownRejected,
     ShutdownRequest,
@@ -44,11 +44,11 @@ use brigade_wire::team::Team;
 use thiserror::Error;
 use uuid::Uuid;
 
-pub use self::past::{farewell, is_plan_approved};
-pub use self::permission::Leave;
+pub use self::past::{is_plan_approved, remove_agreed_members};
+pub use self::permission::PermissionAsk;
 use self::reply::reply;
 pub use self::reply::{First, WITHDRAWN};
-pub use self::request::{Kind, Request, answer_question};
+pub use self::request::{Request, RequestKind, answer_question};
 use crate::authority::{self, Denied};
 use crate::clock::wire_time;
 use crate::event::MessageKey;
@@ -73,7 +73,7 @@ pub enum Answer<'a> {
 /// A request that was sent.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Asked {
+pub struct SentRequest {
     /// The request id.
     pub request_id: String,
     /// The member asked.
@@ -109,7 +109,7 @@ pub enum HandshakeError {
     #[error("no {kind} request {id:?} for {who}")]
     NoRequest {
         /// The kind of request.
-        kind: Kind,
+        kind: RequestKind,
         /// The request id.
         id: String,
         /// The name of the seat.
@@ -162,7 +162,7 @@ pub async fn request_shutdown(
     seat: &Seat,
     to: &str,
     reason: Option<&str>,
-) -> Result<Asked, HandshakeError> {
+) -> Result<SentRequest, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     authority::require_lead(seat, &team, "ask a teammate to shut down")?;
@@ -183,7 +183,7 @@ pub async fn submit_plan(
     seat: &Seat,
     plan: &str,
     path: Option<&str>,
-) -> Result<Asked, HandshakeError> {
+) -> Result<SentRequest, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     authority::require_teammate(seat, &team, "submit a plan")?;
@@ -208,8 +208,8 @@ pub async fn submit_plan(
 /// Asks the lead for permission to use a tool.
 pub async fn request_permission(
     seat: &Seat,
-    permission: &Leave<'_>,
-) -> Result<Asked, HandshakeError> {
+    permission: &PermissionAsk<'_>,
+) -> Result<SentRequest, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     authority::require_teammate(seat, &team, "ask for permission")?;
@@ -222,7 +222,7 @@ pub async fn request_permission(
 
 /// Withdraws the seat's waiting permission requests for which `gone` returns true: no process waits for their
 /// answers any more.
-pub async fn take_back(seat: &Seat, gone: impl Fn(&str) -> bool) -> Result<(), HandshakeError> {
+pub async fn withdraw(seat: &Seat, gone: impl Fn(&str) -> bool) -> Result<(), HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     let lead_seat = Seat { name: lead(seat, &team)?, ..seat.clone() };
@@ -231,9 +231,9 @@ pub async fn take_back(seat: &Seat, gone: impl Fn(&str) -> bool) -> Result<(), H
 
 /// Returns whether an answer that reached the seat is valid: the seat asked its lead for it, and this message is the
 /// first answer. `message` identifies the message that carries the answer.
-pub async fn counts(
+pub async fn accept_answer(
     seat: &Seat,
-    kind: Kind,
+    kind: RequestKind,
     id: &str,
     message: MessageKey,
 ) -> Result<bool, HandshakeError> {
@@ -268,7 +268,7 @@ pub async fn answer_shutdown(
     let own = team.member(seat.name.as_str());
     let pane_id = own.as_ref().and_then(|own| own.tmux_pane_id().filter(|pane| !pane.is_empty()));
     let backend_type = own.as_ref().and_then(Member::backend_type).filter(|_| pane_id.is_some());
-    let answered = reply(seat, &team, Kind::Shutdown, id, |_| {
+    let answered = reply(seat, &team, RequestKind::Shutdown, id, |_| {
         let (request_id, from) = (id.to_owned(), seat.name.to_string());
         let timestamp = wire_time(seat.clock.now());
         match answer {
@@ -326,7 +326,7 @@ pub async fn answer_plan(
         }
         response.into()
     };
-    reply(seat, &team, Kind::Plan, id, response).await
+    reply(seat, &team, RequestKind::Plan, id, response).await
 }
 
 /// Answers a teammate's permission request. Only the lead may. Grants only this one tool call, with the input
@@ -341,17 +341,19 @@ pub async fn answer_permission(
     authority::require_answering_lead(seat, &team, "answer a permission request")?;
     let response = |request: &Protocol| {
         let verdict = match (answer, request) {
-            (Answer::Yes, Protocol::PermissionRequest(request)) => Verdict::Success(Grant {
-                updated_input: Some(request.input.clone()),
-                permission_updates: Some(Vec::new()),
-            }),
-            (Answer::Yes, _) => Verdict::Error("not a permission request".to_owned()),
-            (Answer::No(why), _) => Verdict::Error(why.to_owned()),
+            (Answer::Yes, Protocol::PermissionRequest(request)) => {
+                PermissionVerdict::Success(Grant {
+                    updated_input: Some(request.input.clone()),
+                    permission_updates: Some(Vec::new()),
+                })
+            }
+            (Answer::Yes, _) => PermissionVerdict::Error("not a permission request".to_owned()),
+            (Answer::No(why), _) => PermissionVerdict::Error(why.to_owned()),
         };
         let (request_id, tool_use_id) = (id.to_owned(), None);
         PermissionResponse { request_id, tool_use_id, approved_request: None, verdict }.into()
     };
-    reply(seat, &team, Kind::Permission, id, response).await
+    reply(seat, &team, RequestKind::Permission, id, response).await
 }
 
 /// Returns the requests waiting for the seat's answer, oldest first.
@@ -367,7 +369,7 @@ pub(crate) async fn asked(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
     let team = seat.read(&config)?;
     authority::require_lead(seat, &team, "list and answer approval requests")?;
     let mut asked = request::all(seat, &team).await?;
-    asked.retain(|request| request.kind != Kind::Shutdown);
+    asked.retain(|request| request.kind != RequestKind::Shutdown);
     Ok(asked)
 }
 
@@ -378,7 +380,7 @@ pub(crate) async fn waiting(seat: &Seat) -> Result<Vec<Request>, HandshakeError>
     authority::require_lead(seat, &team, "list and answer approval requests")?;
     let mut open = reply::open(seat, &team).await?;
     open.retain(|request| {
-        request.kind != Kind::Shutdown && team.member(request.from.as_str()).is_some()
+        request.kind != RequestKind::Shutdown && team.member(request.from.as_str()).is_some()
     });
     Ok(open)
 }
@@ -414,11 +416,11 @@ async fn send_request(
     to: MemberName,
     request_id: String,
     request: Protocol,
-) -> Result<Asked, HandshakeError> {
+) -> Result<SentRequest, HandshakeError> {
     let message = mail::protocol(seat, team, &to, &request.to_text())?;
     let receipt = seat.store.send(&seat.team, &to, &message).await.map_err(MailError::from)?;
     tracing::info!(team = %seat.team, member = %to, %request_id, "sent request: {}", request.kind());
-    Ok(Asked { request_id, to, receipt })
+    Ok(SentRequest { request_id, to, receipt })
 }
 
 fn lead(seat: &Seat, team: &Team<'_>) -> Result<MemberName, HandshakeError> {

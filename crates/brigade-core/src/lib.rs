@@ -7,20 +7,20 @@
 //! use brigade_core::mail;
 //! use brigade_core::roster::{self, MemberPlan, TeamPlan};
 //! use brigade_core::seat::Seat;
-//! use brigade_files::{FileStore, Options};
+//! use brigade_files::{FileStore, FileStoreOptions};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let home = tempfile::tempdir()?;
 //! # let home = home.path();
 //! // The files that Claude Code itself uses, and a state folder of our own.
-//! let options = Options::new(home.join(".claude"), home.join(".local/state/brigade"));
+//! let options = FileStoreOptions::new(home.join(".claude"), home.join(".local/state/brigade"));
 //! let store = Arc::new(FileStore::open(options));
 //!
 //! // A team with one member. This process leads it.
 //! let lead = Seat::new(store, "demo".parse()?, "team-lead".parse()?);
 //! roster::create(&lead, TeamPlan::new("an example", "/work")).await?;
-//! let bob = lead.of("bob".parse()?);
+//! let bob = lead.for_member("bob".parse()?);
 //! roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/work")).await?;
 //!
 //! // A message, and a task that belongs to bob once he claims it.

@@ -3,7 +3,7 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! use brigade_core::mail::{self, InboxFilter, Words};
+//! use brigade_core::mail::{self, InboxFilter, MessageText};
 //! # use std::sync::Arc;
 //! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
 //! # use brigade_core::seat::Seat;
@@ -13,10 +13,10 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
-//! # let bob = lead.of("bob".parse()?);
+//! # let bob = lead.for_member("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! mail::send(&lead, "bob", "please look at the parser").await?;
-//! mail::send(&lead, "bob", Words::from("the tests first").summed_up("order")).await?;
+//! mail::send(&lead, "bob", MessageText::from("the tests first").with_summary("order")).await?;
 //! assert_eq!(mail::inbox(&lead, &bob.name, InboxFilter::Unread).await?.len(), 2);
 //!
 //! let mail = mail::receive(&bob, Duration::from_secs(60)).await?;
@@ -55,27 +55,27 @@ pub const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// The text of a message to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Words<'w> {
+pub struct MessageText<'w> {
     /// The full text.
     pub text: &'w str,
     /// A short summary for people.
     pub summary: Option<&'w str>,
 }
 
-impl<'w> Words<'w> {
+impl<'w> MessageText<'w> {
     /// Adds a short summary for people.
-    pub fn summed_up(self, summary: &'w str) -> Self {
+    pub fn with_summary(self, summary: &'w str) -> Self {
         Self { summary: Some(summary), ..self }
     }
 }
 
-impl<'w> From<&'w str> for Words<'w> {
+impl<'w> From<&'w str> for MessageText<'w> {
     fn from(text: &'w str) -> Self {
         Self { text, summary: None }
     }
 }
 
-impl<'w> From<&'w String> for Words<'w> {
+impl<'w> From<&'w String> for MessageText<'w> {
     fn from(text: &'w String) -> Self {
         Self::from(text.as_str())
     }
@@ -91,13 +91,13 @@ pub struct Sent {
     pub receipt: Receipt,
     /// Whether the recipient is a lead that is not reading its inbox now: Claude Code of the newer generation
     /// reads it only while a teammate that it started itself is running.
-    pub unheard: bool,
+    pub lead_not_reading: bool,
 }
 
 impl Sent {
     /// Explains why a message that is safely stored is not readable yet, or not being read.
     pub fn caveat(&self) -> Option<String> {
-        let waits = self.receipt.waits.as_ref();
+        let waits = self.receipt.pending.as_ref();
         let waits = waits.map(|why| format!("not in {}'s inbox yet: {why}", self.to));
         let unheard = || {
             format!(
@@ -105,7 +105,7 @@ impl Sent {
                 self.to
             )
         };
-        waits.or_else(|| self.unheard.then(unheard))
+        waits.or_else(|| self.lead_not_reading.then(unheard))
     }
 }
 
@@ -181,7 +181,7 @@ fn names(sent: &[Sent]) -> String {
 pub async fn send<'w>(
     seat: &Seat,
     to: &str,
-    text: impl Into<Words<'w>>,
+    text: impl Into<MessageText<'w>>,
 ) -> Result<Sent, MailError> {
     let mut sent = send_to(seat, &[to], text).await?;
     sent.pop().ok_or_else(|| MailError::NoMember {
@@ -196,7 +196,7 @@ pub async fn send<'w>(
 pub async fn send_to<'w>(
     seat: &Seat,
     to: &[&str],
-    text: impl Into<Words<'w>>,
+    text: impl Into<MessageText<'w>>,
 ) -> Result<Vec<Sent>, MailError> {
     let text = text.into();
     check_plain_text(text)?;
@@ -215,7 +215,7 @@ pub async fn send_to<'w>(
 /// Sends a message to every other member, in the order of the roster.
 pub async fn broadcast<'w>(
     seat: &Seat,
-    text: impl Into<Words<'w>>,
+    text: impl Into<MessageText<'w>>,
 ) -> Result<Vec<Sent>, MailError> {
     let text = text.into();
     check_plain_text(text)?;
@@ -234,7 +234,7 @@ pub async fn send_once<'w>(
     seat: &Seat,
     to: &MemberName,
     what: &str,
-    text: impl Into<Words<'w>>,
+    text: impl Into<MessageText<'w>>,
 ) -> Result<Receipt, MailError> {
     let text = text.into();
     check_plain_text(text)?;
@@ -252,7 +252,7 @@ pub async fn send_once<'w>(
     message.msg_id = id.to_string();
     let records = seat.store.mailbox_history(&seat.team, to).await?;
     if records.iter().any(|record| record.event.message() == Some(message.key())) {
-        return Ok(Receipt { msg_id: message.msg_id, waits: None });
+        return Ok(Receipt { msg_id: message.msg_id, pending: None });
     }
     let message = sign_if_lead(seat, &team, to, message);
     Ok(seat.store.send(&seat.team, to, &message).await?)
@@ -262,7 +262,7 @@ async fn send_each(
     seat: &Seat,
     team: &Team<'_>,
     names: Vec<MemberName>,
-    text: Words<'_>,
+    text: MessageText<'_>,
 ) -> Result<Vec<Sent>, MailError> {
     let mut reached = Vec::new();
     for to in names {
@@ -273,7 +273,7 @@ async fn send_each(
                 tracing::info!(team = %seat.team, member = %to, "sent");
                 let leads = team.lead().is_some_and(|lead| lead.is(to.as_str()));
                 let unheard = leads && !lead_reads_inbox(team);
-                reached.push(Sent { to, receipt, unheard });
+                reached.push(Sent { to, receipt, lead_not_reading: unheard });
             }
             Err(source) if reached.is_empty() => return Err(source.into()),
             Err(source) => return Err(MailError::Partly { reached, failed: to, source }),
@@ -384,11 +384,11 @@ pub(crate) fn protocol(
     text: &str,
 ) -> Result<Outgoing, MailError> {
     let text = if has_envelope(text) { &text.replace('<', "\\u003c") } else { text };
-    outgoing(seat, team, to, Words { text, summary: None })
+    outgoing(seat, team, to, MessageText { text, summary: None })
 }
 
 /// Rejects everything but plain text.
-fn check_plain_text(text: Words<'_>) -> Result<(), MailError> {
+fn check_plain_text(text: MessageText<'_>) -> Result<(), MailError> {
     if text.text.is_empty() {
         return Err(MailError::Empty);
     }
@@ -420,12 +420,16 @@ fn outgoing(
     seat: &Seat,
     team: &Team<'_>,
     to: &MemberName,
-    text: Words<'_>,
+    text: MessageText<'_>,
 ) -> Result<Outgoing, MailError> {
     Ok(sign_if_lead(seat, team, to, build_unsigned(seat, team, text)?))
 }
 
-fn build_unsigned(seat: &Seat, team: &Team<'_>, text: Words<'_>) -> Result<Outgoing, MailError> {
+fn build_unsigned(
+    seat: &Seat,
+    team: &Team<'_>,
+    text: MessageText<'_>,
+) -> Result<Outgoing, MailError> {
     let len = text.text.len().max(text.summary.map_or(0, str::len));
     if len > MAX_TEXT_BYTES {
         return Err(MailError::TooLong { len });

@@ -12,22 +12,22 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
-//! # let bob = lead.of("bob".parse()?);
+//! # let bob = lead.for_member("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! handshake::request_shutdown(&lead, "bob", Some("all is done")).await?;
 //! let mail = mail::inbox(&bob, &bob.name, mail::InboxFilter::Unread).await?;
-//! if let Some(Body::Protocol(protocol)) = mail[0].look(|message| message.body()) {
-//!     assert_eq!(protocol_text::of(&protocol), "asks you to shut down: all is done");
+//! if let Some(Body::Protocol(protocol)) = mail[0].read_with(|message| message.body()) {
+//!     assert_eq!(protocol_text::render(&protocol), "asks you to shut down: all is done");
 //! }
 //! # Ok(())
 //! # }
 //! ```
 
-use brigade_wire::permission::{PermissionResponse, Verdict};
+use brigade_wire::permission::{PermissionResponse, PermissionVerdict};
 use brigade_wire::protocol::{IdleNotification, IdleReason, PlanApprovalResponse, Protocol};
 
 /// Renders a protocol message as the rest of a sentence whose subject is the sender.
-pub fn of(protocol: &Protocol) -> String {
+pub fn render(protocol: &Protocol) -> String {
     match protocol {
         Protocol::IdleNotification(idle) => idle_text(idle),
         Protocol::TaskAssignment(task) => {
@@ -91,8 +91,8 @@ fn plan_answer_text(answer: &PlanApprovalResponse) -> String {
 
 fn permission_answer_text(answer: &PermissionResponse) -> String {
     match &answer.verdict {
-        Verdict::Success(_) => "grants the permission you asked for".to_owned(),
-        Verdict::Error(why) => format!("denies the permission you asked for: {why}"),
+        PermissionVerdict::Success(_) => "grants the permission you asked for".to_owned(),
+        PermissionVerdict::Error(why) => format!("denies the permission you asked for: {why}"),
     }
 }
 

@@ -23,7 +23,7 @@ use crate::seat::Seat;
 use crate::store::{NoteKind, RetryStats, StoreError};
 
 /// How often a process reports even if nothing changed.
-pub const BEAT: Duration = Duration::from_secs(10);
+pub const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 /// A running process that has not reported for this long counts as hung.
 const REPORT_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);
 /// A report from another host is trusted for this long.
@@ -52,7 +52,7 @@ pub struct Pulse {
     /// When it reported.
     pub at: Timestamp,
     /// The member's state.
-    pub state: State,
+    pub state: ReportedState,
     /// When that state began.
     pub since: Timestamp,
     /// When the agent last produced output.
@@ -76,7 +76,7 @@ pub struct Pulse {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum State {
+pub enum ReportedState {
     /// The agent's process is being started.
     Starting {},
     /// In a turn.
@@ -130,7 +130,7 @@ pub enum Liveness {
 
 impl Liveness {
     /// A short text for people.
-    pub fn word(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Starting => "starting",
             Self::Working => "working",
@@ -145,7 +145,7 @@ impl Liveness {
 
 /// The judged state of a member, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Judged {
+pub struct Judgement {
     /// The state.
     pub liveness: Liveness,
     /// The reason for that judgement, as text.
@@ -154,7 +154,7 @@ pub struct Judged {
 
 impl Pulse {
     /// Whether it was reported on another host.
-    pub fn is_afar(&self, here: &str) -> bool {
+    pub fn is_remote(&self, here: &str) -> bool {
         !self.host.is_empty() && self.host != here
     }
 }
@@ -165,10 +165,10 @@ pub fn judge(
     running: Option<&Process>,
     here: &str,
     now: Timestamp,
-) -> Judged {
-    let judged = |liveness, evidence| Judged { liveness, evidence };
+) -> Judgement {
+    let judged = |liveness, evidence| Judgement { liveness, evidence };
     let Some(process) = running else {
-        if let Some(pulse) = pulse.filter(|pulse| pulse.is_afar(here)) {
+        if let Some(pulse) = pulse.filter(|pulse| pulse.is_remote(here)) {
             return judge_remote(pulse, now);
         }
         let last = pulse.map_or_else(
@@ -178,53 +178,55 @@ pub fn judge(
         return judged(Liveness::Dead, format!("its process is not running; {last}"));
     };
     let pid = process.pid;
-    let Some(pulse) = pulse.filter(|pulse| pulse.process == *process && !pulse.is_afar(here))
+    let Some(pulse) = pulse.filter(|pulse| pulse.process == *process && !pulse.is_remote(here))
     else {
         let evidence = format!("process {pid} has not reported yet");
         return judged(Liveness::Starting, evidence);
     };
     let silent = now.duration_since(pulse.at);
     if silent > REPORT_TIMEOUT {
-        let evidence =
-            format!("process {pid} is running but has not reported for {}", words(silent));
+        let evidence = format!(
+            "process {pid} is running but has not reported for {}",
+            format_duration(silent)
+        );
         return judged(Liveness::Hung, evidence);
     }
     judge_report(pulse, &format!("process {pid}"), now)
 }
 
 /// Judges from the report and its age alone.
-fn judge_remote(pulse: &Pulse, now: Timestamp) -> Judged {
+fn judge_remote(pulse: &Pulse, now: Timestamp) -> Judgement {
     let host = &pulse.host;
     let silent = now.duration_since(pulse.at);
     if silent > REMOTE_REPORT_TIMEOUT {
-        let evidence = format!("no report for {}; it ran on {host}", words(silent));
-        return Judged { liveness: Liveness::Dead, evidence };
+        let evidence = format!("no report for {}; it ran on {host}", format_duration(silent));
+        return Judgement { liveness: Liveness::Dead, evidence };
     }
     judge_report(pulse, &format!("on {host}"), now)
 }
 
 /// The state of a member, if its report is true.
-fn judge_report(pulse: &Pulse, who: &str, now: Timestamp) -> Judged {
-    let judged = |liveness, evidence| Judged { liveness, evidence };
+fn judge_report(pulse: &Pulse, who: &str, now: Timestamp) -> Judgement {
+    let judged = |liveness, evidence| Judgement { liveness, evidence };
     let since = ago(now, pulse.since);
     let by = |what: &str| format!("{who}, {what} for {since}");
     match &pulse.state {
-        State::Starting {} => judged(Liveness::Starting, by("starting its agent")),
-        State::Idle { failed: None } => judged(Liveness::Idle, by("waiting for work")),
-        State::Idle { failed: Some(why) } => {
+        ReportedState::Starting {} => judged(Liveness::Starting, by("starting its agent")),
+        ReportedState::Idle { failed: None } => judged(Liveness::Idle, by("waiting for work")),
+        ReportedState::Idle { failed: Some(why) } => {
             judged(Liveness::Idle, format!("its last turn failed: {why}; {}", by("idle")))
         }
-        State::Waiting { requests } => {
+        ReportedState::Waiting { requests } => {
             let requests = requests.join(", ");
             judged(Liveness::Waiting, format!("{}: {requests}", by("waiting for an answer")))
         }
-        State::Limited { why } => {
+        ReportedState::Limited { why } => {
             judged(Liveness::Limited, format!("{}: {why}", by("rate-limited")))
         }
-        State::Failed { why } => {
+        ReportedState::Failed { why } => {
             judged(Liveness::Dead, format!("{who}, agent failed {since} ago: {why}"))
         }
-        State::Working { retries } => {
+        ReportedState::Working { retries } => {
             let heard = pulse.heard.unwrap_or(pulse.since);
             if now.duration_since(heard) > OUTPUT_TIMEOUT {
                 let evidence = format!(
@@ -242,24 +244,24 @@ fn judge_report(pulse: &Pulse, who: &str, now: Timestamp) -> Judged {
 }
 
 /// Reads the last report of a member's process.
-pub async fn of(seat: &Seat, member: &MemberName) -> Result<Option<Pulse>, StoreError> {
+pub async fn last_report(seat: &Seat, member: &MemberName) -> Result<Option<Pulse>, StoreError> {
     let note = seat.store.get_note(&seat.team, member, NoteKind::Pulse).await?;
     Ok(note.and_then(|note| serde_json::from_slice(&note).ok()))
 }
 
 /// Saves a report of the seat's own process.
-pub async fn beat(seat: &Seat, pulse: &Pulse) -> Result<(), StoreError> {
+pub async fn report(seat: &Seat, pulse: &Pulse) -> Result<(), StoreError> {
     // Plain data; this cannot fail.
     let note = serde_json::to_vec(pulse).unwrap_or_default();
     seat.store.put_note(&seat.team, &seat.name, NoteKind::Pulse, Some(&note)).await
 }
 
 fn ago(now: Timestamp, then: Timestamp) -> String {
-    words(now.duration_since(then))
+    format_duration(now.duration_since(then))
 }
 
 /// Formats a duration in one or two units.
-pub fn words(time: SignedDuration) -> String {
+pub fn format_duration(time: SignedDuration) -> String {
     let seconds = time.as_secs().max(0);
     match seconds {
         0..60 => format!("{seconds} s"),
@@ -273,7 +275,7 @@ pub fn words(time: SignedDuration) -> String {
 mod tests {
     use super::*;
 
-    const IDLE: State = State::Idle { failed: None };
+    const IDLE: ReportedState = ReportedState::Idle { failed: None };
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_second(1_800_000_000 + seconds).unwrap()
@@ -283,7 +285,7 @@ mod tests {
         Process { pid, began: "77".to_owned() }
     }
 
-    fn pulse(state: State) -> Pulse {
+    fn pulse(state: ReportedState) -> Pulse {
         let (session, tokens, cost) = (None, (0, 0), None);
         Pulse {
             process: process(7),
@@ -309,36 +311,37 @@ mod tests {
     fn each_state_has_its_evidence() {
         use Liveness::{Dead, Hung, Idle, Limited, Starting, Waiting, Working};
         let why = || "429".to_owned();
-        let waiting = State::Waiting { requests: vec!["perm-1".to_owned()] };
+        let waiting = ReportedState::Waiting { requests: vec!["perm-1".to_owned()] };
         check(&pulse(IDLE), Some(7), 5, Idle, "process 7, waiting for work for 5 s");
         check(
-            &pulse(State::Idle { failed: Some("not logged in".to_owned()) }),
+            &pulse(ReportedState::Idle { failed: Some("not logged in".to_owned()) }),
             Some(7),
             5,
             Idle,
             "its last turn failed: not logged in; process 7, idle for 5 s",
         );
         check(
-            &pulse(State::Working { retries: None }),
+            &pulse(ReportedState::Working { retries: None }),
             Some(7),
             5,
             Working,
             "process 7, in a turn for 5 s",
         );
-        let retrying = pulse(State::Working { retries: Some("Reconnecting... 2/5".into()) });
+        let retrying =
+            pulse(ReportedState::Working { retries: Some("Reconnecting... 2/5".into()) });
         let evidence = "process 7, in a turn for 5 s; its agent is retrying: Reconnecting... 2/5";
         check(&retrying, Some(7), 5, Working, evidence);
         let evidence = "process 7, waiting for an answer for 5 s: perm-1";
         check(&pulse(waiting), Some(7), 5, Waiting, evidence);
         check(
-            &pulse(State::Limited { why: why() }),
+            &pulse(ReportedState::Limited { why: why() }),
             Some(7),
             5,
             Limited,
             "process 7, rate-limited for 5 s: 429",
         );
         check(
-            &pulse(State::Failed { why: why() }),
+            &pulse(ReportedState::Failed { why: why() }),
             Some(7),
             5,
             Dead,
@@ -349,13 +352,13 @@ mod tests {
         // A different process than the one that reported.
         check(&pulse(IDLE), Some(8), 5, Starting, "process 8 has not reported yet");
         check(
-            &pulse(State::Working { retries: None }),
+            &pulse(ReportedState::Working { retries: None }),
             None,
             90,
             Dead,
             "its process is not running; its last report was 1 min ago",
         );
-        let beating = Pulse { at: at(1000), ..pulse(State::Working { retries: None }) };
+        let beating = Pulse { at: at(1000), ..pulse(ReportedState::Working { retries: None }) };
         check(
             &beating,
             Some(7),
@@ -369,7 +372,7 @@ mod tests {
 
     #[test]
     fn reports_of_older_versions_can_be_read() {
-        let state: State = serde_json::from_str(r#"{"idle":{}}"#).unwrap();
+        let state: ReportedState = serde_json::from_str(r#"{"idle":{}}"#).unwrap();
         assert_eq!(state, IDLE);
         assert_eq!(serde_json::to_string(&IDLE).unwrap(), r#"{"idle":{}}"#);
     }
@@ -380,7 +383,7 @@ mod tests {
         let remote = |state| Pulse { host: "b".to_owned(), ..pulse(state) };
         check(&remote(IDLE), None, 30, Idle, "on b, waiting for work for 30 s");
         check(
-            &remote(State::Working { retries: None }),
+            &remote(ReportedState::Working { retries: None }),
             None,
             5,
             Working,

@@ -15,7 +15,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
-//! # let bob = lead.of("bob".parse()?);
+//! # let bob = lead.for_member("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! roster::delete(&lead, SkipChecks::Yes).await?;
 //! let revived = revive(&lead).await?.ok_or("the journal is empty")?;
@@ -193,7 +193,7 @@ fn unread(seat: &Seat, recorded: &RecordedTeam, history: &[Record]) -> Vec<Unrea
 /// Unsigned, because the lead that signed it is gone.
 fn with_new_id(message: &RawValue) -> Option<Outgoing> {
     let read = with_message(message.get().as_bytes(), |message| {
-        Some(Outgoing::again(&message?, Uuid::new_v4().to_string()))
+        Some(Outgoing::copy_of(&message?, Uuid::new_v4().to_string()))
     });
     read.ok().flatten()
 }

@@ -69,7 +69,7 @@ pub struct MemberPlan<'p> {
     pub prompt: &'p str,
     /// Its working directory.
     pub cwd: &'p str,
-    /// How it runs: a value of [`backend`](brigade_wire::backend).
+    /// How it runs: a value of [`backend`].
     pub backend_type: &'p str,
 }
 
@@ -293,7 +293,7 @@ async fn change_durably(
     seat: &Seat,
     name: &MemberName,
     presence: Presence,
-    edit: &mut Edit<'_>,
+    edit: &mut RosterEdit<'_>,
 ) -> Result<(), RosterError> {
     change(seat, edit).await?;
     let window = seat.store.undo_window(&seat.team).await?;
@@ -314,10 +314,10 @@ async fn change_durably(
     Ok(())
 }
 
-type Edit<'e> = dyn FnMut(&Team<'_>) -> Result<Vec<u8>, RosterError> + Send + 'e;
+type RosterEdit<'e> = dyn FnMut(&Team<'_>) -> Result<Vec<u8>, RosterError> + Send + 'e;
 
 /// Changes the roster by compare-and-set, retrying on conflict.
-async fn change(seat: &Seat, edit: &mut Edit<'_>) -> Result<(), RosterError> {
+async fn change(seat: &Seat, edit: &mut RosterEdit<'_>) -> Result<(), RosterError> {
     for _ in 0..MAX_TRIES {
         let config = seat.config().await?;
         let edited = edit(&seat.read(&config)?)?;

@@ -8,7 +8,7 @@
 //!
 //! # fn main() -> Result<(), brigade_core::wire::name::NameError> {
 //! let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
-//! let bob = lead.of("bob".parse()?);
+//! let bob = lead.for_member("bob".parse()?);
 //! assert_eq!((bob.team.as_str(), bob.name.as_str()), ("demo", "bob"));
 //! # Ok(())
 //! # }
@@ -43,7 +43,7 @@ pub struct Seat {
     /// that key.
     pub lead_key: Option<LeadKey>,
     /// The user of the seat: a person, an agent or a rule.
-    pub hand: SeatUser,
+    pub user: SeatUser,
     /// Signs the lead's messages to members that have a key.
     pub signer: Option<Arc<dyn Signer>>,
 }
@@ -83,11 +83,11 @@ impl Seat {
     /// need a member return an error.
     pub fn new(store: Arc<dyn Store>, team: TeamName, name: MemberName) -> Self {
         let (clock, hand) = (Arc::new(SystemClock), SeatUser::Person);
-        Self { store, clock, team, name, lead_key: None, hand, signer: None }
+        Self { store, clock, team, name, lead_key: None, user: hand, signer: None }
     }
 
     /// The seat of another member of the same team, with the same user.
-    pub fn of(&self, name: MemberName) -> Self {
+    pub fn for_member(&self, name: MemberName) -> Self {
         Self { name, ..self.clone() }
     }
 
@@ -98,7 +98,7 @@ impl Seat {
 
     /// The seat with another user.
     pub fn with_user(self, hand: SeatUser) -> Self {
-        Self { hand, ..self }
+        Self { user: hand, ..self }
     }
 
     /// The seat of a member that has this key for its lead.

@@ -8,7 +8,7 @@
 //! use brigade_core::signature::{LeadKey, SigningKey};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let key = SigningKey::make(1_794_657_600_000)?;
+//! let key = SigningKey::generate(1_794_657_600_000)?;
 //! let given_to_bob: LeadKey = key.verify_key().parse()?;
 //! # let _ = given_to_bob;
 //! # Ok(())
@@ -45,24 +45,24 @@ pub struct LeadKey {
 /// A string that is not a lead key.
 #[derive(Debug, Error)]
 #[error("not a lead key: expected the form <milliseconds>.<base64url>")]
-pub struct NotAKey;
+pub struct NotALeadKey;
 
 impl std::str::FromStr for LeadKey {
-    type Err = NotAKey;
+    type Err = NotALeadKey;
 
-    fn from_str(text: &str) -> Result<Self, NotAKey> {
-        let (millis, key) = text.split_once('.').ok_or(NotAKey)?;
+    fn from_str(text: &str) -> Result<Self, NotALeadKey> {
+        let (millis, key) = text.split_once('.').ok_or(NotALeadKey)?;
         if !millis.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(NotAKey);
+            return Err(NotALeadKey);
         }
-        let millis = millis.parse().map_err(|_| NotAKey)?;
-        let made = Timestamp::from_millisecond(millis).map_err(|_| NotAKey)?;
-        let earliest = made.checked_add(MAX_AGE_BEFORE_KEY).map_err(|_| NotAKey)?;
+        let millis = millis.parse().map_err(|_| NotALeadKey)?;
+        let made = Timestamp::from_millisecond(millis).map_err(|_| NotALeadKey)?;
+        let earliest = made.checked_add(MAX_AGE_BEFORE_KEY).map_err(|_| NotALeadKey)?;
         let key = BASE64URL_NOPAD.decode(key.trim_end_matches('=').as_bytes());
-        let key = key.map_err(|_| NotAKey)?;
+        let key = key.map_err(|_| NotALeadKey)?;
         let key: &[u8; 32] =
-            key.strip_prefix(SPKI).and_then(|key| key.try_into().ok()).ok_or(NotAKey)?;
-        let key = VerifyingKey::from_bytes(key).map_err(|_| NotAKey)?;
+            key.strip_prefix(SPKI).and_then(|key| key.try_into().ok()).ok_or(NotALeadKey)?;
+        let key = VerifyingKey::from_bytes(key).map_err(|_| NotALeadKey)?;
         Ok(Self { key: Box::new(key), earliest })
     }
 }
@@ -139,7 +139,7 @@ pub struct NoRandomness(#[source] getrandom::Error);
 
 impl SigningKey {
     /// Creates a key. `now` is the current time in milliseconds.
-    pub fn make(now: u64) -> Result<Self, NoRandomness> {
+    pub fn generate(now: u64) -> Result<Self, NoRandomness> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(NoRandomness)?;
         Ok(Self { made: now, key: ed25519_dalek::SigningKey::from_bytes(&secret) })
@@ -151,12 +151,12 @@ impl SigningKey {
     }
 
     /// Reads a stored key.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, NotAKey> {
-        let text = std::str::from_utf8(bytes).map_err(|_| NotAKey)?;
-        let (made, secret) = text.trim_end().split_once('.').ok_or(NotAKey)?;
-        let made = made.parse().map_err(|_| NotAKey)?;
-        let secret = BASE64URL_NOPAD.decode(secret.as_bytes()).map_err(|_| NotAKey)?;
-        let secret: [u8; 32] = secret.try_into().map_err(|_| NotAKey)?;
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, NotALeadKey> {
+        let text = std::str::from_utf8(bytes).map_err(|_| NotALeadKey)?;
+        let (made, secret) = text.trim_end().split_once('.').ok_or(NotALeadKey)?;
+        let made = made.parse().map_err(|_| NotALeadKey)?;
+        let secret = BASE64URL_NOPAD.decode(secret.as_bytes()).map_err(|_| NotALeadKey)?;
+        let secret: [u8; 32] = secret.try_into().map_err(|_| NotALeadKey)?;
         Ok(Self { made, key: ed25519_dalek::SigningKey::from_bytes(&secret) })
     }
 

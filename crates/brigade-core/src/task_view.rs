@@ -3,11 +3,11 @@
 use brigade_wire::name::TaskId;
 use brigade_wire::task::Status;
 
-use crate::graph::{Graph, State};
+use crate::graph::{Graph, TaskState};
 
 /// The state of a task as shown to people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum TaskView {
     /// It can be claimed.
     Ready,
     /// Assigned to an owner, not started.
@@ -20,17 +20,17 @@ pub enum Look {
     Done,
 }
 
-impl Look {
+impl TaskView {
     /// The state of a task, as its graph has it.
-    pub fn of(graph: &Graph, id: TaskId) -> Self {
+    pub fn new(graph: &Graph, id: TaskId) -> Self {
         let begun = graph.node(id).is_some_and(|node| node.status == Status::InProgress);
         match graph.state(id) {
-            Some(State::Done) => Self::Done,
+            Some(TaskState::Done) => Self::Done,
             // Its owner has started it although the board shows it as blocked.
-            Some(State::Blocked | State::Taken) if begun => Self::InProgress,
-            Some(State::Blocked) | None => Self::Blocked,
-            Some(State::Taken) => Self::Kept,
-            Some(State::Ready) => Self::Ready,
+            Some(TaskState::Blocked | TaskState::Taken) if begun => Self::InProgress,
+            Some(TaskState::Blocked) | None => Self::Blocked,
+            Some(TaskState::Taken) => Self::Kept,
+            Some(TaskState::Ready) => Self::Ready,
         }
     }
 
@@ -45,7 +45,7 @@ impl Look {
     }
 
     /// A word for it.
-    pub fn word(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Ready => "ready",
             Self::Kept => "assigned",

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Act {
+pub enum WorkEvent {
     /// The agent's process was started or restarted.
     Started {},
     /// The agent accepts prompts.
@@ -61,7 +61,7 @@ pub enum Act {
     /// The turn has ended.
     TurnEnded {
         /// The outcome.
-        end: Ending,
+        end: TurnOutcome,
         /// The reason, unless the turn completed normally.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
@@ -76,7 +76,7 @@ pub enum Act {
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ending {
+pub enum TurnOutcome {
     /// Completed normally.
     Done,
     /// Interrupted.

@@ -28,11 +28,11 @@ pub use self::records_file::{RecordsFileError, stream_records_file};
 use self::source::{FirstLine, JournalIndex, JournalRange, JournalSource};
 use super::layout::TEAM_JOURNAL;
 use super::team_state::TeamStateDir;
-use super::{FileStore, Options, journal, watch};
+use super::{FileStore, FileStoreOptions, journal, watch};
 use brigade_core::event::Record;
 use brigade_core::store::StoreError;
 use brigade_core::store::event_log::{
-    BATCHES, Batch, Feed, RecordLookup, RecordLookupHandle, Spot,
+    BATCHES, EventStream, RecordBatch, RecordLookup, RecordLookupHandle, RecordRef,
 };
 
 /// Minimum time between two rounds. Thousands of events per second are sent in batches without a
@@ -54,7 +54,7 @@ impl JournalLookup {
 }
 
 impl RecordLookup for JournalLookup {
-    fn record(&self, spot: Spot) -> Option<Arc<Record>> {
+    fn record(&self, spot: RecordRef) -> Option<Arc<Record>> {
         let (number, offset) = JournalIndex::split(spot);
         let source = {
             let sources = self.0.read().unwrap_or_else(PoisonError::into_inner);
@@ -92,7 +92,7 @@ impl FileStore {
     pub(super) fn event_stream(
         &self,
         team: &TeamName,
-    ) -> Result<(Feed, RecordLookupHandle), StoreError> {
+    ) -> Result<(EventStream, RecordLookupHandle), StoreError> {
         // Subscribe first, so that later changes are signalled. Subscribing also records in the
         // journals what other programs did so far.
         let signal = match self.team_dir(team) {
@@ -103,7 +103,7 @@ impl FileStore {
         let (signal, changes) = signal.unzip();
         let lookup = Arc::<JournalLookup>::default();
         let mut journals = TeamJournals {
-            store: FileStore::new(Options::clone(&self.options), Arc::clone(&self.clock)),
+            store: FileStore::new(FileStoreOptions::clone(&self.options), Arc::clone(&self.clock)),
             team: team.clone(),
             team_state: None,
             tracked: Vec::new(),
@@ -113,7 +113,7 @@ impl FileStore {
         let history = journals.next_round()?;
         let skipped = Arc::<AtomicU64>::default();
         let (sender, batches) = mpsc::channel(BATCHES);
-        let feed = Feed::of(batches, Arc::clone(&skipped), signal);
+        let feed = EventStream::with_source(batches, Arc::clone(&skipped), signal);
         let run = move || {
             journals.rewind_unread(&history.send_all(&sender, &skipped));
             if let Some(changes) = changes {
@@ -135,7 +135,7 @@ fn spawn_reader(run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
 /// Sends added records until the receiver is dropped.
 fn follow(
     journals: &mut TeamJournals,
-    sender: &Sender<Batch>,
+    sender: &Sender<RecordBatch>,
     skipped: &AtomicU64,
     changes: &Receiver<()>,
 ) {

@@ -31,13 +31,13 @@
 //!
 //! use brigade_core::roster::{self, TeamPlan};
 //! use brigade_core::seat::Seat;
-//! use brigade_files::{FileStore, Options};
+//! use brigade_files::{FileStore, FileStoreOptions};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let home = tempfile::tempdir()?;
 //! # let home = home.path();
-//! let options = Options::new(home.join(".claude"), home.join(".local/state/brigade"));
+//! let options = FileStoreOptions::new(home.join(".claude"), home.join(".local/state/brigade"));
 //! let store = Arc::new(FileStore::open(options));
 //! let lead = Seat::new(store, "demo".parse()?, "team-lead".parse()?);
 //! roster::create(&lead, TeamPlan::new("an example", "/work")).await?;
@@ -100,7 +100,7 @@ pub enum Durability {
 /// Configuration of a file store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Options {
+pub struct FileStoreOptions {
     /// Claude Code's folder, `~/.claude` by default.
     pub claude_dir: PathBuf,
     /// Brigade's own folder. The `brigade` program uses `$XDG_STATE_HOME/brigade`.
@@ -111,7 +111,7 @@ pub struct Options {
     pub lock_wait: Duration,
 }
 
-impl Options {
+impl FileStoreOptions {
     /// Uses these folders, with the default durability and lock wait.
     pub fn new(claude_dir: impl Into<PathBuf>, state_dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -146,7 +146,7 @@ pub fn claude_dir_key(claude_dir: &Path) -> String {
 /// A store that keeps teams in Claude Code's own files.
 #[derive(Debug)]
 pub struct FileStore {
-    options: Options,
+    options: FileStoreOptions,
     clock: Arc<dyn Clock>,
     /// Brigade's folder for the teams of this Claude Code folder.
     team_states_path: PathBuf,
@@ -174,12 +174,12 @@ type SharedFileMailbox = Arc<Mutex<FileMailbox>>;
 
 impl FileStore {
     /// Creates a store on these folders, which need not exist yet, using the system clock.
-    pub fn open(options: Options) -> Self {
+    pub fn open(options: FileStoreOptions) -> Self {
         Self::new(options, Arc::new(SystemClock))
     }
 
     /// Creates a store that uses the given clock.
-    pub fn new(options: Options, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(options: FileStoreOptions, clock: Arc<dyn Clock>) -> Self {
         // Two Claude Code folders may hold teams of the same name.
         let team_states_path = layout::team_states_dir(&options.state_dir, &options.claude_dir);
         Self {

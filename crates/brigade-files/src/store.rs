@@ -21,7 +21,7 @@ use super::temp_file::{self, TempFile};
 use super::watch::WatchScope;
 use super::{FileStore, check_team, lock_mutex, watch};
 use brigade_core::event::{Event, MessageKey, Record};
-use brigade_core::store::event_log::{Feed, RecordLookupHandle};
+use brigade_core::store::event_log::{EventStream, RecordLookupHandle};
 use brigade_core::store::{
     Actor, BoardStore, Document, EventLog, Mail, MailStore, Mark, NoteKind, Notes, Outgoing,
     Question, Receipt, Revision, Store, StoreError, TeamStore, Watch, Written,
@@ -166,7 +166,7 @@ impl MailStore for FileStore {
         // From here on the message is acknowledged, even if this process dies.
         let work = MailboxWork::Merge { upto };
         let waits = self.do_work_on(team, &native, &mailbox, work).await.err();
-        Ok(Receipt { msg_id: message.msg_id.clone(), waits })
+        Ok(Receipt { msg_id: message.msg_id.clone(), pending: waits })
     }
 
     async fn inbox(&self, team: &TeamName, member: &MemberName) -> Result<Vec<Mail>, StoreError> {
@@ -416,7 +416,7 @@ impl EventLog for FileStore {
     async fn event_stream(
         &self,
         team: &TeamName,
-    ) -> Result<(Feed, RecordLookupHandle), StoreError> {
+    ) -> Result<(EventStream, RecordLookupHandle), StoreError> {
         self.event_stream(team)
     }
 }
@@ -451,7 +451,11 @@ impl FileStore {
     /// Empties an inbox that holds only read messages, and enough of them to be worth it. The
     /// journal keeps the messages. Meant for an inbox whose owner reads from another store, because
     /// no other code shortens that inbox.
-    pub async fn tidy(&self, team: &TeamName, member: &MemberName) -> Result<(), StoreError> {
+    pub async fn prune_inbox(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+    ) -> Result<(), StoreError> {
         self.do_work(team, member, MailboxWork::Prune).await
     }
 }

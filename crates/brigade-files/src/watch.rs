@@ -29,7 +29,7 @@ use super::layout::{
 use super::lock::LockWaiter;
 use super::mailbox::{MailboxContext, MailboxWork};
 use super::team_state::TeamStateDir;
-use super::{FileStore, Options, lock_mutex};
+use super::{FileStore, FileStoreOptions, lock_mutex};
 use brigade_core::event::Record;
 use brigade_core::store::{StoreError, Watch};
 
@@ -173,7 +173,7 @@ fn start_follower(
     };
     let team_state = store.team_state(team)?;
     let mut follower = TeamFollower {
-        store: FileStore::new(Options::clone(&store.options), Arc::clone(&store.clock)),
+        store: FileStore::new(FileStoreOptions::clone(&store.options), Arc::clone(&store.clock)),
         team: team.clone(),
         scope,
         team_state,

@@ -9,8 +9,8 @@ use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::seat::{Seat, SeatUser};
 use brigade_core::signature::LeadKey;
 use brigade_core::store::Store;
-use brigade_core::store::event_log::{Feed, RecordLookupHandle};
-use brigade_files::{Durability, FileStore, Options};
+use brigade_core::store::event_log::{EventStream, RecordLookupHandle};
+use brigade_files::{Durability, FileStore, FileStoreOptions};
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 
@@ -19,7 +19,7 @@ use crate::host::Host;
 use crate::installed::Programs;
 use crate::keys::KeyRing;
 use crate::location::{Location, NatsServers};
-use crate::progress::Report;
+use crate::progress::ReportProgress;
 use crate::registry::Registry;
 use crate::start::SelfCommand;
 use crate::{team_file, variables};
@@ -79,10 +79,14 @@ pub struct Context {
 
 impl Context {
     /// Opens the store that these settings name.
-    pub async fn open(settings: ContextSettings, report: Report<'_>) -> Result<Self, HostError> {
-        let options = Options::new(settings.claude_dir.clone(), settings.state_dir.clone())
-            .with_durability(settings.durability)
-            .with_lock_wait(settings.lock_wait);
+    pub async fn open(
+        settings: ContextSettings,
+        report: ReportProgress<'_>,
+    ) -> Result<Self, HostError> {
+        let options =
+            FileStoreOptions::new(settings.claude_dir.clone(), settings.state_dir.clone())
+                .with_durability(settings.durability)
+                .with_lock_wait(settings.lock_wait);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let files = Arc::new(FileStore::new(options, Arc::clone(&clock)));
         let store: Arc<dyn Store> = match &settings.location {
@@ -90,7 +94,7 @@ impl Context {
             Location::Nats(servers) => servers.open(settings.is_lasting, report).await?,
         };
         // Credentials name a team, and often one member.
-        let seat = settings.location.engine().and_then(NatsServers::seat);
+        let seat = settings.location.nats().and_then(NatsServers::seat);
         let team = settings.team.or_else(|| seat.as_ref().map(|seat| seat.0.clone()));
         let me = settings.me.or_else(|| seat.and_then(|seat| seat.1));
         Ok(Self {
@@ -127,7 +131,7 @@ impl Context {
     }
 
     /// Returns where the teams are stored.
-    pub fn home(&self) -> &Location {
+    pub fn location(&self) -> &Location {
         &self.home
     }
 
@@ -145,7 +149,7 @@ impl Context {
     /// server decides by the credentials instead.
     pub fn refuse_to_lead(&self, team: &TeamName, what: &'static str) -> Result<(), HostError> {
         match &self.me {
-            Some(me) if *me != MemberName::lead() && self.home.engine().is_none() => {
+            Some(me) if *me != MemberName::lead() && self.home.nats().is_none() => {
                 let (who, team) = (me.clone(), team.to_string());
                 Err(Denied::LeadOnly { what, who, team }.into())
             }
@@ -195,7 +199,7 @@ impl Context {
             }
             [team] => Ok(team.clone()),
             // In a project's folder, choose the project's team.
-            teams => match team_file::team_of(&self.cwd).filter(|team| teams.contains(team)) {
+            teams => match team_file::team_in(&self.cwd).filter(|team| teams.contains(team)) {
                 Some(team) => Ok(team),
                 None => {
                     let error = HostError::failed(Trouble::SeveralTeams(team_names(teams)));
@@ -231,7 +235,7 @@ impl Context {
         // A person runs the command line, unless the environment says that an agent does.
         let hand = self.answers.map_or(SeatUser::Person, |answers| SeatUser::Agent { answers });
         // A NATS server verifies the sender itself, and other hosts do not know the keys of this one.
-        let keys = self.home.engine().is_none().then(|| self.registry().keys(&team));
+        let keys = self.home.nats().is_none().then(|| self.registry().keys(&team));
         let mut seat = Seat::new(store, team, name).with_clock(clock).with_user(hand);
         seat.lead_key.clone_from(&self.lead_key);
         seat.signer = keys.map(|keys| Arc::new(keys) as _);
@@ -281,7 +285,7 @@ impl Context {
     pub async fn event_stream(
         &self,
         team: &TeamName,
-    ) -> Result<(Feed, RecordLookupHandle), HostError> {
+    ) -> Result<(EventStream, RecordLookupHandle), HostError> {
         Ok(self.store.event_stream(team).await?)
     }
 
@@ -319,8 +323,8 @@ pub fn host_at(
         programs,
         name,
         worktrees: state_dir.join("worktrees"),
-        is_shared: home.engine().is_some(),
-        may_lead: home.engine().is_none_or(NatsServers::may_lead),
+        is_shared: home.nats().is_some(),
+        may_lead: home.nats().is_none_or(NatsServers::may_lead),
     })
 }
 

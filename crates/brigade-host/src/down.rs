@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brigade_core::board;
-use brigade_core::graph::State;
+use brigade_core::graph::TaskState;
 use brigade_core::handshake;
 use brigade_core::roster::{self, RosterError, SkipChecks};
 use brigade_core::seat::Seat;
@@ -16,8 +16,8 @@ use crate::context::Context;
 use crate::error::{ErrorKind, HostError, Trouble, failed};
 use crate::host::{Host, is_led_remotely};
 use crate::process::send_signal;
-use crate::progress::{Ended, Progress, Report};
-use crate::shutdown::{self, Manner};
+use crate::progress::{Ended, Progress, ReportProgress};
+use crate::shutdown::{self, StopOptions};
 use crate::{process_lock, state, team_file, variables};
 
 /// How long to wait for the supervisor to notice that no team is left.
@@ -27,8 +27,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// For members that have finished their work: they have 15 seconds to agree, because they lose nothing by
 /// stopping.
-pub const STOP_AFTER_WORK: Manner<'static> =
-    Manner { ask: Some(Duration::from_secs(15)), reason: None, may_refuse: false };
+pub const STOP_AFTER_WORK: StopOptions<'static> =
+    StopOptions { ask: Some(Duration::from_secs(15)), reason: None, may_refuse: false };
 
 /// The result of taking a team down.
 #[derive(Debug)]
@@ -57,8 +57,8 @@ pub async fn stop(
     context: &Context,
     lead: &Seat,
     name: &MemberName,
-    manner: Manner<'_>,
-    report: Report<'_>,
+    manner: StopOptions<'_>,
+    report: ReportProgress<'_>,
 ) -> Result<Ended, HostError> {
     let host = context.host()?;
     let team = &lead.team;
@@ -83,14 +83,14 @@ pub async fn stop_or_ask(
     context: &Context,
     seat: &Seat,
     name: &MemberName,
-    manner: Manner<'_>,
-    report: Report<'_>,
+    manner: StopOptions<'_>,
+    report: ReportProgress<'_>,
 ) -> Result<StopResult, HostError> {
     if context.host()?.registry.member(&seat.team, name)?.is_none() {
         handshake::request_shutdown(seat, name.as_str(), manner.reason).await?;
         return Ok(StopResult::Asked);
     }
-    let lead = seat.of(MemberName::lead());
+    let lead = seat.for_member(MemberName::lead());
     stop(context, &lead, name, manner, report).await.map(StopResult::Here)
 }
 
@@ -98,8 +98,8 @@ pub async fn stop_or_ask(
 pub async fn down(
     context: &Context,
     named: Option<&TeamName>,
-    manner: Manner<'_>,
-    report: Report<'_>,
+    manner: StopOptions<'_>,
+    report: ReportProgress<'_>,
 ) -> Result<DownResult, HostError> {
     let host = context.host()?;
     let team = choose_team(context, &host, named).await?;
@@ -122,7 +122,7 @@ pub async fn down(
 pub async fn kill_without_store(
     host: &Host,
     named: Option<&TeamName>,
-    report: Report<'_>,
+    report: ReportProgress<'_>,
 ) -> Result<Option<(TeamName, Vec<MemberName>)>, HostError> {
     let up = host.registry.teams()?;
     let [team] = named.map_or(up.as_slice(), std::slice::from_ref) else { return Ok(None) };
@@ -139,7 +139,7 @@ pub async fn kill_without_store(
 /// Returns the number of unfinished tasks, or 0 if the board cannot be read.
 async fn unfinished_tasks(lead: &Seat) -> usize {
     let Ok((_, graph)) = board::list(lead).await else { return 0 };
-    let is_open = |id: &TaskId| graph.state(*id) != Some(State::Done);
+    let is_open = |id: &TaskId| graph.state(*id) != Some(TaskState::Done);
     graph.nodes().filter(|(id, _)| is_open(id)).count()
 }
 
@@ -174,7 +174,7 @@ pub async fn choose_team(
             let error = HostError::new(ErrorKind::Nothing, Trouble::NoneUp);
             Err(error.hint(no_team_hint(context, host)))
         }
-        teams => match team_file::team_of(&context.cwd).filter(|team| teams.contains(team)) {
+        teams => match team_file::team_in(&context.cwd).filter(|team| teams.contains(team)) {
             Some(team) => Ok(team),
             None => Err(HostError::usage(Trouble::SeveralTeams(names)).hint("name one of them")),
         },
@@ -207,8 +207,8 @@ fn other_store_hint(teams: &str) -> String {
 pub async fn take_down(
     host: &Host,
     lead: &Seat,
-    manner: Manner<'_>,
-    report: Report<'_>,
+    manner: StopOptions<'_>,
+    report: ReportProgress<'_>,
 ) -> Result<Vec<(MemberName, Ended)>, HostError> {
     let lock = process_lock::wait_for(&host.registry.up(&lead.team)?).await;
     let _alone = lock.map_err(|source| failed("wait for another `brigade up`", source))?;

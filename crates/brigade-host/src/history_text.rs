@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-use brigade_core::event::{Act, Ending, Event, MessageKey, Record};
+use brigade_core::event::{Event, MessageKey, Record, TurnOutcome, WorkEvent};
 use brigade_core::handshake::WITHDRAWN;
 use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
@@ -289,20 +289,22 @@ pub fn answered(
 }
 
 /// Describes an action of a member's agent; `None` for actions that are not shown.
-fn worked(act: &Act) -> Option<String> {
+fn worked(act: &WorkEvent) -> Option<String> {
     Some(match act {
-        Act::Started {} => "started its agent".into(),
-        Act::Said { text } => format!("“{text}”"),
-        Act::ToolStarted { tool, about, .. } => format!("{tool}: {about}"),
-        Act::ToolEnded { ok: false, .. } => "the tool call failed".into(),
-        Act::Changed { path, added, removed } => format!("changed {path} (+{added} -{removed})"),
-        Act::Limited { why } => format!("rate-limited: {why}"),
-        Act::TurnEnded { end: Ending::Done, .. } => "ended its turn".into(),
-        Act::TurnEnded { end: Ending::Interrupted, .. } => "was interrupted".into(),
-        Act::TurnEnded { end: Ending::Failed | Ending::Limited, why } => {
+        WorkEvent::Started {} => "started its agent".into(),
+        WorkEvent::Said { text } => format!("“{text}”"),
+        WorkEvent::ToolStarted { tool, about, .. } => format!("{tool}: {about}"),
+        WorkEvent::ToolEnded { ok: false, .. } => "the tool call failed".into(),
+        WorkEvent::Changed { path, added, removed } => {
+            format!("changed {path} (+{added} -{removed})")
+        }
+        WorkEvent::Limited { why } => format!("rate-limited: {why}"),
+        WorkEvent::TurnEnded { end: TurnOutcome::Done, .. } => "ended its turn".into(),
+        WorkEvent::TurnEnded { end: TurnOutcome::Interrupted, .. } => "was interrupted".into(),
+        WorkEvent::TurnEnded { end: TurnOutcome::Failed | TurnOutcome::Limited, why } => {
             format!("its turn failed: {}", why.as_deref().unwrap_or("no reason given"))
         }
-        Act::Trouble { why } => why.clone(),
+        WorkEvent::Trouble { why } => why.clone(),
         _ => return None,
     })
 }

@@ -60,11 +60,11 @@ impl Host {
 
     /// Returns the seat to use for a change that concerns a member: the lead's, if brigade may act as the
     /// lead, and the member's own otherwise.
-    pub async fn acting(&self, lead: &Seat, name: &MemberName) -> Result<Seat, HostError> {
+    pub async fn acting_seat(&self, lead: &Seat, name: &MemberName) -> Result<Seat, HostError> {
         if self.leads(lead).await? {
             return Ok(lead.clone());
         }
-        Ok(lead.of(name.clone()))
+        Ok(lead.for_member(name.clone()))
     }
 
     /// Returns the spec of a member that runs on this host, or an error if it does not.
@@ -96,7 +96,7 @@ impl Host {
     }
 
     /// Starts the supervisor if it does not run, and waits until it does.
-    pub async fn supervised(&self) -> Result<(), HostError> {
+    pub async fn ensure_supervisor(&self) -> Result<(), HostError> {
         if self.supervisor()?.is_some() {
             return Ok(());
         }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use brigade_agents::driver::Agent;
-use brigade_wire::settings::{Place, Settings};
+use brigade_wire::settings::{SettingPath, SettingsFile};
 
 use crate::error::{HostError, Trouble};
 use crate::variables;
@@ -49,8 +49,8 @@ impl Programs {
         let other = |claude: &PathBuf| claude.canonicalize().is_ok_and(|path| Some(path) != itself);
         let in_settings = || {
             let settings = std::fs::read(claude_dir?.join("settings.json")).ok()?;
-            let place = Place { section: Some("env"), key: variables::CLAUDE };
-            let path = Settings::read(&settings).ok()?.get(place)?;
+            let place = SettingPath { section: Some("env"), key: variables::CLAUDE };
+            let path = SettingsFile::read(&settings).ok()?.get(place)?;
             Some(PathBuf::from(path.as_str()?)).filter(other)
         };
         let named = self.claude.clone();

@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 
 use brigade_core::clock::Clock;
-use brigade_core::signature::{NoRandomness, NotAKey, Signer, SigningKey};
+use brigade_core::signature::{NoRandomness, NotALeadKey, Signer, SigningKey};
 use brigade_core::store::Outgoing;
 use brigade_wire::name::MemberName;
 use thiserror::Error;
@@ -44,7 +44,7 @@ pub enum KeyError {
         /// The file.
         path: PathBuf,
         /// The reason.
-        source: NotAKey,
+        source: NotALeadKey,
     },
     /// The system provides no random numbers.
     #[error(transparent)]
@@ -63,7 +63,7 @@ impl KeyRing {
             return Ok(key);
         }
         let made = u64::try_from(clock.now().as_millisecond()).unwrap_or_default();
-        let key = SigningKey::make(made)?;
+        let key = SigningKey::generate(made)?;
         self.save(member, &key)?;
         // Another process may have saved its key first; then that one counts.
         Ok(self.find(member)?.unwrap_or(key))

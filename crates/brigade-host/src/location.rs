@@ -17,7 +17,7 @@ use crate::error::HostError;
 use crate::error::Trouble;
 #[cfg(feature = "nats")]
 use crate::progress::Progress;
-use crate::progress::Report;
+use crate::progress::ReportProgress;
 use crate::variables as env;
 
 /// The port of a NATS server if its address names none.
@@ -120,7 +120,7 @@ pub enum Location {
 
 impl Location {
     /// Returns the NATS servers, if teams are stored there.
-    pub fn engine(&self) -> Option<&NatsServers> {
+    pub fn nats(&self) -> Option<&NatsServers> {
         match self {
             Self::Files => None,
             Self::Nats(servers) => Some(servers),
@@ -178,10 +178,14 @@ impl NatsServers {
     /// Connects to the servers and opens the store. With `lasts` it retries for a long time when the connection
     /// is lost: for background processes, where no person waits for the result.
     #[cfg(feature = "nats")]
-    pub async fn open(&self, lasts: bool, report: Report<'_>) -> Result<Arc<dyn Store>, HostError> {
+    pub async fn open(
+        &self,
+        lasts: bool,
+        report: ReportProgress<'_>,
+    ) -> Result<Arc<dyn Store>, HostError> {
         let patience =
             if lasts { brigade_nats::RetryLimit::Long } else { brigade_nats::RetryLimit::Short };
-        let options = brigade_nats::Options { patience, ..self.store_options() };
+        let options = brigade_nats::NatsOptions { patience, ..self.store_options() };
         let mut connecting = std::pin::pin!(brigade_nats::NatsStore::connect(options));
         let store = match tokio::time::timeout(SLOW_AFTER, connecting.as_mut()).await {
             Ok(store) => store,
@@ -196,9 +200,9 @@ impl NatsServers {
     /// Whether the credentials allow the caller to act as the lead.
     #[cfg(feature = "nats")]
     pub fn may_lead(&self) -> bool {
-        use brigade_nats::identity::Role;
+        use brigade_nats::identity::CredentialRole;
         let identity = self.creds.as_deref().map(brigade_nats::Identity::from_creds);
-        !matches!(identity, Some(Ok(identity)) if identity.role == Role::Member)
+        !matches!(identity, Some(Ok(identity)) if identity.role == CredentialRole::Member)
     }
 
     /// False: this build has no NATS support.
@@ -224,20 +228,20 @@ impl NatsServers {
 
     /// Connects and returns the figures of the store.
     #[cfg(feature = "nats")]
-    pub async fn measures(&self) -> Result<brigade_nats::measures::Measures, HostError> {
+    pub async fn measures(&self) -> Result<brigade_nats::stream_metrics::Measures, HostError> {
         let store = brigade_nats::NatsStore::connect(self.store_options()).await?;
         Ok(store.measures().await?)
     }
 
     /// Returns the options for the NATS store.
     #[cfg(feature = "nats")]
-    pub fn store_options(&self) -> brigade_nats::Options {
-        brigade_nats::Options {
+    pub fn store_options(&self) -> brigade_nats::NatsOptions {
+        brigade_nats::NatsOptions {
             servers: self.servers.clone(),
             creds: self.creds.clone(),
             ca: self.ca.clone(),
             client_cert: self.client.clone(),
-            ..brigade_nats::Options::default()
+            ..brigade_nats::NatsOptions::default()
         }
     }
 
@@ -283,7 +287,7 @@ impl NatsServers {
 
     /// Fails: this build has no NATS support.
     #[cfg(not(feature = "nats"))]
-    pub async fn open(&self, _: bool, _: Report<'_>) -> Result<Arc<dyn Store>, HostError> {
+    pub async fn open(&self, _: bool, _: ReportProgress<'_>) -> Result<Arc<dyn Store>, HostError> {
         let error = HostError::failed(Trouble::NoEngine { servers: self.servers.join(", ") });
         Err(error.hint("install one built with the feature `nats`, which is on by default"))
     }

@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_agents::resend::{self, Heard, Shown};
+use brigade_agents::resend::{self, ModelInput, ShownMessages};
 use brigade_core::handshake::{self, is_plan_approved};
 use brigade_core::roster;
 use brigade_core::seat::Seat;
@@ -48,7 +48,7 @@ struct NativeNote {
     session: String,
     /// The messages found in its transcript at the last start.
     #[serde(flatten)]
-    shown: Shown,
+    shown: ShownMessages,
 }
 
 /// The session to start with: a new one, or one to resume.
@@ -173,8 +173,8 @@ pub async fn run(
     tokio::select! {
         ended = child.wait() => {
             let ended = ended.map_err(failed)?;
-            let lead = seat.of(MemberName::lead());
-            handshake::farewell(&lead).await.map_err(HostError::failed)?;
+            let lead = seat.for_member(MemberName::lead());
+            handshake::remove_agreed_members(&lead).await.map_err(HostError::failed)?;
             match seat.role().await? {
                 None => Ok(()),
                 Some(_) => Err(HostError::failed(Trouble::ClaudeEnded { how: ended.to_string() })),
@@ -214,7 +214,8 @@ async fn session(seat: &Seat, claude_dir: &Path) -> Result<NativeSession, HostEr
         None => NativeSession::New(Uuid::new_v4().to_string()),
     };
     let resent =
-        resend::resend_lost_mail(seat, &heard.unwrap_or_else(Heard::default), &note.shown).await?;
+        resend::resend_lost_mail(seat, &heard.unwrap_or_else(ModelInput::default), &note.shown)
+            .await?;
     let note = NativeNote { session: session.id().to_owned(), shown: resent.shown };
     let note = serde_json::to_vec(&note).map_err(HostError::failed)?;
     seat.store.put_note(&seat.team, &seat.name, NoteKind::Memory, Some(&note)).await?;
@@ -291,7 +292,7 @@ mod tests {
         plan: bool,
         session: NativeSession,
     ) -> String {
-        let mut spec = spawn::plain("bob".parse().unwrap(), "claude".into(), "/".into());
+        let mut spec = spawn::default_spec("bob".parse().unwrap(), "claude".into(), "/".into());
         change(&mut spec);
         let start = NativeStart {
             agent: AgentId { name: "bob".parse().unwrap(), team: "demo".parse().unwrap() },

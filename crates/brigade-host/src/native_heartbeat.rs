@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use brigade_core::pulse::{self, BEAT, Pulse, State};
+use brigade_core::pulse::{self, Pulse, REPORT_INTERVAL, ReportedState};
 use brigade_core::seat::Seat;
 use brigade_wire::team::Team;
 use tokio::time::Instant;
@@ -21,7 +21,7 @@ pub(crate) async fn beat(seat: &Seat, host: &str, session: &str) -> Infallible {
         process: process::current(),
         host: host.to_owned(),
         at: now(),
-        state: State::Starting {},
+        state: ReportedState::Starting {},
         since: now(),
         heard: None,
         session: Some(session.to_owned()),
@@ -37,9 +37,11 @@ pub(crate) async fn beat(seat: &Seat, host: &str, session: &str) -> Infallible {
             pulse.since = now();
             pulse.heard = Some(pulse.since);
         }
-        if changed || recorded.is_some_and(|recorded: Instant| recorded.elapsed() >= BEAT) {
+        if changed
+            || recorded.is_some_and(|recorded: Instant| recorded.elapsed() >= REPORT_INTERVAL)
+        {
             pulse = Pulse { state, at: now(), strain: seat.store.retry_stats(), ..pulse };
-            match pulse::beat(seat, &pulse).await {
+            match pulse::report(seat, &pulse).await {
                 Ok(()) => recorded = Some(Instant::now()),
                 Err(error) => tracing::warn!(team = %seat.team, %error, "cannot record the pulse"),
             }
@@ -48,15 +50,15 @@ pub(crate) async fn beat(seat: &Seat, host: &str, session: &str) -> Infallible {
     }
 }
 
-async fn state(seat: &Seat) -> State {
+async fn state(seat: &Seat) -> ReportedState {
     let config = seat.find_config().await.ok().flatten();
     let active = config.and_then(|config| {
         let team = Team::read(&config.bytes).ok()?;
         team.member(seat.name.as_str())?.is_active()
     });
     if active == Some(true) {
-        State::Working { retries: None }
+        ReportedState::Working { retries: None }
     } else {
-        State::Idle { failed: None }
+        ReportedState::Idle { failed: None }
     }
 }

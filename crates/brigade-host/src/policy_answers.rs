@@ -64,8 +64,8 @@ pub(crate) async fn answer_by_rule(
         let spec = host.registry.member(&seat.team, name).ok().flatten();
         spec.map(|spec| spec.rules).unwrap_or_default()
     };
-    for ruled in approvals::apply(seat, rules_of).await.map_err(HostError::failed)? {
-        let ruling = if ruled.ruling == RuleDecision::Allow { "allowed" } else { "denied" };
+    for ruled in approvals::apply_rules(seat, rules_of).await.map_err(HostError::failed)? {
+        let ruling = if ruled.decision == RuleDecision::Allow { "allowed" } else { "denied" };
         log(&format!(
             "{} of team {}: {} {ruling} by rule {}",
             ruled.approval.from, seat.team, ruled.approval.request_id, ruled.rule

@@ -5,7 +5,7 @@ use brigade_agents::driver::{self, AGENTS};
 
 use crate::error::{HostError, Trouble};
 use crate::installed::Programs;
-use crate::spec::{MemberSpec, Place};
+use crate::spec::{MemberPlace, MemberSpec};
 use crate::worktree;
 
 /// A program that is not installed.
@@ -24,7 +24,7 @@ pub fn missing_programs<'m>(
 ) -> Vec<MissingProgram> {
     let mut missing: Vec<MissingProgram> = Vec::new();
     for member in members {
-        let window = (member.place != Place::Headless).then_some("tmux");
+        let window = (member.place != MemberPlace::Headless).then_some("tmux");
         let branch = member.worktree.then_some("git");
         let tools =
             window.into_iter().chain(branch).filter(|tool| !programs.has(tool)).map(|tool| {

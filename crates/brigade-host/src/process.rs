@@ -10,14 +10,14 @@ pub fn current() -> Process {
 }
 
 /// Whether that process still runs. Another process with its number does not count.
-pub fn is_there(process: &Process) -> bool {
+pub fn is_running(process: &Process) -> bool {
     began(process.pid).is_some_and(|began| began == process.began)
 }
 
 /// Sends a signal to a process, unless it has ended.
 pub fn send_signal(process: &Process, signal: Signal) {
     let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
-    if let Some(pid) = pid.filter(|_| is_there(process)) {
+    if let Some(pid) = pid.filter(|_| is_running(process)) {
         let _ended = kill_process(pid, signal);
     }
 }
@@ -52,12 +52,12 @@ mod tests {
     #[test]
     fn a_process_is_identified_by_its_number_and_start_time() {
         let this = current();
-        assert!(is_there(&this));
-        assert!(!is_there(&Process { began: "long ago".to_owned(), ..this }));
+        assert!(is_running(&this));
+        assert!(!is_running(&Process { began: "long ago".to_owned(), ..this }));
         let mut ended = std::process::Command::new("true").spawn().unwrap();
         let began = began(ended.id()).unwrap_or_default();
         let process = Process { pid: ended.id(), began };
         ended.wait().unwrap();
-        assert!(!is_there(&process));
+        assert!(!is_running(&process));
     }
 }

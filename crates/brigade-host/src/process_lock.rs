@@ -87,7 +87,7 @@ pub fn holder(path: &Path) -> io::Result<Option<Process>> {
         file.rewind()?;
         file.read_to_string(&mut text)?;
         let written = serde_json::from_str(&text).ok();
-        if let Some(process) = written.filter(process::is_there) {
+        if let Some(process) = written.filter(process::is_running) {
             return Ok(Some(process));
         }
         // The holder has just acquired it and not yet written its number, or has just ended, or another

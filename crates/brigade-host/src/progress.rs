@@ -59,7 +59,7 @@ pub enum Progress {
 }
 
 /// Receives the progress of an operation.
-pub type Report<'r> = &'r (dyn Fn(Progress) + Send + Sync);
+pub type ReportProgress<'r> = &'r (dyn Fn(Progress) + Send + Sync);
 
 /// A receiver that drops every report.
 pub fn silent(_: Progress) {}

@@ -195,7 +195,7 @@ impl Registry {
     }
 
     /// Returns the reason the supervisor marked the member as failed.
-    pub fn trouble(&self, team: &TeamName, name: &MemberName) -> Option<String> {
+    pub fn failure(&self, team: &TeamName, name: &MemberName) -> Option<String> {
         fs::read_to_string(self.member_dir(team, name).join(TROUBLE)).ok()
     }
 

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::down::choose_team;
 use crate::error::{ErrorKind, HostError, Trouble};
 use crate::host::Host;
-use crate::progress::{Progress, Report};
+use crate::progress::{Progress, ReportProgress};
 use crate::spec::TeamSpec;
 use crate::{spawn, wait};
 
@@ -29,7 +29,7 @@ pub struct Resumed {
 pub async fn resume(
     context: &Context,
     named: Option<&TeamName>,
-    report: Report<'_>,
+    report: ReportProgress<'_>,
     mut done: impl FnMut(&Resumed) -> Result<(), HostError>,
 ) -> Result<Vec<Resumed>, HostError> {
     let host = context.host()?;
@@ -55,7 +55,7 @@ pub async fn resume(
         for name in &names {
             host.registry.set_failure(&team, name, None)?;
         }
-        host.supervised().await?;
+        host.ensure_supervisor().await?;
         let failed = wait::until_ready(&host, &lead, &names, report).await?;
         let one = Resumed {
             team,
@@ -69,7 +69,11 @@ pub async fn resume(
 }
 
 /// Restores a team from its journal if its folder is gone.
-async fn restore(context: &Context, team: &TeamName, report: Report<'_>) -> Result<(), HostError> {
+async fn restore(
+    context: &Context,
+    team: &TeamName,
+    report: ReportProgress<'_>,
+) -> Result<(), HostError> {
     let lead = context.seat_of(team.clone(), MemberName::lead());
     let Some(revived) = revive::revive(&lead).await? else { return Ok(()) };
     if revived != Revived::default() {
@@ -85,7 +89,7 @@ async fn take_over(
     context: &Context,
     host: &Host,
     team: &TeamName,
-    report: Report<'_>,
+    report: ReportProgress<'_>,
 ) -> Result<(), HostError> {
     if context.team_exists(team).await? {
         // Another program still leads it.
@@ -109,7 +113,7 @@ async fn take_over(
             Some(_) => {
                 let cwd =
                     member.cwd().map_or_else(|| context.cwd.clone(), |cwd| cwd.into_owned().into());
-                let spec = spawn::plain(name, agent, cwd);
+                let spec = spawn::default_spec(name, agent, cwd);
                 host.registry.add_member(team, &spec)?;
                 // It is on the roster already and has received its prompt.
                 host.registry.set_joined(team, &spec.name)?;

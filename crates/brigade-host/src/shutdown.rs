@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use crate::error::HostError;
 use crate::process::send_signal;
-use crate::progress::{Ended, Progress, Report};
+use crate::progress::{Ended, Progress, ReportProgress};
 use crate::worktree::{Removed, Worktree};
 use crate::{Host, state};
 
@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_secs(8);
 
 /// How to stop members.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner<'m> {
+pub struct StopOptions<'m> {
     /// How long they may take to agree; `None` to stop them without asking.
     pub ask: Option<Duration>,
     /// The reason to send with the request.
@@ -56,8 +56,8 @@ pub async fn members(
     host: &Host,
     lead: &Seat,
     names: &[MemberName],
-    manner: Manner<'_>,
-    report: Report<'_>,
+    manner: StopOptions<'_>,
+    report: ReportProgress<'_>,
 ) -> Result<Vec<(MemberName, Ended)>, HostError> {
     let began = Instant::now();
     let mut stopping = Vec::new();
@@ -71,7 +71,7 @@ pub async fn members(
             terminated: None,
             ended: None,
         };
-        let ours = host.acting(lead, name).await?.name == lead.name;
+        let ours = host.acting_seat(lead, name).await?.name == lead.name;
         // Without a running agent there is nothing to ask.
         let (process, _, judged) = state::liveness(host, lead, name).await?;
         let can_answer = process.is_some() && judged.liveness != Liveness::Dead;
@@ -107,7 +107,7 @@ pub async fn kill(
     host: &Host,
     team: &TeamName,
     names: &[MemberName],
-    report: Report<'_>,
+    report: ReportProgress<'_>,
 ) -> Result<(), HostError> {
     for name in names {
         host.registry.withdraw_member(team, name)?;
@@ -133,12 +133,12 @@ async fn step(
     host: &Host,
     lead: &Seat,
     one: &mut Stopping,
-    manner: Manner<'_>,
+    manner: StopOptions<'_>,
     is_late: bool,
-    report: Report<'_>,
+    report: ReportProgress<'_>,
 ) -> Result<(), HostError> {
     let Some(process) = host.member_process(&lead.team, &one.name)? else {
-        let on_roster = lead.of(one.name.clone()).role().await;
+        let on_roster = lead.for_member(one.name.clone()).role().await;
         let on_roster = matches!(on_roster, Ok(Some(_)));
         let ended = match (one.terminated, &one.request) {
             (Some(_), _) => Ended::Forced,
@@ -220,7 +220,7 @@ async fn reply(lead: &Seat, request: &str) -> Result<Option<ShutdownReply>, Host
 /// Removes everything of a stopped member: its roster entry, its ownership of tasks, its notes and its folder.
 async fn clear_up(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), HostError> {
     host.registry.withdraw_member(&lead.team, name)?;
-    let acting = host.acting(lead, name).await?;
+    let acting = host.acting_seat(lead, name).await?;
     match roster::leave(&acting, name).await {
         Ok(_)
         | Err(

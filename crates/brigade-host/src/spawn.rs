@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use brigade_agents::driver::{self, AGENTS, Choice};
+use brigade_agents::driver::{self, AGENTS, AgentChoice};
 use brigade_core::roster::{self, RosterError};
 use brigade_core::seat::Seat;
 use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 
 use crate::error::{HostError, Trouble};
-use crate::progress::{Progress, Report};
-use crate::spec::{AccessLevel, MemberSpec, Place, Restart, TeamSpec};
+use crate::progress::{Progress, ReportProgress};
+use crate::spec::{AccessLevel, MemberPlace, MemberSpec, Restart, TeamSpec};
 use crate::{Host, preflight, state, suggest, up, wait};
 
 /// The result of [`spawn`].
@@ -23,7 +23,7 @@ pub struct Spawned {
 }
 
 /// Returns the spec of a member with default settings.
-pub fn plain(name: MemberName, agent: String, cwd: PathBuf) -> MemberSpec {
+pub fn default_spec(name: MemberName, agent: String, cwd: PathBuf) -> MemberSpec {
     MemberSpec {
         name,
         agent,
@@ -36,7 +36,7 @@ pub fn plain(name: MemberName, agent: String, cwd: PathBuf) -> MemberSpec {
         cwd,
         worktree: false,
         env: None,
-        place: Place::Headless,
+        place: MemberPlace::Headless,
         restart: Restart::Always,
     }
 }
@@ -64,7 +64,7 @@ pub async fn check(
     host: &Host,
     seat: &Seat,
     name: &MemberName,
-    report: Report<'_>,
+    report: ReportProgress<'_>,
 ) -> Result<(), HostError> {
     check_not_elsewhere(host, seat, name).await?;
     check_name(seat, name).await?;
@@ -87,7 +87,7 @@ pub async fn check_not_elsewhere(
 }
 
 /// Returns the agent of this name, or an error that suggests a similar name.
-pub fn known_agent(name: &str) -> Result<Choice, HostError> {
+pub fn known_agent(name: &str) -> Result<AgentChoice, HostError> {
     if let Some(choice) = driver::agent(name) {
         return Ok(choice);
     }
@@ -104,7 +104,7 @@ pub async fn spawn(
     host: &Host,
     lead: &Seat,
     spec: &MemberSpec,
-    report: Report<'_>,
+    report: ReportProgress<'_>,
 ) -> Result<Spawned, HostError> {
     if host.registry.member(&lead.team, &spec.name)?.is_some() {
         check_not_elsewhere(host, lead, &spec.name).await?;

@@ -88,7 +88,7 @@ pub struct MemberSpec {
     /// The variables it inherits, in addition to those every program needs; `None` for all.
     pub env: Option<Vec<String>>,
     /// Where it runs.
-    pub place: Place,
+    pub place: MemberPlace,
     /// Whether it is restarted when its process dies.
     pub restart: Restart,
 }
@@ -107,7 +107,7 @@ pub enum AccessLevel {
 /// Where a member runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Place {
+pub enum MemberPlace {
     /// In the background; its output goes to a log file.
     #[default]
     Headless,

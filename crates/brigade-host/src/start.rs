@@ -13,7 +13,7 @@ use brigade_wire::name::TeamName;
 use tokio::process::{Child, Command};
 
 use crate::registry::Registry;
-use crate::spec::{MemberSpec, Place};
+use crate::spec::{MemberPlace, MemberSpec};
 use crate::tmux::Tmux;
 
 /// Maximum size of a log, in bytes. A longer one is shortened.
@@ -48,11 +48,11 @@ pub fn member(
     let command =
         self_command.command_line(&["play", "--team", team.as_str(), "--as", spec.name.as_str()]);
     match spec.place {
-        Place::Headless => {
+        MemberPlace::Headless => {
             let log = registry.log(team, &spec.name);
             detached(&command, &log).map(Some)
         }
-        Place::Tmux | Place::Native => {
+        MemberPlace::Tmux | MemberPlace::Native => {
             let tmux = Tmux::new(&registry.key());
             tmux.open(team.as_str(), spec.name.as_str(), &command).map(|()| None)
         }

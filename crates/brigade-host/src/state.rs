@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use brigade_core::board;
 use brigade_core::handshake;
 use brigade_core::mail::{self, InboxFilter};
-use brigade_core::pulse::{self, Judged, Liveness, Process, Pulse};
+use brigade_core::pulse::{self, Judgement, Liveness, Process, Pulse};
 use brigade_core::seat::Seat;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::task::{Status, Task};
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::Host;
 use crate::error::HostError;
-use crate::spec::{MemberSpec, Place};
+use crate::spec::{MemberPlace, MemberSpec};
 use crate::worktree::{BranchDistance, Worktree};
 
 /// The state of a team.
@@ -30,7 +30,7 @@ pub struct TeamState {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unplayed: Vec<MemberName>,
     /// The numbers of tasks.
-    pub tasks: Tasks,
+    pub tasks: TaskTotals,
     /// The number of requests that wait for the lead's answer.
     pub approvals: usize,
     /// The number of unread messages to the lead.
@@ -45,13 +45,13 @@ pub struct MemberState {
     /// Its agent.
     pub agent: String,
     /// Where it runs on this host; `None` if another host runs it.
-    pub place: Option<Place>,
+    pub place: Option<MemberPlace>,
     /// The host that runs it, from its pulse.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Whether it is alive, and the evidence.
     #[serde(flatten)]
-    pub judged: Judged,
+    pub judged: Judgement,
     /// The number of its process on this host.
     pub pid: Option<u32>,
     /// The vendor's session id.
@@ -68,7 +68,7 @@ pub struct MemberState {
 
 /// The numbers of tasks on the board.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Tasks {
+pub struct TaskTotals {
     /// All tasks.
     pub total: usize,
     /// Completed tasks.
@@ -117,7 +117,7 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
         supervisor: host.supervisor()?.map(|process| process.pid),
         members,
         unplayed,
-        tasks: Tasks {
+        tasks: TaskTotals {
             total: tasks.len(),
             done: count(Status::Completed),
             in_progress: count(Status::InProgress),
@@ -133,7 +133,7 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
 pub async fn member(host: &Host, lead: &Seat, spec: MemberSpec) -> Result<MemberState, HostError> {
     let (process, pulse, judged) = liveness(host, lead, &spec.name).await?;
     let unread = mail::inbox(lead, &spec.name, InboxFilter::Unread).await;
-    let worktree = host.worktree(&lead.team, &spec).filter(Worktree::is_there);
+    let worktree = host.worktree(&lead.team, &spec).filter(Worktree::exists);
     Ok(MemberState {
         // A repository that git cannot read must not hide the member.
         worktree: worktree.and_then(|worktree| worktree.distance().ok()),
@@ -165,7 +165,7 @@ async fn remote_members(
         if here.contains(&name) {
             continue;
         }
-        let Some(pulse) = pulse::of(lead, &name).await? else {
+        let Some(pulse) = pulse::last_report(lead, &name).await? else {
             // A lead without a pulse is usually a person.
             unplayed.extend((name != lead.name).then_some(name));
             continue;
@@ -198,7 +198,7 @@ pub async fn remote_host(
         return Ok(None);
     }
     let here = host.name.as_str();
-    let pulse = pulse::of(lead, name).await?.filter(|pulse| pulse.is_afar(here));
+    let pulse = pulse::last_report(lead, name).await?.filter(|pulse| pulse.is_remote(here));
     let is_alive = |pulse: &Pulse| {
         pulse::judge(Some(pulse), None, here, lead.clock.now()).liveness != Liveness::Dead
     };
@@ -210,19 +210,19 @@ pub async fn liveness(
     host: &Host,
     lead: &Seat,
     name: &MemberName,
-) -> Result<(Option<Process>, Option<Pulse>, Judged), HostError> {
+) -> Result<(Option<Process>, Option<Pulse>, Judgement), HostError> {
     let process = host.member_process(&lead.team, name)?;
-    let pulse = pulse::of(lead, name).await?;
+    let pulse = pulse::last_report(lead, name).await?;
     let mut judged = pulse::judge(pulse.as_ref(), process.as_ref(), &host.name, lead.clock.now());
     if process.is_none() {
-        if let Some(why) = host.registry.trouble(&lead.team, name) {
+        if let Some(why) = host.registry.failure(&lead.team, name) {
             judged.evidence = format!("{}; {why}", judged.evidence);
         } else if pulse.is_none() && ran_before(host, lead, name)? {
             // A NATS store drops old pulses.
             judged.evidence = "its process is not running; no recent heartbeat".to_owned();
         } else if pulse.is_none() {
             judged =
-                Judged { liveness: Liveness::Starting, evidence: "not started yet".to_owned() };
+                Judgement { liveness: Liveness::Starting, evidence: "not started yet".to_owned() };
         }
     }
     Ok((process, pulse, judged))
@@ -243,6 +243,6 @@ pub fn is_lost(
     is_played: bool,
     liveness: Liveness,
 ) -> bool {
-    let is_marked_failed = || host.registry.trouble(&lead.team, name).is_some();
+    let is_marked_failed = || host.registry.failure(&lead.team, name).is_some();
     liveness == Liveness::Dead && (is_played || is_marked_failed())
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use brigade_core::approvals::Approval;
 use brigade_core::board;
 use brigade_core::event::Event;
-use brigade_core::mail::{self, Words};
+use brigade_core::mail::{self, MessageText};
 use brigade_core::roster::{self, Activity, MemberPlan, RosterError};
 use brigade_core::seat::Seat;
 use brigade_core::wire::backend;
@@ -28,7 +28,7 @@ use crate::error::{HostError, failed};
 use crate::policy_answers::{RequestSchedule, Requests};
 use crate::progress::Log;
 use crate::restarts::{RestartStep, Restarts};
-use crate::spec::{MemberSpec, Place};
+use crate::spec::{MemberPlace, MemberSpec};
 use crate::{Host, policy_answers, process_lock, signals, start};
 
 /// How often to check all teams if no event arrives.
@@ -191,7 +191,7 @@ impl Supervisor<'_> {
                     continue;
                 }
                 if record.event.mailbox() == Some(lead.as_str())
-                    && Approval::told(&record, 0).is_some()
+                    && Approval::from_record(&record, 0).is_some()
                 {
                     has_asked.store(true, Ordering::Relaxed);
                 }
@@ -226,7 +226,7 @@ async fn check_member(
         // It has left the team, so it must not be started again.
         return registry.remove_member(team, name);
     }
-    let is_marked_failed = registry.trouble(team, name).is_some();
+    let is_marked_failed = registry.failure(team, name).is_some();
     match is_marked_failed {
         // A command cleared the mark, to start it again.
         false if member.restarts.is_failed() => member.restarts = Restarts::default(),
@@ -248,7 +248,7 @@ async fn check_member(
         RestartStep::Fail => {
             log(&format!("{name} of team {team}: marked failed"));
             registry.set_failure(team, name, Some(&failure_reason(host, seat, &spec)))?;
-            let acting = host.acting(seat, name).await?;
+            let acting = host.acting_seat(seat, name).await?;
             board::release(&acting, name).await?;
             roster::set_activity(&acting, name, Activity::Idle).await?;
             Ok(())
@@ -259,8 +259,8 @@ async fn check_member(
 /// Adds the member to the roster and sends its prompt, unless that was done before. Returns false if the member has
 /// left the team.
 async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, HostError> {
-    let is_listed = seat.of(spec.name.clone()).role().await?.is_some();
-    let acting = host.acting(seat, &spec.name).await?;
+    let is_listed = seat.for_member(spec.name.clone()).role().await?.is_some();
+    let acting = host.acting_seat(seat, &spec.name).await?;
     if host.registry.has_joined(&seat.team, &spec.name) {
         return Ok(is_listed);
     }
@@ -290,7 +290,7 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
         let config = seat.config().await?;
         let joined = seat.read(&config)?.member(spec.name.as_str()).and_then(|m| m.joined_at());
         let prompt_id = format!("prompt {}", joined.unwrap_or_default());
-        let text = Words { text: prompt, summary: None };
+        let text = MessageText { text: prompt, summary: None };
         mail::send_once(seat, &spec.name, &prompt_id, text).await?;
     }
     host.registry.set_joined(&seat.team, &spec.name)?;
@@ -298,10 +298,10 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
 }
 
 /// Returns the name of the place in the roster.
-fn backend_type(place: Place) -> &'static str {
+fn backend_type(place: MemberPlace) -> &'static str {
     match place {
-        Place::Headless => backend::PROCESS,
-        Place::Tmux | Place::Native => backend::TMUX,
+        MemberPlace::Headless => backend::PROCESS,
+        MemberPlace::Tmux | MemberPlace::Native => backend::TMUX,
     }
 }
 

@@ -163,7 +163,7 @@ fn is_untrusted(owner: u32, folder: u32, me: u32) -> bool {
 }
 
 /// Returns the team named in the file of this folder, if there is one.
-pub fn team_of(dir: &Path) -> Option<TeamName> {
+pub fn team_in(dir: &Path) -> Option<TeamName> {
     let text = text(&find(dir).ok()?).ok()?;
     let (document, _) = DeTable::parse_recoverable(&text);
     document.get_ref().get("team")?.get_ref().as_str()?.parse().ok()

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use brigade_agents::resend::Heard;
+use brigade_agents::resend::ModelInput;
 use brigade_wire::name::{MemberName, TeamName};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -54,9 +54,9 @@ pub fn read(
     claude_dir: &Path,
     session: &str,
     whose: TranscriptOwner<'_>,
-) -> io::Result<Option<Heard>> {
+) -> io::Result<Option<ModelInput>> {
     let Some(own) = find(claude_dir, session)? else { return Ok(None) };
-    let mut heard = Heard::default();
+    let mut heard = ModelInput::default();
     let mut resumable = false;
     let folder = own.parent().unwrap_or(&own);
     let mut transcripts: Vec<PathBuf> = Vec::new();
@@ -156,7 +156,7 @@ mod tests {
         (row["sessionId"].as_str().unwrap().to_owned(), rows)
     }
 
-    fn check(session: &str, rows: &[String], member: &str, since: &str) -> Option<Heard> {
+    fn check(session: &str, rows: &[String], member: &str, since: &str) -> Option<ModelInput> {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("projects/-home-dev-project");
         fs::create_dir_all(&folder).unwrap();

@@ -11,8 +11,8 @@ use brigade_wire::task::Task;
 use serde_json::{Value, json};
 
 use crate::error::{HostError, Trouble, failed};
-use crate::progress::{Progress, Report};
-use crate::spec::{MemberSpec, Place, TaskSpec, TeamSpec};
+use crate::progress::{Progress, ReportProgress};
+use crate::spec::{MemberPlace, MemberSpec, TaskSpec, TeamSpec};
 use crate::{Host, preflight, process_lock, state};
 
 /// The metadata key with the name a task has in the file.
@@ -34,7 +34,7 @@ pub async fn up(
     host: &Host,
     lead: &Seat,
     spec: &TeamSpec,
-    report: Report<'_>,
+    report: ReportProgress<'_>,
 ) -> Result<UpResult, HostError> {
     refuse_native(host, spec)?;
     check_programs(host, spec, report)?;
@@ -67,7 +67,7 @@ pub async fn up(
 /// A native Claude Code reads and writes files; it cannot be a member of a team on a NATS server.
 fn refuse_native(host: &Host, spec: &TeamSpec) -> Result<(), HostError> {
     let members = spec.lead.iter().chain(&spec.members);
-    let natives = members.filter(|member| member.place == Place::Native);
+    let natives = members.filter(|member| member.place == MemberPlace::Native);
     let names: Vec<String> = natives.map(|member| member.name.to_string()).collect();
     if !host.is_shared || names.is_empty() {
         return Ok(());
@@ -80,7 +80,11 @@ fn refuse_native(host: &Host, spec: &TeamSpec) -> Result<(), HostError> {
 
 /// Refuses to start members whose programs are not installed. On a NATS server it only reports them, because
 /// such a member may be meant for another host.
-fn check_programs(host: &Host, spec: &TeamSpec, report: Report<'_>) -> Result<(), HostError> {
+fn check_programs(
+    host: &Host,
+    spec: &TeamSpec,
+    report: ReportProgress<'_>,
+) -> Result<(), HostError> {
     let mut new = Vec::new();
     for member in spec.members.iter().chain(&spec.lead) {
         if host.registry.member(&spec.team, &member.name)?.is_none() {
@@ -101,7 +105,7 @@ async fn join(
     host: &Host,
     lead: &Seat,
     spec: &TeamSpec,
-    report: Report<'_>,
+    report: ReportProgress<'_>,
 ) -> Result<UpResult, HostError> {
     if lead.find_config().await?.is_none() {
         let error = HostError::from(StoreError::NoTeam { team: lead.team.clone() });
@@ -118,7 +122,7 @@ async fn add_all(
     lead: &Seat,
     spec: &TeamSpec,
     result: &mut UpResult,
-    report: Report<'_>,
+    report: ReportProgress<'_>,
 ) -> Result<(), HostError> {
     for member in spec.members.iter().chain(&spec.lead) {
         if let Some(other) = state::remote_host(host, lead, &member.name).await? {

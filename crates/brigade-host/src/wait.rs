@@ -9,7 +9,7 @@ use brigade_wire::name::MemberName;
 use tokio::time::Instant;
 
 use crate::error::HostError;
-use crate::progress::{Progress, Report};
+use crate::progress::{Progress, ReportProgress};
 use crate::{Host, state};
 
 /// How often to check the members.
@@ -28,14 +28,14 @@ pub async fn until_ready(
     host: &Host,
     lead: &Seat,
     names: &[MemberName],
-    report: Report<'_>,
+    report: ReportProgress<'_>,
 ) -> Result<Vec<(MemberName, String)>, HostError> {
     let mut seen: HashMap<&MemberName, Liveness> = HashMap::new();
     let began = Instant::now();
     loop {
         let is_late = began.elapsed() > READY_WITHIN;
         // A supervisor that saw no team may have been about to end.
-        host.supervised().await?;
+        host.ensure_supervisor().await?;
         let mut must_wait = false;
         let mut failed = Vec::new();
         for name in names {

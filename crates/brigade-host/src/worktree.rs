@@ -61,7 +61,7 @@ impl Worktree {
     }
 
     /// The worktree in an existing folder; `None` if its repository is gone.
-    pub fn at(dir: &Path, team: &str, name: &str) -> Option<Self> {
+    pub fn from_folder(dir: &Path, team: &str, name: &str) -> Option<Self> {
         let link = std::fs::read_to_string(dir.join(".git")).ok()?;
         let git_dir = PathBuf::from(link.trim().strip_prefix("gitdir:")?.trim());
         // <repository>/.git/worktrees/<name>
@@ -75,7 +75,7 @@ impl Worktree {
         let top = git(&self.repository, &["rev-parse", "--show-toplevel"])?;
         let inside = cwd.canonicalize().ok();
         let inside = inside.as_deref().unwrap_or(cwd).strip_prefix(&top).map(Path::to_owned);
-        if !self.is_there() {
+        if !self.exists() {
             if let Some(parent) = self.dir.parent() {
                 std::fs::create_dir_all(parent).map_err(|source| {
                     failed(format!("create the folder {}", parent.display()), source)
@@ -99,7 +99,7 @@ impl Worktree {
     }
 
     /// Whether it exists.
-    pub fn is_there(&self) -> bool {
+    pub fn exists(&self) -> bool {
         self.dir.join(".git").exists()
     }
 
@@ -153,7 +153,7 @@ impl Worktree {
 
     /// Removes it, unless work would be lost.
     pub fn remove(&self) -> Result<Removed, HostError> {
-        if !self.is_there() {
+        if !self.exists() {
             return Ok(Removed::None);
         }
         let distance = self.distance()?;

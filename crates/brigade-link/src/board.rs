@@ -34,11 +34,11 @@ impl Link {
         let config = self.config.clone();
         self.recall().await?;
         let mut ids = work.tasks.clone();
-        let local = config.local.tasks(&config.team).await.map_err(LinkError::Here)?;
+        let local = config.local.tasks(&config.team).await.map_err(LinkError::Local)?;
         // Tasks created here come first, because tasks that refer to them need their numbers.
         let mut new: BTreeSet<TaskId> = local.iter().map(|(id, _)| *id).collect();
         if work.every_task {
-            let shared = config.call_shared(config.far.tasks(&config.team)).await?;
+            let shared = config.call_shared(config.shared.tasks(&config.team)).await?;
             // Most are in step and need no further check.
             for (id, document) in &shared {
                 let same = local
@@ -73,7 +73,7 @@ impl Link {
         }
         let config = &self.config;
         let history =
-            config.local.history_without_work(&config.team).await.map_err(LinkError::Here)?;
+            config.local.history_without_work(&config.team).await.map_err(LinkError::Local)?;
         let mut synced = std::collections::HashSet::new();
         for record in history {
             match record.event {
@@ -96,8 +96,8 @@ impl Link {
     ) -> Result<(), LinkError> {
         let config = self.config.clone();
         for _ in 0..MAX_ATTEMPTS {
-            let local = config.local.task(&config.team, id).await.map_err(LinkError::Here)?;
-            let shared = config.call_shared(config.far.task(&config.team, id)).await?;
+            let local = config.local.task(&config.team, id).await.map_err(LinkError::Local)?;
+            let shared = config.call_shared(config.shared.task(&config.team, id)).await?;
             let recently_written =
                 self.written_tasks.get(&id).is_some_and(|at| at.elapsed() < LATE_WRITE);
             let synced_before = self.was_synced(id, local.as_ref());
@@ -134,7 +134,7 @@ impl Link {
                 let done = match self.author(id, [Some(local), Some(shared)], sides) {
                     Some(by) => {
                         let (task, at) = (&local.bytes, shared.revision);
-                        let call = config.far.replace_task(&config.team, id, task, at, &by);
+                        let call = config.shared.replace_task(&config.team, id, task, at, &by);
                         config.call_shared(call).await.map(Some)
                     }
                     None => Ok(None),
@@ -162,7 +162,7 @@ impl Link {
             (TaskAction::Create, _, Some(shared)) => {
                 let placed =
                     config.local.insert_task(&config.team, id, &shared.bytes, &link_actor()).await;
-                placed.map_err(LinkError::Here)?;
+                placed.map_err(LinkError::Local)?;
                 self.written_tasks.insert(id, tokio::time::Instant::now());
                 self.set_synced(id, shared);
                 self.emit(&LinkEvent::TaskIn { id: number });
@@ -176,18 +176,18 @@ impl Link {
             }
             (TaskAction::DeleteShared, _, Some(shared)) => {
                 // Deleting a team removes its tasks; these were not deleted one by one.
-                if config.local.team(&config.team).await.map_err(LinkError::Here)?.is_none() {
+                if config.local.team(&config.team).await.map_err(LinkError::Local)?.is_none() {
                     let team = config.team.clone();
-                    return Err(LinkError::Here(brigade_core::store::StoreError::NoTeam { team }));
+                    return Err(LinkError::Local(brigade_core::store::StoreError::NoTeam { team }));
                 }
                 let by = self.author(id, [Some(shared), None], sides);
                 let by = by.unwrap_or_else(|| Actor(config.host.clone()));
-                match config.call_shared(config.far.delete_task(&config.team, id, &by)).await {
+                match config.call_shared(config.shared.delete_task(&config.team, id, &by)).await {
                     Err(error) if error.is_forbidden() => {
                         self.report_problem(format!("task {id}: {error}"));
                         // It still exists in the shared store, so it is restored here.
                         self.state.tasks.remove(&number);
-                        return Err(LinkError::Here(brigade_core::store::StoreError::Conflict));
+                        return Err(LinkError::Local(brigade_core::store::StoreError::Conflict));
                     }
                     Err(error) if error.is_no_task() => {}
                     done => done?,
@@ -221,7 +221,7 @@ impl Link {
             .local
             .replace_task(&config.team, id, &shared.bytes, local.revision, &link_actor())
             .await;
-        written.map_err(LinkError::Here)?;
+        written.map_err(LinkError::Local)?;
         self.written_tasks.insert(id, tokio::time::Instant::now());
         self.set_synced(id, shared);
         self.emit(&LinkEvent::TaskIn { id: id.get() });
@@ -234,7 +234,7 @@ impl Link {
             .local
             .delete_task(&config.team, id, &link_actor())
             .await
-            .map_err(LinkError::Here)
+            .map_err(LinkError::Local)
         {
             Err(error) if !error.is_no_task() => return Err(error),
             _ => {}

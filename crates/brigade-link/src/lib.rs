@@ -10,24 +10,24 @@
 //! use brigade_core::clock::SystemClock;
 //! use brigade_core::store::Store;
 //! use brigade_files::FileStore;
-//! use brigade_link::{Link, LinkConfig, LinkError, LinkStateStore, Pace};
+//! use brigade_link::{Link, LinkConfig, LinkError, LinkStateStore, LinkTiming};
 //!
 //! async fn link(
 //!     local: Arc<FileStore>,
-//!     far: Arc<dyn Store>,
-//!     notebook: Arc<dyn LinkStateStore>,
+//!     shared: Arc<dyn Store>,
+//!     state_store: Arc<dyn LinkStateStore>,
 //! ) -> Result<(), LinkError> {
 //!     let mut link = Link::new(LinkConfig {
 //!         local,
-//!         far,
+//!         shared,
 //!         clock: Arc::new(SystemClock),
 //!         host: "laptop".into(),
 //!         team: "demo".parse().expect("a name"),
-//!         speaks_for: Default::default(),
+//!         acts_for: Default::default(),
 //!         signer: None,
-//!         notebook,
-//!         hears: Arc::new(|event| println!("{event:?}")),
-//!         pace: Pace::default(),
+//!         state_store,
+//!         on_event: Arc::new(|event| println!("{event:?}")),
+//!         timing: LinkTiming::default(),
 //!     })?;
 //!     link.once().await
 //! }
@@ -65,7 +65,7 @@
 //! # What it must not do
 //!
 //! - It uses the shared store only through [`Store`], and sends only mail that local members wrote.
-//! - It waits for the shared store only as long as [`Pace`] allows, and holds no lock of Claude Code meanwhile.
+//! - It waits for the shared store only as long as [`LinkTiming`] allows, and holds no lock of Claude Code meanwhile.
 //! - It reads no environment variables, prints nothing and starts no processes.
 
 #![forbid(unsafe_code)]
@@ -117,7 +117,7 @@ pub struct LinkConfig {
     /// The store in the files of this host.
     pub local: Arc<FileStore>,
     /// The store that all hosts share.
-    pub far: Arc<dyn Store>,
+    pub shared: Arc<dyn Store>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The name of this host. It must be unique within the team.
@@ -126,15 +126,15 @@ pub struct LinkConfig {
     pub team: TeamName,
     /// The members that the link's credentials allow it to act for, and that are expected to run here.
     /// Empty if it may act for all.
-    pub speaks_for: BTreeSet<MemberName>,
+    pub acts_for: BTreeSet<MemberName>,
     /// Signs the lead's messages for local members that verify them with a key.
     pub signer: Option<Arc<dyn Signer>>,
     /// Stores the link's state.
-    pub notebook: Arc<dyn LinkStateStore>,
+    pub state_store: Arc<dyn LinkStateStore>,
     /// Receives the link's events.
-    pub hears: Arc<dyn Fn(&LinkEvent) + Send + Sync>,
+    pub on_event: Arc<dyn Fn(&LinkEvent) + Send + Sync>,
     /// The link's timing.
-    pub pace: Pace,
+    pub timing: LinkTiming,
 }
 
 impl fmt::Debug for LinkConfig {
@@ -146,20 +146,20 @@ impl fmt::Debug for LinkConfig {
 
 /// The link's timing.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct LinkTiming {
     /// Interval of the full check that backs up the event streams.
     pub sweep: Duration,
     /// Time limit of one call to the shared store.
-    pub patience: Duration,
+    pub call_timeout: Duration,
     /// First delay before a retry. The delay doubles up to five times this value.
     pub retry: Duration,
 }
 
-impl Default for Pace {
+impl Default for LinkTiming {
     fn default() -> Self {
         // Long enough for the NATS servers to elect a new leader.
         let (sweep, patience) = (Duration::from_secs(30), Duration::from_secs(20));
-        Self { sweep, patience, retry: Duration::from_secs(1) }
+        Self { sweep, call_timeout: patience, retry: Duration::from_secs(1) }
     }
 }
 
@@ -169,10 +169,10 @@ impl Default for Pace {
 pub enum LinkError {
     /// The shared store did not answer, or refused.
     #[error("NATS store: {0}")]
-    Far(#[source] StoreError),
+    Shared(#[source] StoreError),
     /// The files of this host could not be read or written.
     #[error(transparent)]
-    Here(StoreError),
+    Local(StoreError),
     /// The team exists on neither side.
     #[error("team {team} exists neither on this host nor in the NATS store")]
     NoTeam {
@@ -197,7 +197,7 @@ pub enum LinkError {
     },
     /// The link's state could not be saved.
     #[error("cannot save the link's state")]
-    Notes(#[source] io::Error),
+    SavedState(#[source] io::Error),
 }
 
 impl LinkError {
@@ -209,20 +209,20 @@ impl LinkError {
                 StoreError::Engine { .. } | StoreError::Io { .. } | StoreError::Locked(_)
             )
         };
-        matches!(self, Self::Far(error) if is_unreachable(error))
+        matches!(self, Self::Shared(error) if is_unreachable(error))
     }
 
     fn is_conflict(&self) -> bool {
-        matches!(self, Self::Far(StoreError::Conflict) | Self::Here(StoreError::Conflict))
+        matches!(self, Self::Shared(StoreError::Conflict) | Self::Local(StoreError::Conflict))
     }
 
     fn is_forbidden(&self) -> bool {
-        matches!(self, Self::Far(StoreError::Forbidden { .. }))
+        matches!(self, Self::Shared(StoreError::Forbidden { .. }))
     }
 
     fn is_no_task(&self) -> bool {
         let none = |error: &StoreError| matches!(error, StoreError::NoTask { .. });
-        matches!(self, Self::Far(error) | Self::Here(error) if none(error))
+        matches!(self, Self::Shared(error) | Self::Local(error) if none(error))
     }
 }
 
@@ -260,7 +260,7 @@ impl fmt::Debug for Link {
 impl Link {
     /// Creates a link, with the saved state of an earlier one.
     pub fn new(config: LinkConfig) -> Result<Self, LinkError> {
-        let state = LinkState::load(config.notebook.as_ref()).map_err(LinkError::Notes)?;
+        let state = LinkState::load(config.state_store.as_ref()).map_err(LinkError::SavedState)?;
         Ok(Self {
             config,
             state,
@@ -277,7 +277,7 @@ impl Link {
     }
 
     fn emit(&self, event: &LinkEvent) {
-        (self.config.hears)(event);
+        (self.config.on_event)(event);
     }
 
     /// Reports a problem, once.
@@ -288,7 +288,7 @@ impl Link {
     }
 
     fn save(&mut self) -> Result<(), LinkError> {
-        self.state.save(self.config.notebook.as_ref()).map_err(LinkError::Notes)
+        self.state.save(self.config.state_store.as_ref()).map_err(LinkError::SavedState)
     }
 }
 
@@ -298,9 +298,9 @@ impl LinkConfig {
         &self,
         call: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, LinkError> {
-        match tokio::time::timeout(self.pace.patience, call).await {
-            Ok(result) => result.map_err(LinkError::Far),
-            Err(_) => Err(LinkError::Far(StoreError::Engine {
+        match tokio::time::timeout(self.timing.call_timeout, call).await {
+            Ok(result) => result.map_err(LinkError::Shared),
+            Err(_) => Err(LinkError::Shared(StoreError::Engine {
                 doing: "complete the call in time".into(),
                 source: "no answer".into(),
             })),

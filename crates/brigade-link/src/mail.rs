@@ -116,11 +116,13 @@ impl Link {
         sides: &MemberSides,
     ) -> Result<MailboxSync, LinkError> {
         let (config, mut mailbox) = (&self.config, MailboxSync::default());
-        for record in config.call_shared(config.far.mailbox_history(&config.team, member)).await? {
+        for record in
+            config.call_shared(config.shared.mailbox_history(&config.team, member)).await?
+        {
             mailbox.note_shared(&record);
         }
         let local =
-            config.local.mailbox_history(&config.team, member).await.map_err(LinkError::Here)?;
+            config.local.mailbox_history(&config.team, member).await.map_err(LinkError::Local)?;
         for record in &local {
             mailbox.note_local(record);
         }
@@ -141,14 +143,14 @@ impl Link {
         mailbox: &mut MailboxSync,
     ) -> Result<(), LinkError> {
         let config = &self.config;
-        for mail in config.call_shared(config.far.inbox(&config.team, member)).await? {
+        for mail in config.call_shared(config.shared.inbox(&config.team, member)).await? {
             if mailbox.local.has(mail.key) {
                 continue;
             }
             let message = with_message(&mail.json, |message| {
                 let message = message.filter(|message| !message.read())?;
                 let id = message.msg_id()?.into_owned();
-                Some(Outgoing::again(&message, id))
+                Some(Outgoing::copy_of(&message, id))
             });
             let Ok(Some(message)) = message else { continue };
             let message = Outgoing { team_created: sides.created.unwrap_or_default(), ..message };
@@ -160,7 +162,7 @@ impl Link {
                 _ => message,
             };
             mailbox.shared.sent.insert(mail.key);
-            config.local.send(&config.team, member, &message).await.map_err(LinkError::Here)?;
+            config.local.send(&config.team, member, &message).await.map_err(LinkError::Local)?;
             mailbox.local.sent.insert(mail.key);
             let Outgoing { from, msg_id: id, .. } = message;
             self.emit(&LinkEvent::In { from, to: member.to_string(), id });
@@ -188,7 +190,7 @@ impl Link {
                 let from = from.ok().flatten().filter(|from| sides.is_local(from));
                 let by = Actor(from.unwrap_or_else(|| member.to_string()));
                 let event = Event::Seen { to: member.to_string(), key, message: message.clone() };
-                match config.call_shared(config.far.record(&config.team, event, &by)).await {
+                match config.call_shared(config.shared.record(&config.team, event, &by)).await {
                     Ok(()) => {}
                     // Only a journal record is missing; the mail itself is here.
                     Err(error) if error.is_forbidden() => {}
@@ -208,7 +210,7 @@ impl Link {
             if keys.is_empty() {
                 continue;
             }
-            config.call_shared(config.far.mark(&config.team, member, &keys, mark)).await?;
+            config.call_shared(config.shared.mark(&config.team, member, &keys, mark)).await?;
             let marked = if mark == Mark::Shown {
                 &mut mailbox.shared.shown
             } else {
@@ -231,7 +233,7 @@ impl Link {
         at_rest: bool,
     ) -> Result<(), LinkError> {
         let config = self.config.clone();
-        let inbox = config.local.inbox(&config.team, to).await.map_err(LinkError::Here)?;
+        let inbox = config.local.inbox(&config.team, to).await.map_err(LinkError::Local)?;
         let count = inbox.len();
         let mut unread = Vec::new();
         for mail in inbox {
@@ -242,7 +244,7 @@ impl Link {
                     let key = mail.key.to_string();
                     message_id(&[config.team.as_str(), to.as_str(), &key], sides.created)
                 });
-                Some(Outgoing::again(&message, id))
+                Some(Outgoing::copy_of(&message, id))
             });
             if let Ok(Some(message)) = message {
                 unread.push((mail.key, message));
@@ -255,7 +257,7 @@ impl Link {
             Some(sent) => sent,
             None => {
                 let history =
-                    config.call_shared(config.far.mailbox_history(&config.team, to)).await?;
+                    config.call_shared(config.shared.mailbox_history(&config.team, to)).await?;
                 history.iter().filter_map(|record| record.event.message()).collect()
             }
         };
@@ -268,9 +270,9 @@ impl Link {
         self.forwarded.insert(to.clone(), sent);
         if at_rest {
             let marked = config.local.mark(&config.team, to, &keys, Mark::Read).await;
-            marked.map_err(LinkError::Here)?;
+            marked.map_err(LinkError::Local)?;
             if count >= MAX_INBOX {
-                config.local.tidy(&config.team, to).await.map_err(LinkError::Here)?;
+                config.local.prune_inbox(&config.team, to).await.map_err(LinkError::Local)?;
             }
         }
         Ok(())
@@ -296,14 +298,14 @@ impl Link {
             return Ok(());
         }
         let config = &self.config;
-        match config.call_shared(config.far.send(&config.team, to, &message)).await {
+        match config.call_shared(config.shared.send(&config.team, to, &message)).await {
             Ok(_) => {
                 sent.insert(key);
                 let Outgoing { from, msg_id: id, .. } = message;
                 self.emit(&LinkEvent::Out { from, to: to.to_string(), id });
                 Ok(())
             }
-            Err(LinkError::Far(error @ StoreError::Forbidden { .. })) => {
+            Err(LinkError::Shared(error @ StoreError::Forbidden { .. })) => {
                 let text = format!("Your message to {to} was not forwarded to its host: {error}");
                 self.emit(&refused(message.from.clone(), error.to_string()));
                 if let Ok(from) = message.from.parse() {

@@ -25,14 +25,15 @@ impl LinkConfig {
         &self,
         member: &MemberName,
     ) -> Result<Option<MemberHost>, LinkError> {
-        let note = self.call_shared(self.far.get_note(&self.team, member, NoteKind::Home)).await?;
+        let note =
+            self.call_shared(self.shared.get_note(&self.team, member, NoteKind::Home)).await?;
         // An unreadable note counts as missing.
         Ok(note.and_then(|note| serde_json::from_slice(&note).ok()))
     }
 
     /// Whether the member's last roster event in the shared journal is that it left.
     pub(super) async fn has_left(&self, member: &MemberName) -> Result<bool, LinkError> {
-        let history = self.call_shared(self.far.history_without_work(&self.team)).await?;
+        let history = self.call_shared(self.shared.history_without_work(&self.team)).await?;
         let mut left = false;
         for record in history {
             match record.event {
@@ -48,7 +49,7 @@ impl LinkConfig {
     /// Whether a process runs the member directly on the shared store.
     pub(super) async fn has_pulse(&self, member: &MemberName) -> Result<bool, LinkError> {
         let pulse =
-            self.call_shared(self.far.get_note(&self.team, member, NoteKind::Pulse)).await?;
+            self.call_shared(self.shared.get_note(&self.team, member, NoteKind::Pulse)).await?;
         Ok(pulse.is_some())
     }
 
@@ -60,6 +61,7 @@ impl LinkConfig {
     ) -> Result<(), LinkError> {
         let home = MemberHost { host: self.host.clone(), joined_at };
         let note = serde_json::to_vec(&home).unwrap_or_default();
-        self.call_shared(self.far.put_note(&self.team, member, NoteKind::Home, Some(&note))).await
+        self.call_shared(self.shared.put_note(&self.team, member, NoteKind::Home, Some(&note)))
+            .await
     }
 }

@@ -148,7 +148,7 @@ impl Link {
                     let name = |name: &str| (!unpublished.contains(name)).then(|| name.to_owned());
                     rewritten(&local.bytes, number, Some(&mark), name)
                 };
-                let call = config.far.create_task(&config.team, &write, &by);
+                let call = config.shared.create_task(&config.team, &write, &by);
                 let (number, revision) = config.call_shared(call).await?;
                 let complete =
                     rewritten(&local.bytes, number, Some(&mark), |name| Some(name.to_owned()));
@@ -168,7 +168,7 @@ impl Link {
                 .local
                 .replace_task(&config.team, id, &complete, local.revision, &link_actor())
                 .await;
-            written.map_err(LinkError::Here)?;
+            written.map_err(LinkError::Local)?;
             self.set_synced(id, &shared_task);
         } else {
             self.move_task((id, number), (&shared_task, &complete), &mark, (local, shared), sides)
@@ -184,7 +184,7 @@ impl Link {
 
     /// The task with this mark on the shared board.
     async fn find(&self, mark: &str) -> Result<Option<(TaskId, Document)>, LinkError> {
-        let tasks = self.config.call_shared(self.config.far.tasks(&self.config.team)).await?;
+        let tasks = self.config.call_shared(self.config.shared.tasks(&self.config.team)).await?;
         let mut tasks = tasks.into_iter();
         Ok(tasks.find(|(_, task)| origin(&task.bytes).as_deref() == Some(mark)))
     }
@@ -192,7 +192,7 @@ impl Link {
     /// The numbers of local tasks that are not on the shared board.
     async fn unpublished(&self) -> Result<BTreeSet<String>, LinkError> {
         let config = &self.config;
-        let local = config.local.tasks(&config.team).await.map_err(LinkError::Here)?;
+        let local = config.local.tasks(&config.team).await.map_err(LinkError::Local)?;
         let unpublished = local.iter().filter(|(id, _)| !self.state.tasks.contains_key(&id.get()));
         Ok(unpublished.map(|(id, _)| id.to_string()).collect())
     }
@@ -210,16 +210,16 @@ impl Link {
         let config = self.config.clone();
         let placed = config.local.insert_task(&config.team, to, complete, &link_actor()).await;
         if let Err(StoreError::Conflict) = placed {
-            let taken = config.local.task(&config.team, to).await.map_err(LinkError::Here)?;
+            let taken = config.local.task(&config.team, to).await.map_err(LinkError::Local)?;
             // If it has the mark, it was moved before. Otherwise it was also created here and has a
             // wrong number: it moves first, and this task is checked again.
             if let Some(taken) = taken.filter(|task| origin(&task.bytes).as_deref() != Some(mark)) {
                 self.state.tasks.remove(&to.get());
                 Box::pin(self.publish_task(to, &taken, None, sides)).await?;
-                return Err(LinkError::Here(StoreError::Conflict));
+                return Err(LinkError::Local(StoreError::Conflict));
             }
         } else {
-            placed.map_err(LinkError::Here)?;
+            placed.map_err(LinkError::Local)?;
         }
         self.set_synced(to, shared_task);
         self.rename(from, to).await?;
@@ -242,7 +242,7 @@ impl Link {
     async fn rename(&mut self, from: TaskId, to: TaskId) -> Result<(), LinkError> {
         let config = &self.config;
         let (old, new) = (from.to_string(), to.to_string());
-        for (id, task) in config.local.tasks(&config.team).await.map_err(LinkError::Here)? {
+        for (id, task) in config.local.tasks(&config.team).await.map_err(LinkError::Local)? {
             let base = self.state.tasks.get(&id.get());
             // References from when it was in step are numbers of the shared board.
             if id == from || base.is_some_and(|base| base.references.contains(&old)) {
@@ -259,7 +259,7 @@ impl Link {
                 .await
             {
                 Ok(_) | Err(StoreError::Conflict | StoreError::NoTask { .. }) => {}
-                Err(error) => return Err(LinkError::Here(error)),
+                Err(error) => return Err(LinkError::Local(error)),
             }
         }
         Ok(())

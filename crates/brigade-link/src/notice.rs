@@ -46,12 +46,12 @@ impl Link {
             Some(mailbox) => mailbox.had(message.key()),
             None => {
                 let history = config.local.mailbox_history(&config.team, to).await;
-                let history = history.map_err(LinkError::Here)?;
+                let history = history.map_err(LinkError::Local)?;
                 history.iter().any(|record| record.event.message() == Some(message.key()))
             }
         };
         if !is_sent {
-            config.local.send(&config.team, to, &message).await.map_err(LinkError::Here)?;
+            config.local.send(&config.team, to, &message).await.map_err(LinkError::Local)?;
         }
         Ok(())
     }

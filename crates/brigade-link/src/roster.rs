@@ -107,7 +107,7 @@ impl Link {
                 (None, None) => None,
                 _ => self.config.member_host(&name).await?,
             };
-            let speaks_for = &self.config.speaks_for;
+            let speaks_for = &self.config.acts_for;
             let expected = speaks_for.contains(&name);
             let allowed = speaks_for.is_empty() || expected;
             let vacant = match (&local_entry, &shared_entry, &home) {

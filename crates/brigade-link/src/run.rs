@@ -60,12 +60,12 @@ impl Link {
         let mut stop = pin!(stop);
         let mut watches = SideWatches::default();
         let mut work = PendingSync::all();
-        let mut retry = self.config.pace.retry;
+        let mut retry = self.config.timing.retry;
         let mut unreachable = false;
         // While the shared store cannot be reached, the next attempt is not before this time.
         let mut not_before = Instant::now();
         // The next full check. Events do not postpone it.
-        let mut next_sweep = Instant::now() + self.config.pace.sweep;
+        let mut next_sweep = Instant::now() + self.config.timing.sweep;
         loop {
             if !work.is_empty() && Instant::now() >= not_before {
                 let result = tokio::select! {
@@ -78,10 +78,10 @@ impl Link {
                         if std::mem::take(&mut unreachable) {
                             self.emit(&LinkEvent::Back);
                         }
-                        retry = self.config.pace.retry;
+                        retry = self.config.timing.retry;
                         not_before = Instant::now();
                     }
-                    Err(error @ LinkError::Notes(_)) => return Err(error),
+                    Err(error @ LinkError::SavedState(_)) => return Err(error),
                     Err(error) => {
                         if error.is_unreachable() {
                             if !std::mem::replace(&mut unreachable, true) {
@@ -95,7 +95,7 @@ impl Link {
                         self.sides = None;
                         work = PendingSync::all();
                         not_before = Instant::now() + retry;
-                        retry = (retry * 2).min(self.config.pace.retry * 5);
+                        retry = (retry * 2).min(self.config.timing.retry * 5);
                     }
                 }
             }
@@ -111,7 +111,7 @@ impl Link {
                 WakeReason::Stop => return Ok(()),
                 WakeReason::Time => {
                     work = PendingSync::all();
-                    next_sweep = Instant::now() + self.config.pace.sweep;
+                    next_sweep = Instant::now() + self.config.timing.sweep;
                 }
                 WakeReason::Local(Some(record)) => self.on_local_event(&record, &mut work),
                 WakeReason::Shared(Some(record)) => self.on_shared_event(&record, &mut work),
@@ -138,8 +138,11 @@ impl Link {
             self.teams().await?;
             let config = &self.config;
             if watches.local.is_none() {
-                let watch =
-                    config.local.watch_without_work(&config.team).await.map_err(LinkError::Here)?;
+                let watch = config
+                    .local
+                    .watch_without_work(&config.team)
+                    .await
+                    .map_err(LinkError::Local)?;
                 watches.local = Some(watch);
                 // Missed events of the shared store only cause repeated work. Missed local events would
                 // be lost, so the mailbox state is rebuilt.
@@ -147,7 +150,7 @@ impl Link {
             }
             if watches.shared.is_none() {
                 watches.shared =
-                    Some(config.call_shared(config.far.watch_without_work(&config.team)).await?);
+                    Some(config.call_shared(config.shared.watch_without_work(&config.team)).await?);
             }
             // The new streams do not report earlier events.
             self.sides = None;

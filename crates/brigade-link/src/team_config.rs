@@ -18,8 +18,8 @@ impl Link {
         let team = &config.team;
         // Two rounds: the first creates what is missing.
         for _ in 0..2 {
-            let local = config.local.team(team).await.map_err(LinkError::Here)?;
-            let shared = config.call_shared(config.far.team(team)).await?;
+            let local = config.local.team(team).await.map_err(LinkError::Local)?;
+            let shared = config.call_shared(config.shared.team(team)).await?;
             match (local, shared) {
                 (None, None) => return Err(LinkError::NoTeam { team: team.clone() }),
                 (Some(local), None) => self.create_shared(&local).await?,
@@ -41,12 +41,12 @@ impl Link {
                     }
                     // The mirror of an earlier team of the same name.
                     let deleted = config.local.delete_team(team, &link_actor()).await;
-                    deleted.map_err(LinkError::Here)?;
+                    deleted.map_err(LinkError::Local)?;
                     self.create_local(&shared).await?;
                 }
             }
         }
-        Err(LinkError::Far(StoreError::Conflict))
+        Err(LinkError::Shared(StoreError::Conflict))
     }
 
     /// Creates the team in the shared store from the local one.
@@ -56,7 +56,7 @@ impl Link {
         let deleted_error = LinkError::Ended { team: team.clone(), side: "from the NATS store" };
         if is_mirror(&read) {
             let deleted = self.config.local.delete_team(&team, &link_actor()).await;
-            deleted.map_err(LinkError::Here)?;
+            deleted.map_err(LinkError::Local)?;
             return Err(deleted_error);
         }
         if self.state.linked && self.state.created == read.created_at() {
@@ -74,13 +74,13 @@ impl Link {
             let without = Team::read(&config).map(|team| team.without_member(&name).into_owned());
             config = without.unwrap_or(config);
         }
-        match self.config.call_shared(self.config.far.create_team(&team, &config, &by)).await {
+        match self.config.call_shared(self.config.shared.create_team(&team, &config, &by)).await {
             Ok(_) => {
                 self.emit(&LinkEvent::Made { side: "in the NATS store" });
                 Ok(())
             }
             // Another link created it first, or the answer to our call was lost.
-            Err(LinkError::Far(StoreError::TeamExists { .. })) => Ok(()),
+            Err(LinkError::Shared(StoreError::TeamExists { .. })) => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -124,14 +124,14 @@ impl Link {
                 Ok(())
             }
             Err(StoreError::TeamExists { .. }) => Ok(()),
-            Err(error) => Err(LinkError::Here(error)),
+            Err(error) => Err(LinkError::Local(error)),
         }
     }
 
     pub(super) fn read<'d>(&self, config: &'d Document) -> Result<Team<'d>, LinkError> {
         Team::read(&config.bytes).map_err(|damage| {
             let place = format!("the configuration of team {}", self.config.team);
-            LinkError::Here(StoreError::Damaged { place, damage })
+            LinkError::Local(StoreError::Damaged { place, damage })
         })
     }
 
@@ -142,9 +142,10 @@ impl Link {
         entry: &MemberEntry,
         by: String,
     ) -> Result<(), LinkError> {
-        let Some(config) = self.config.call_shared(self.config.far.team(&self.config.team)).await?
+        let Some(config) =
+            self.config.call_shared(self.config.shared.team(&self.config.team)).await?
         else {
-            return Err(LinkError::Far(StoreError::NoTeam { team: self.config.team.clone() }));
+            return Err(LinkError::Shared(StoreError::NoTeam { team: self.config.team.clone() }));
         };
         let edited = self.read(&config)?.with_copied_member(name.as_str(), entry);
         self.replace_shared(&config, &edited, by).await
@@ -176,7 +177,8 @@ impl Link {
         name: &MemberName,
         by: String,
     ) -> Result<(), LinkError> {
-        let Some(config) = self.config.call_shared(self.config.far.team(&self.config.team)).await?
+        let Some(config) =
+            self.config.call_shared(self.config.shared.team(&self.config.team)).await?
         else {
             return Ok(());
         };
@@ -185,8 +187,9 @@ impl Link {
     }
 
     async fn local_config(&self) -> Result<Document, LinkError> {
-        let config = self.config.local.team(&self.config.team).await.map_err(LinkError::Here)?;
-        config.ok_or_else(|| LinkError::Here(StoreError::NoTeam { team: self.config.team.clone() }))
+        let config = self.config.local.team(&self.config.team).await.map_err(LinkError::Local)?;
+        config
+            .ok_or_else(|| LinkError::Local(StoreError::NoTeam { team: self.config.team.clone() }))
     }
 
     async fn replace_local(&self, before: &Document, edited: &[u8]) -> Result<(), LinkError> {
@@ -196,7 +199,7 @@ impl Link {
         let Self { config, .. } = self;
         let written =
             config.local.replace_team(&config.team, edited, before.revision, &link_actor()).await;
-        written.map(drop).map_err(LinkError::Here)
+        written.map(drop).map_err(LinkError::Local)
     }
 
     async fn replace_shared(
@@ -209,7 +212,7 @@ impl Link {
             return Ok(());
         }
         let (config, by) = (&self.config, Actor(by));
-        let call = config.far.replace_team(&config.team, edited, before.revision, &by);
+        let call = config.shared.replace_team(&config.team, edited, before.revision, &by);
         config.call_shared(call).await.map(drop)
     }
 }

@@ -1,6 +1,6 @@
 //! The tasks of the board, as tools and resources show them.
 
-use brigade_core::graph::{Graph, Node};
+use brigade_core::graph::{Graph, TaskNode};
 use brigade_core::text;
 use brigade_wire::name::TaskId;
 use rmcp::schemars::{self, JsonSchema};
@@ -20,7 +20,7 @@ pub(super) struct TaskLine {
 
 /// The tasks that Claude Code would show, sorted by number, each with what still blocks it.
 pub(super) fn task_lines(graph: &Graph) -> Vec<TaskLine> {
-    let line = |(id, node): (TaskId, &Node)| TaskLine {
+    let line = |(id, node): (TaskId, &TaskNode)| TaskLine {
         id: id.to_string(),
         subject: node.subject.clone(),
         status: node.status.as_str().to_owned(),

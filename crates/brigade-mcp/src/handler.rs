@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use brigade_agents::brief::Mail;
+use brigade_agents::instructions::MailDelivery;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ErrorCode,
     ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
@@ -64,7 +64,7 @@ impl ServerHandler for McpServer {
             let text = format!("no tool {:?}", request.name);
             return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, text, None));
         };
-        if row.audience == Audience::MailFetcher && self.mail == Mail::Delivered {
+        if row.audience == Audience::MailFetcher && self.mail == MailDelivery::Delivered {
             // Mail is delivered as turns; reading it here as well would show it twice.
             let error = ToolError::new("your messages are delivered to you; end your turn");
             return Ok(CallToolResult::from(error).into());

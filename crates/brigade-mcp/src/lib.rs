@@ -31,14 +31,14 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use brigade_agents::brief::Mail;
+//! use brigade_agents::instructions::MailDelivery;
 //! use brigade_host::{Context, HostError};
 //!
 //! /// Serves the member that the context names. The agent fetches its mail with a tool.
 //! async fn serve_member(context: Context) -> Result<(), HostError> {
 //!     let context = Arc::new(context);
 //!     let seat = context.seat().await?.with_user(context.agent());
-//!     brigade_mcp::serve(context, seat, Mail::Fetched).await
+//!     brigade_mcp::serve(context, seat, MailDelivery::Fetched).await
 //! }
 //! ```
 
@@ -62,7 +62,7 @@ pub use self::tools::tool_docs;
 
 use std::sync::Arc;
 
-use brigade_agents::brief::Mail;
+use brigade_agents::instructions::MailDelivery;
 use brigade_core::seat::Seat;
 use brigade_host::{Context, HostError};
 use brigade_wire::name::TeamName;
@@ -75,7 +75,7 @@ use self::server::{McpServer, ServerIdentity};
 use self::transport::GuardedTransport;
 
 /// Serves the seat's tools on standard input and output until the client closes them.
-pub async fn serve(context: Arc<Context>, seat: Seat, mail: Mail) -> Result<(), HostError> {
+pub async fn serve(context: Arc<Context>, seat: Seat, mail: MailDelivery) -> Result<(), HostError> {
     run(context, ServerIdentity::Seated(seat), mail).await
 }
 
@@ -83,14 +83,18 @@ pub async fn serve(context: Arc<Context>, seat: Seat, mail: Mail) -> Result<(), 
 pub async fn serve_without_team(
     context: Arc<Context>,
     named: Option<TeamName>,
-    mail: Mail,
+    mail: MailDelivery,
 ) -> Result<(), HostError> {
     let (store, clock) = (Arc::clone(&context.store), Arc::clone(&context.clock));
     let user = context.agent();
     run(context, ServerIdentity::Founder { store, clock, named, user }, mail).await
 }
 
-async fn run(context: Arc<Context>, identity: ServerIdentity, mail: Mail) -> Result<(), HostError> {
+async fn run(
+    context: Arc<Context>,
+    identity: ServerIdentity,
+    mail: MailDelivery,
+) -> Result<(), HostError> {
     let server = McpServer::new(identity, mail, context);
     let (input, output) = stdio_pipes();
     let (valid, rejected) = framing::split(input);

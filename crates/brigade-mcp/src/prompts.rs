@@ -1,6 +1,6 @@
 //! Instructions for the model: short ones at initialization, and full ones as prompts.
 
-use brigade_agents::brief::{self, Mail};
+use brigade_agents::instructions::{self, MailDelivery};
 use brigade_core::seat::Seat;
 use rmcp::model::{ErrorData, GetPromptResponse, GetPromptResult, Prompt, PromptMessage, Role};
 
@@ -30,8 +30,10 @@ pub(super) fn list() -> Vec<Prompt> {
 pub(super) async fn get(seat: Option<&Seat>, name: &str) -> Result<GetPromptResponse, ErrorData> {
     let text = match (name, seat) {
         (JOIN | LEAD, None) => Ok(instructions(None)),
-        (JOIN, Some(seat)) => brief::joining(seat, Mail::Fetched).await,
-        (LEAD, Some(seat)) => brief::leading(seat, Mail::Fetched).await,
+        (JOIN, Some(seat)) => {
+            instructions::teammate_instructions(seat, MailDelivery::Fetched).await
+        }
+        (LEAD, Some(seat)) => instructions::lead_instructions(seat, MailDelivery::Fetched).await,
         _ => return Err(ErrorData::invalid_params(format!("no prompt {name:?}"), None)),
     };
     let text = text.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;

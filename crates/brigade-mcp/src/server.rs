@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use brigade_agents::brief::Mail;
+use brigade_agents::instructions::MailDelivery;
 use brigade_core::authority::Role;
 use brigade_core::clock::Clock;
 use brigade_core::seat::{Seat, SeatUser};
@@ -36,7 +36,7 @@ pub(super) enum ServerIdentity {
 /// The server of one client.
 pub(super) struct McpServer {
     identity: Mutex<ServerIdentity>,
-    pub(super) mail: Mail,
+    pub(super) mail: MailDelivery,
     /// Calls run one after the other, in the order they arrived: two messages sent in quick succession keep their
     /// order.
     pub(super) call_order: tokio::sync::Mutex<()>,
@@ -49,7 +49,7 @@ pub(super) struct McpServer {
 }
 
 impl McpServer {
-    pub(super) fn new(identity: ServerIdentity, mail: Mail, context: Arc<Context>) -> Self {
+    pub(super) fn new(identity: ServerIdentity, mail: MailDelivery, context: Arc<Context>) -> Self {
         Self {
             identity: Mutex::new(identity),
             mail,

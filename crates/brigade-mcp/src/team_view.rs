@@ -10,7 +10,7 @@ use crate::reply::ToolError;
 /// A member in a tool's result.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct MemberView {
+pub(super) struct MemberSummary {
     pub(super) name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) agent_type: Option<String>,
@@ -35,14 +35,14 @@ pub(super) async fn with_team<T>(
 }
 
 /// All members, in roster order.
-pub(super) async fn members(seat: &Seat) -> Result<Vec<MemberView>, ToolError> {
+pub(super) async fn members(seat: &Seat) -> Result<Vec<MemberSummary>, ToolError> {
     with_team(seat, |team| {
         let lead = team.lead().and_then(|lead| Some(lead.name()?.into_owned()));
         let owned =
             |text: Option<std::borrow::Cow<'_, str>>| text.map(std::borrow::Cow::into_owned);
         let view = |member: brigade_wire::member::Member<'_>| {
             let name = member.name()?.into_owned();
-            Some(MemberView {
+            Some(MemberSummary {
                 lead: lead.as_ref() == Some(&name),
                 name,
                 agent_type: owned(member.agent_type()),

@@ -10,7 +10,7 @@ mod team;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use brigade_agents::brief::Mail;
+use brigade_agents::instructions::MailDelivery;
 use brigade_core::authority::Role;
 use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use rmcp::schemars::{self, JsonSchema};
@@ -49,10 +49,10 @@ pub(super) enum Audience {
 
 impl Audience {
     /// Whether a seat with this role is offered the tool; `None` means that its team does not exist yet.
-    pub(super) fn includes(self, role: Option<Role>, mail: Mail) -> bool {
+    pub(super) fn includes(self, role: Option<Role>, mail: MailDelivery) -> bool {
         match self {
             Self::Everyone => true,
-            Self::MailFetcher => mail == Mail::Fetched,
+            Self::MailFetcher => mail == MailDelivery::Fetched,
             Self::Lead => role != Some(Role::Teammate),
             Self::ActiveLead => role == Some(Role::Lead),
             Self::Teammate => role == Some(Role::Teammate),

@@ -9,10 +9,10 @@
 //! use std::path::Path;
 //!
 //! use brigade_core::clock::Timestamp;
-//! use brigade_nats::Options;
+//! use brigade_nats::NatsOptions;
 //! use brigade_nats::backup::{BackupError, backup, check};
 //!
-//! async fn save(options: &Options) -> Result<(), BackupError> {
+//! async fn save(options: &NatsOptions) -> Result<(), BackupError> {
 //!     let dir = Path::new("/backup/monday");
 //!     backup(options, dir, Timestamp::now()).await?;
 //!     check(dir).map(drop)
@@ -38,8 +38,8 @@ use thiserror::Error;
 use crate::connection::NatsConnection;
 use crate::error::NatsError;
 use crate::layout::Stream;
-use crate::measures::{LONG_TIMEOUT, StreamInfo, StreamState};
-use crate::options::Options;
+use crate::options::NatsOptions;
+use crate::stream_metrics::{LONG_TIMEOUT, StreamInfo, StreamState};
 
 /// Version of the backup format.
 const VERSION: u32 = 1;
@@ -171,7 +171,11 @@ pub enum BackupError {
 }
 
 /// Saves every stream into a folder, which must be empty or not exist yet.
-pub async fn backup(options: &Options, dir: &Path, at: Timestamp) -> Result<Manifest, BackupError> {
+pub async fn backup(
+    options: &NatsOptions,
+    dir: &Path,
+    at: Timestamp,
+) -> Result<Manifest, BackupError> {
     let connection = NatsConnection::open(options).await?;
     if !connection.has_streams().await? {
         return Err(BackupError::NoStreams);
@@ -201,7 +205,7 @@ pub async fn backup(options: &Options, dir: &Path, at: Timestamp) -> Result<Mani
 
 /// Restores a backup into a NATS server that has no streams of brigade. On failure, deletes the streams it
 /// created.
-pub async fn restore(options: &Options, dir: &Path) -> Result<Vec<Restored>, BackupError> {
+pub async fn restore(options: &NatsOptions, dir: &Path) -> Result<Vec<Restored>, BackupError> {
     let manifest = check(dir)?;
     let connection = NatsConnection::open(options).await?;
     for saved in &manifest.streams {

@@ -6,7 +6,7 @@ use brigade_core::store::{Actor, Document, Revision, StoreError};
 use brigade_wire::name::TaskId;
 
 use crate::connection::NatsConnection;
-use crate::layout::{Place, Stream};
+use crate::layout::{Stream, Subjects};
 use crate::read::{ReadRange, StoredMessage};
 use crate::write::{DELETED, INCARNATION, OP, PendingWrite};
 
@@ -26,7 +26,7 @@ impl NatsConnection {
     /// All tasks.
     pub(crate) async fn tasks(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         incarnation: &str,
     ) -> Result<Vec<(TaskId, Document)>, StoreError> {
         let stream = subjects.stream(Stream::Board);
@@ -49,7 +49,7 @@ impl NatsConnection {
     /// A task, and the sequence of the last message about it.
     pub(crate) async fn task(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         id: TaskId,
         incarnation: &str,
     ) -> Result<(Option<Document>, u64), StoreError> {
@@ -62,7 +62,7 @@ impl NatsConnection {
     /// Assigns the next unused task number.
     pub(crate) async fn next_number(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         incarnation: &str,
         by: &Actor,
     ) -> Result<TaskId, StoreError> {
@@ -86,7 +86,7 @@ impl NatsConnection {
     /// Stores the last assigned task number.
     pub(crate) async fn set_number(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         incarnation: &str,
         by: &Actor,
         number: u64,
@@ -102,7 +102,7 @@ impl NatsConnection {
     /// Writes a task, or its deletion.
     pub(crate) async fn set_task(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         incarnation: &str,
         id: TaskId,
         task: Option<&[u8]>,

@@ -13,7 +13,7 @@ use tokio::sync::broadcast;
 
 use crate::error::NatsError;
 use crate::identity::Identity;
-use crate::options::Options;
+use crate::options::NatsOptions;
 use crate::read_floor::ReadFloor;
 
 /// Timeout of a single request.
@@ -88,7 +88,7 @@ impl fmt::Debug for NatsConnection {
 
 impl NatsConnection {
     /// Connects with the credentials in the options, or as a trusted client without any.
-    pub(crate) async fn open(options: &Options) -> Result<Self, StoreError> {
+    pub(crate) async fn open(options: &NatsOptions) -> Result<Self, StoreError> {
         let identity = match &options.creds {
             Some(creds) => Identity::from_creds(creds).map_err(|error| StoreError::Engine {
                 doing: "read the identity in the credentials".into(),
@@ -100,7 +100,7 @@ impl NatsConnection {
     }
 
     /// Connects and checks the server's version.
-    async fn connect(options: &Options, identity: Identity) -> Result<Self, StoreError> {
+    async fn connect(options: &NatsOptions, identity: Identity) -> Result<Self, StoreError> {
         let doing = || "connect to the NATS server";
         let refusals: Arc<Mutex<VecDeque<(Instant, String)>>> = Arc::default();
         let (reconnected, _) = broadcast::channel(4);

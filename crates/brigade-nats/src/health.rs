@@ -2,11 +2,11 @@
 //!
 //! ```no_run
 //! use brigade_core::store::StoreError;
-//! use brigade_nats::Options;
-//! use brigade_nats::health::examine;
+//! use brigade_nats::NatsOptions;
+//! use brigade_nats::health::check_health;
 //!
-//! async fn print(options: &Options) -> Result<(), StoreError> {
-//!     println!("{:?}", examine(options).await?);
+//! async fn print(options: &NatsOptions) -> Result<(), StoreError> {
+//!     println!("{:?}", check_health(options).await?);
 //!     Ok(())
 //! }
 //! ```
@@ -20,9 +20,9 @@ use serde_json::Value;
 
 use crate::connection::NatsConnection;
 use crate::error::NatsError;
-use crate::identity::Role;
+use crate::identity::CredentialRole;
 use crate::layout::Stream;
-use crate::options::{Options, Settings};
+use crate::options::{NatsOptions, StreamSettings};
 use crate::streams;
 
 const DOING: &str = "inspect the streams";
@@ -48,12 +48,12 @@ pub struct StreamHealth {
     /// The stream's name.
     pub name: String,
     /// Problems found.
-    pub ailments: Vec<Ailment>,
+    pub ailments: Vec<HealthProblem>,
 }
 
 /// A problem of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ailment {
+pub enum HealthProblem {
     /// The stream does not exist.
     Missing,
     /// The named setting has the wrong value.
@@ -70,7 +70,7 @@ pub enum Ailment {
 }
 
 /// Inspects a NATS server. Changes nothing.
-pub async fn examine(options: &Options) -> Result<Health, StoreError> {
+pub async fn check_health(options: &NatsOptions) -> Result<Health, StoreError> {
     let connection = NatsConnection::open(options).await?;
     let info = connection.client.server_info();
     let mut health = Health {
@@ -80,7 +80,7 @@ pub async fn examine(options: &Options) -> Result<Health, StoreError> {
         ahead: SignedDuration::ZERO,
         streams: None,
     };
-    if connection.identity.role != Role::Admin {
+    if connection.identity.role != CredentialRole::Admin {
         return Ok(health);
     }
     let layout = if connection.has_streams().await? { connection.layout().await? } else { None };
@@ -120,11 +120,11 @@ fn find_ailments(
     shard: u16,
     answer: &Value,
     is_cluster: bool,
-) -> Result<Vec<Ailment>, StoreError> {
+) -> Result<Vec<HealthProblem>, StoreError> {
     if let Some(error) = answer.get("error") {
         let description = error.get("description").and_then(Value::as_str).unwrap_or_default();
         return match error.get("code").and_then(Value::as_u64) {
-            Some(404) => Ok(vec![Ailment::Missing]),
+            Some(404) => Ok(vec![HealthProblem::Missing]),
             _ => Err(NatsError::Server(description.to_owned()).while_doing(DOING)),
         };
     }
@@ -132,19 +132,19 @@ fn find_ailments(
         .map_err(|error| NatsError::Malformed(error.to_string()).while_doing(DOING))?;
     let replicas = info.config.num_replicas;
     // Every organisation chooses its own retention.
-    let settings = Settings { retention: info.config.max_age, ..Settings::default() };
+    let settings = StreamSettings { retention: info.config.max_age, ..StreamSettings::default() };
     let wanted = streams::config(stream, shard, &settings, replicas);
-    let mut found: Vec<Ailment> =
-        differences(&info.config, &wanted).into_iter().map(Ailment::Setting).collect();
+    let mut found: Vec<HealthProblem> =
+        differences(&info.config, &wanted).into_iter().map(HealthProblem::Setting).collect();
     if is_cluster && replicas < 3 {
-        found.push(Ailment::Few { replicas });
+        found.push(HealthProblem::Few { replicas });
     }
     if let Some(cluster) = info.cluster.filter(|_| replicas > 1) {
         if cluster.leader.as_deref().unwrap_or_default().is_empty() {
-            found.push(Ailment::Leaderless);
+            found.push(HealthProblem::Leaderless);
         }
         for peer in cluster.replicas.iter().filter(|peer| peer.offline || !peer.current) {
-            found.push(Ailment::Replica(peer.name.clone()));
+            found.push(HealthProblem::Replica(peer.name.clone()));
         }
     }
     Ok(found)
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_setting_that_was_changed_is_named() {
-        let wanted = streams::config(Stream::Board, 0, &Settings::default(), 1);
+        let wanted = streams::config(Stream::Board, 0, &StreamSettings::default(), 1);
         assert_eq!(differences(&wanted, &wanted), Vec::<&str>::new());
         let republish = Config { republish: None, ..wanted.clone() };
         assert_eq!(differences(&republish, &wanted), ["republish"]);
@@ -196,6 +196,6 @@ mod tests {
     fn a_stream_that_is_not_there_is_missing() {
         let answer = serde_json::json!({ "error": { "code": 404, "err_code": 10059 } });
         let found = find_ailments(Stream::Mail, 0, &answer, false).unwrap();
-        assert_eq!(found, [Ailment::Missing]);
+        assert_eq!(found, [HealthProblem::Missing]);
     }
 }

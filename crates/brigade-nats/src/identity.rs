@@ -5,9 +5,9 @@
 //!
 //! ```
 //! use brigade_nats::Identity;
-//! use brigade_nats::identity::Role;
+//! use brigade_nats::identity::CredentialRole;
 //!
-//! assert_eq!(Identity::trusted().role, Role::Admin);
+//! assert_eq!(Identity::trusted().role, CredentialRole::Admin);
 //! assert!(Identity::parse("no credentials").is_err());
 //! ```
 
@@ -20,14 +20,14 @@ use data_encoding::BASE64URL_NOPAD;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::layout::Place;
-use crate::options::Settings;
+use crate::layout::Subjects;
+use crate::options::StreamSettings;
 
 /// A client's identity, as its credentials describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The client's role.
-    pub role: Role,
+    pub role: CredentialRole,
     /// The team; `None` for an administrator.
     pub team: Option<TeamName>,
     /// The members it may act as. More than one for a host that runs several members.
@@ -35,7 +35,7 @@ pub struct Identity {
     /// Whether it may answer requests and give orders.
     pub answers: bool,
     /// The stream settings of the organisation.
-    pub settings: Settings,
+    pub settings: StreamSettings,
     /// Prefix of the subjects on which the client receives answers. It is unique per credentials, so that no
     /// client receives another one's answers.
     pub inbox_prefix: String,
@@ -52,7 +52,7 @@ pub const SEATS_API: &str = "js";
 /// The role of a seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Role {
+pub enum CredentialRole {
     /// Acts as some members of a team.
     Member,
     /// Also writes the roster, and the marks and notes of all members.
@@ -61,7 +61,7 @@ pub enum Role {
     Admin,
 }
 
-impl Role {
+impl CredentialRole {
     /// The role's name in the credentials.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Role {
     }
 }
 
-impl FromStr for Role {
+impl FromStr for CredentialRole {
     type Err = ();
 
     fn from_str(value: &str) -> Result<Self, ()> {
@@ -125,12 +125,12 @@ impl Identity {
     /// The identity of a client without credentials, on a server that accepts everyone.
     pub fn trusted() -> Self {
         Self {
-            role: Role::Admin,
+            role: CredentialRole::Admin,
             team: None,
             members: Vec::new(),
             answers: true,
-            settings: Settings::default(),
-            inbox_prefix: inbox_prefix(Role::Admin, ""),
+            settings: StreamSettings::default(),
+            inbox_prefix: inbox_prefix(CredentialRole::Admin, ""),
             api_prefix: API,
         }
     }
@@ -148,21 +148,21 @@ impl Identity {
         let tags = |key| claims.nats.tags.iter().filter_map(move |tag| tag_value(tag, key));
         // Credentials made by other tools have no tags; the server enforces their permissions anyway.
         let Some(role) = tags("role").next() else { return Ok(Self::trusted()) };
-        let role: Role = role.parse().map_err(|()| "it has an unknown role")?;
+        let role: CredentialRole = role.parse().map_err(|()| "it has an unknown role")?;
         let team = tags("team").next().map(str::parse).transpose();
         let team: Option<TeamName> = team.map_err(|_| "its team name is invalid")?;
         let members: Result<Vec<MemberName>, _> = tags("member").map(str::parse).collect();
         let members = members.map_err(|_| "a member name in it is invalid")?;
-        if role != Role::Admin && (team.is_none() || members.is_empty()) {
+        if role != CredentialRole::Admin && (team.is_none() || members.is_empty()) {
             return Err("it does not name a team and its members");
         }
         let number = |key, default| match tags(key).next().map(str::parse::<u64>) {
             None => Ok(default),
             Some(number) => number.map_err(|_| "a number in it is invalid"),
         };
-        let defaults = Settings::default();
+        let defaults = StreamSettings::default();
         let small = |number: u64| u16::try_from(number).map_err(|_| "a number in it is too large");
-        let settings = Settings {
+        let settings = StreamSettings {
             shards: small(number("shards", defaults.shards.into())?)?,
             replicas: match number("replicas", 0)? {
                 0 => None,
@@ -170,23 +170,23 @@ impl Identity {
             },
             retention: Duration::from_secs(number("retention", defaults.retention.as_secs())?),
         };
-        let answers = role == Role::Admin || tags("answers").any(|value| value == "yes");
+        let answers = role == CredentialRole::Admin || tags("answers").any(|value| value == "yes");
         let inbox_prefix = inbox_prefix(role, &claims.sub);
-        let api_prefix = if role == Role::Admin { API } else { SEATS_API };
+        let api_prefix = if role == CredentialRole::Admin { API } else { SEATS_API };
         Ok(Self { role, team, members, answers, settings, inbox_prefix, api_prefix })
     }
 
     /// The subjects of its team; `None` for an administrator.
-    pub fn place(&self) -> Option<Place> {
-        self.team.as_ref().map(|team| Place::of(team, self.settings.shards))
+    pub fn subjects(&self) -> Option<Subjects> {
+        self.team.as_ref().map(|team| Subjects::new(team, self.settings.shards))
     }
 }
 
 /// Prefix of the subjects on which the owner of a key receives answers.
-pub(crate) fn inbox_prefix(role: Role, public_key: &str) -> String {
+pub(crate) fn inbox_prefix(role: CredentialRole, public_key: &str) -> String {
     match role {
-        Role::Admin => "_INBOX".to_owned(),
-        Role::Member | Role::Lead => format!("_INBOX.{public_key}"),
+        CredentialRole::Admin => "_INBOX".to_owned(),
+        CredentialRole::Member | CredentialRole::Lead => format!("_INBOX.{public_key}"),
     }
 }
 
@@ -223,7 +223,7 @@ mod tests {
             r#""team:demo","member:Alice","member:bob","role:member","shards:16","retention:60""#,
         )
         .unwrap();
-        assert_eq!(seat.role, Role::Member);
+        assert_eq!(seat.role, CredentialRole::Member);
         assert_eq!(
             seat.members.iter().map(MemberName::as_str).collect::<Vec<_>>(),
             ["Alice", "bob"]
@@ -233,9 +233,9 @@ mod tests {
         assert!(!seat.answers);
         assert_eq!(
             seat.settings,
-            Settings { shards: 16, replicas: None, retention: Duration::from_secs(60) }
+            StreamSettings { shards: 16, replicas: None, retention: Duration::from_secs(60) }
         );
-        assert_eq!(seat.place(), Some(Place::of(&"demo".parse().unwrap(), 16)));
+        assert_eq!(seat.subjects(), Some(Subjects::new(&"demo".parse().unwrap(), 16)));
     }
 
     #[test]

@@ -21,11 +21,11 @@
 //! there: a subscriber to the subject itself would receive a message before it is stored.
 //!
 //! ```
-//! use brigade_nats::layout::{Place, MessageClass};
+//! use brigade_nats::layout::{Subjects, MessageClass};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let place = Place::of(&"demo".parse()?, 1);
-//! assert_eq!(place.letter(&"bob".parse()?, "alice", MessageClass::Words), "mb.0.demo.bob.alice.w");
+//! let subjects = Subjects::new(&"demo".parse()?, 1);
+//! assert_eq!(subjects.message(&"bob".parse()?, "alice", MessageClass::Text), "mb.0.demo.bob.alice.w");
 //! # Ok(())
 //! # }
 //! ```
@@ -105,7 +105,7 @@ pub fn shard(team: &TeamName, shards: u16) -> u16 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageClass {
     /// Text, or a protocol message that any member may send.
-    Words,
+    Text,
     /// An answer to a request, or an order.
     Answer,
 }
@@ -114,7 +114,7 @@ impl MessageClass {
     /// The last token of the message's subject.
     pub fn token(self) -> &'static str {
         match self {
-            Self::Words => "w",
+            Self::Text => "w",
             Self::Answer => "a",
         }
     }
@@ -122,16 +122,16 @@ impl MessageClass {
 
 /// The subjects of one team.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Subjects {
     /// The team's shard.
     pub shard: u16,
     /// The team's name.
     pub team: TeamName,
 }
 
-impl Place {
+impl Subjects {
     /// The subjects of a team, given the number of shards.
-    pub fn of(team: &TeamName, shards: u16) -> Self {
+    pub fn new(team: &TeamName, shards: u16) -> Self {
         Self { shard: shard(team, shards), team: team.clone() }
     }
 
@@ -145,7 +145,7 @@ impl Place {
     }
 
     /// A message from one member to another.
-    pub fn letter(&self, to: &MemberName, from: &str, weight: MessageClass) -> String {
+    pub fn message(&self, to: &MemberName, from: &str, weight: MessageClass) -> String {
         self.subject("mb", format_args!("{to}.{from}.{}", weight.token()))
     }
 
@@ -286,7 +286,7 @@ pub(crate) fn matches(filter: &str, subject: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, matches};
+    use super::{Subjects, matches};
 
     #[test]
     fn wildcards_stand_for_whole_tokens() {
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_team_stays_in_its_shard() {
-        let shard = |team: &str| Place::of(&team.parse().unwrap(), 16).shard;
+        let shard = |team: &str| Subjects::new(&team.parse().unwrap(), 16).shard;
         let used: std::collections::HashSet<u16> =
             (0..1000).map(|number| shard(&format!("team-{number}"))).collect();
         assert_eq!(used.len(), 16);

@@ -9,11 +9,11 @@
 //! use std::sync::Arc;
 //!
 //! use brigade_core::seat::Seat;
-//! use brigade_nats::{NatsStore, Options};
+//! use brigade_nats::{NatsStore, NatsOptions};
 //!
 //! # async fn lead_seat() -> Result<Seat, Box<dyn std::error::Error>> {
 //! let servers = vec!["nats://127.0.0.1:4222".to_owned()];
-//! let store = NatsStore::connect(Options { servers, ..Options::default() }).await?;
+//! let store = NatsStore::connect(NatsOptions { servers, ..NatsOptions::default() }).await?;
 //! Ok(Seat::new(Arc::new(store), "demo".parse()?, "team-lead".parse()?))
 //! # }
 //! ```
@@ -23,7 +23,7 @@
 //! - [`options`]: how to connect; [`NatsStore`]: the store itself, one private file for each trait;
 //! - [`layout`]: streams and subjects, and who may write to them;
 //! - [`identity`]: what a client's credentials allow; [`org`]: organisations, issuing and revoking credentials;
-//! - [`backup`], [`health`], [`measures`]: operating the NATS store.
+//! - [`backup`], [`health`], [`stream_metrics`]: operating the NATS store.
 //!
 //! Below them, private: `connection` (one client: requests, retries, permission errors), `read`, `write` and
 //! `watch` (messages of a stream), `mailbox` with `marks`, `board` and `roster` (what the messages mean),
@@ -42,9 +42,9 @@ pub mod backup;
 pub mod health;
 pub mod identity;
 pub mod layout;
-pub mod measures;
 pub mod options;
 pub mod org;
+pub mod stream_metrics;
 
 mod board;
 mod connection;
@@ -64,7 +64,7 @@ mod watch;
 mod write;
 
 pub use identity::Identity;
-pub use options::{Options, RetryLimit, Settings};
+pub use options::{NatsOptions, RetryLimit, StreamSettings};
 pub use store::NatsStore;
 
 /// Compiles the example in the README.

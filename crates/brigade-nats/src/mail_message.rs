@@ -33,7 +33,7 @@ pub(crate) fn weight(text: &str) -> MessageClass {
         Body::Protocol(protocol) => answers(protocol.kind()),
         Body::Unknown { kind } | Body::Malformed { kind, .. } => answers(&kind),
     };
-    if is_answer { MessageClass::Answer } else { MessageClass::Words }
+    if is_answer { MessageClass::Answer } else { MessageClass::Text }
 }
 
 /// The inbox entry of an outgoing message, as JSON.
@@ -68,11 +68,11 @@ impl MailMessage {
         let json = str::from_utf8(&stored.payload).ok()?;
         let checked = with_message(json.as_bytes(), |message| {
             let message = message?;
-            let key = MessageKey::of(&message, 0);
+            let key = MessageKey::of_message(&message, 0);
             let is_valid = message.from() == *from
                 && !message.read()
                 && (*weight_token == MessageClass::Answer.token()
-                    || weight(&message.text()) == MessageClass::Words);
+                    || weight(&message.text()) == MessageClass::Text);
             is_valid.then_some(key)
         });
         let Ok(Some(key)) = checked else {
@@ -121,11 +121,11 @@ mod tests {
     #[test]
     fn messages_that_grant_something_are_answers() {
         let check = |text: &str, expected| assert_eq!(weight(text), expected, "{text}");
-        check("hello", MessageClass::Words);
-        check("permission_response", MessageClass::Words);
+        check("hello", MessageClass::Text);
+        check("permission_response", MessageClass::Text);
         check(r#"{"type":"permission_response","request_id":"1"}"#, MessageClass::Answer);
         check(r#" {"type":"plan_approval_response"}"#, MessageClass::Answer);
-        check(r#"{"type":"shutdown_request","requestId":"1"}"#, MessageClass::Words);
+        check(r#"{"type":"shutdown_request","requestId":"1"}"#, MessageClass::Text);
         check(r#"{"type":"mode_set_request","nonsense":[]}"#, MessageClass::Answer);
     }
 }

@@ -10,7 +10,7 @@ use brigade_wire::name::{MemberName, TeamName};
 
 use crate::connection::NatsConnection;
 use crate::error::NatsError;
-use crate::layout::{Place, Stream};
+use crate::layout::{Stream, Subjects};
 use crate::mail_message::{self, CREATED, MailMessage};
 use crate::marks::{KnownRange, MailboxMarks, READ_KEPT};
 use crate::read::{ReadRange, StoredMessage};
@@ -138,13 +138,13 @@ impl NatsConnection {
     /// Puts a message into a mailbox.
     pub(crate) async fn post(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         to: &MemberName,
         message: &Outgoing,
         incarnation: &str,
     ) -> Result<(), StoreError> {
         let entry = mail_message::entry(message);
-        let subject = subjects.letter(to, &message.from, mail_message::weight(&message.text));
+        let subject = subjects.message(to, &message.from, mail_message::weight(&message.text));
         let doing = format!("send a message to {to}");
         // The same message id sent to two members is two messages.
         let id = format!("{}>{to}", message.msg_id);
@@ -178,7 +178,7 @@ impl NatsConnection {
     /// Whether a message with this id is on a subject.
     async fn has(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         subject: &str,
         id: &str,
         doing: &str,
@@ -200,7 +200,7 @@ impl NatsConnection {
     /// The marks of a mailbox, and their sequence.
     async fn marks(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         member: &MemberName,
     ) -> Result<(MailboxMarks, u64), StoreError> {
         let doing = format!("read the marks of {member}");
@@ -217,7 +217,7 @@ impl NatsConnection {
     /// knows its own marks.
     async fn confirm_marks(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         member: &MemberName,
     ) -> Result<(MailboxMarks, u64), StoreError> {
         loop {
@@ -232,7 +232,7 @@ impl NatsConnection {
 
     async fn write_marks(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         member: &MemberName,
         marks: &MailboxMarks,
         expected_last: u64,
@@ -246,7 +246,7 @@ impl NatsConnection {
     /// Reads the messages that arrived since the mailbox was last read.
     async fn refresh(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         member: &MemberName,
         cached: &mut CachedMailbox,
         floor: u64,
@@ -266,7 +266,7 @@ impl NatsConnection {
     /// Reads the unconfirmed messages in the background, so that no caller waits for it.
     pub(crate) async fn confirm_messages(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         member: &MemberName,
         mailbox: &MailboxHandle,
     ) {
@@ -284,7 +284,7 @@ impl NatsConnection {
     /// The sequence of the last message in a mailbox. Everything up to `heard` is known.
     async fn newest(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         member: &MemberName,
         heard: u64,
     ) -> Result<u64, StoreError> {
@@ -298,7 +298,7 @@ impl NatsConnection {
     /// watches it.
     pub(crate) async fn inbox(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         member: &MemberName,
         incarnation: &str,
         cached: &mut CachedMailbox,
@@ -344,7 +344,7 @@ impl NatsConnection {
     /// Marks messages.
     pub(crate) async fn mark(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         member: &MemberName,
         keys: &[MessageKey],
         mark: Mark,

@@ -1,14 +1,14 @@
 //! How to connect to a NATS server, and how to create the streams.
 //!
 //! ```
-//! use brigade_nats::{Options, RetryLimit, Settings};
+//! use brigade_nats::{NatsOptions, RetryLimit, StreamSettings};
 //!
-//! let options = Options {
+//! let options = NatsOptions {
 //!     servers: vec!["tls://nats.example.org:4222".to_owned()],
 //!     creds: Some("bob.creds".into()),
-//!     settings: Settings { replicas: Some(3), ..Settings::default() },
+//!     settings: StreamSettings { replicas: Some(3), ..StreamSettings::default() },
 //!     patience: RetryLimit::Long,
-//!     ..Options::default()
+//!     ..NatsOptions::default()
 //! };
 //! assert_eq!(options.settings.shards, 1);
 //! ```
@@ -20,7 +20,7 @@ use crate::layout::RETENTION;
 
 /// How to connect to the NATS server.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct NatsOptions {
     /// The servers, each as `nats://host:port` or `tls://host:port`.
     pub servers: Vec<String>,
     /// The credentials file. Without one, the server must accept unauthenticated clients.
@@ -30,7 +30,7 @@ pub struct Options {
     /// Client certificate and key, if the servers require them.
     pub client_cert: Option<(PathBuf, PathBuf)>,
     /// Settings used if the streams have to be created.
-    pub settings: Settings,
+    pub settings: StreamSettings,
     /// How long to retry while the server does not answer.
     pub patience: RetryLimit,
 }
@@ -56,7 +56,7 @@ impl RetryLimit {
 
 /// Settings for creating the streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct StreamSettings {
     /// Number of shards the teams are spread over: 1, 4 or 16. It cannot be changed later.
     pub shards: u16,
     /// Number of replicas per stream; `None` means three in a cluster, else one.
@@ -65,7 +65,7 @@ pub struct Settings {
     pub retention: Duration,
 }
 
-impl Default for Settings {
+impl Default for StreamSettings {
     fn default() -> Self {
         Self { shards: 1, replicas: None, retention: RETENTION }
     }

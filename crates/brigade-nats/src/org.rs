@@ -10,7 +10,7 @@
 //! to an allowed request stored as another member's message, or purge a stream with it. Across accounts, the
 //! answer returns to the seats' account and goes no further.
 //!
-//! [`rights`] is the table of what each seat may do.
+//! `rights` is the table of what each seat may do.
 //!
 //! ```
 //! use brigade_core::clock::Timestamp;
@@ -35,9 +35,9 @@ mod push;
 mod record;
 mod rights;
 
-pub use config::{Address, Cluster, Tls};
+pub use config::{Cluster, ServerAddress, Tls};
 pub use error::OrgError;
 pub use folder::{Folder, Granted};
 pub use push::{PushError, UpdateResult, push};
-pub use record::{Organisation, Seat};
+pub use record::{IssuedSeat, Organisation};
 pub use rights::{Permissions, rights};

@@ -6,8 +6,8 @@ use std::time::Instant;
 use brigade_core::store::StoreError;
 
 use crate::connection::NatsConnection;
-use crate::measures::LONG_TIMEOUT;
 use crate::read::ReadRange;
+use crate::stream_metrics::LONG_TIMEOUT;
 
 impl NatsConnection {
     /// Waits until every server that holds a replica has all messages of the stream.

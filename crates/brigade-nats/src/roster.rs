@@ -8,7 +8,7 @@ use brigade_wire::team::Team;
 use bytes::Bytes;
 
 use crate::connection::NatsConnection;
-use crate::layout::{Place, Stream};
+use crate::layout::{Stream, Subjects};
 use crate::read::{ReadRange, StoredMessage};
 use crate::write::{DELETED, INCARNATION, LEFT, OP, PendingWrite};
 
@@ -95,7 +95,7 @@ impl NatsConnection {
     /// The current roster, built from the cached one and the messages since.
     pub(crate) async fn roster(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         cached: Roster,
     ) -> Result<Roster, StoreError> {
         let (stream, filter) = (subjects.stream(Stream::Team), subjects.roster());
@@ -124,7 +124,7 @@ impl NatsConnection {
     /// which every member may do.
     pub(crate) async fn replace_roster(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         roster: &Roster,
         config: &[u8],
         by: &Actor,

@@ -14,10 +14,10 @@ use brigade_core::store::{RetryStats, Store, StoreError};
 use brigade_wire::name::TeamName;
 
 use crate::connection::NatsConnection;
-use crate::identity::Role;
-use crate::layout::Place;
+use crate::identity::CredentialRole;
+use crate::layout::Subjects;
 use crate::mailbox::MailboxCache;
-use crate::options::Options;
+use crate::options::NatsOptions;
 use crate::roster::Roster;
 use crate::watch::WatchGenerations;
 
@@ -38,9 +38,9 @@ pub struct NatsStore {
 
 impl NatsStore {
     /// Connects to the NATS server. Creates the streams if there are none and the credentials allow it.
-    pub async fn connect(options: Options) -> Result<Self, StoreError> {
+    pub async fn connect(options: NatsOptions) -> Result<Self, StoreError> {
         let connection = NatsConnection::open(&options).await?;
-        let shards = if connection.identity.role == Role::Admin {
+        let shards = if connection.identity.role == CredentialRole::Admin {
             // Check for the streams first: a read from a missing stream is never answered and would time out.
             let found =
                 if connection.has_streams().await? { connection.layout().await? } else { None };
@@ -61,8 +61,8 @@ impl NatsStore {
         })
     }
 
-    fn subjects(&self, team: &TeamName) -> Place {
-        Place::of(team, self.shards)
+    fn subjects(&self, team: &TeamName) -> Subjects {
+        Subjects::new(team, self.shards)
     }
 
     /// Reads the current roster.

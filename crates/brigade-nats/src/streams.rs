@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::connection::NatsConnection;
 use crate::error::NatsError;
 use crate::layout::{DEDUP, LAYOUT, STATES, Stream, WAKE};
-use crate::options::Settings;
+use crate::options::StreamSettings;
 use crate::write::PendingWrite;
 
 /// JetStream error: the server is not part of a cluster, so it cannot keep three replicas.
@@ -29,7 +29,12 @@ pub(crate) struct StoredLayout {
 
 /// The settings of a stream. Features that would let a seat reach beyond its own subjects are off. A rollup,
 /// for example, can replace the whole stream whatever subject it is written to.
-pub(crate) fn config(stream: Stream, shard: u16, settings: &Settings, replicas: usize) -> Config {
+pub(crate) fn config(
+    stream: Stream,
+    shard: u16,
+    settings: &StreamSettings,
+    replicas: usize,
+) -> Config {
     let keeps_mail = stream == Stream::Mail;
     let is_live = stream == Stream::Live;
     Config {
@@ -80,7 +85,7 @@ impl NatsConnection {
     /// Creates the missing streams. Existing ones keep their settings.
     pub(crate) async fn create_streams(
         &self,
-        settings: &Settings,
+        settings: &StreamSettings,
     ) -> Result<StoredLayout, StoreError> {
         let replicas = match settings.replicas {
             Some(replicas) => replicas,

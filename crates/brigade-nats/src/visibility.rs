@@ -4,9 +4,9 @@ use brigade_core::event::Record;
 use brigade_core::store::{Actor, StoreError};
 use brigade_wire::name::MemberName;
 
-use crate::identity::{Identity, Role};
+use crate::identity::{CredentialRole, Identity};
 use crate::journal::RecordDecoder;
-use crate::layout::{Place, Stream};
+use crate::layout::{Stream, Subjects};
 use crate::read::{ReadRange, StoredMessage};
 use crate::store::NatsStore;
 
@@ -23,9 +23,9 @@ impl NatsStore {
     }
 
     /// Everything stored for a team that the seat may read.
-    pub(crate) fn visible_filters(&self, subjects: &Place) -> Vec<(Stream, String)> {
+    pub(crate) fn visible_filters(&self, subjects: &Subjects) -> Vec<(Stream, String)> {
         let mut filters = match &self.connection.identity {
-            Identity { role: Role::Member, members, .. } => members
+            Identity { role: CredentialRole::Member, members, .. } => members
                 .iter()
                 .flat_map(|me| {
                     [
@@ -50,7 +50,10 @@ impl NatsStore {
     }
 
     /// Like `filters`, without the members' work events.
-    pub(crate) fn visible_filters_without_work(&self, subjects: &Place) -> Vec<(Stream, String)> {
+    pub(crate) fn visible_filters_without_work(
+        &self,
+        subjects: &Subjects,
+    ) -> Vec<(Stream, String)> {
         let mut filters = self.visible_filters(subjects);
         filters.retain(|(_, filter)| !filter.starts_with("wk."));
         filters
@@ -59,12 +62,12 @@ impl NatsStore {
     /// One mailbox. A member sees only its own messages in another member's mailbox.
     pub(crate) fn visible_mailbox_filters(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         member: &MemberName,
     ) -> Vec<(Stream, String)> {
         let sees = |members: &[MemberName]| members.contains(member);
         let filters = match &self.connection.identity {
-            Identity { role: Role::Member, members, .. } if !sees(members) => {
+            Identity { role: CredentialRole::Member, members, .. } if !sees(members) => {
                 members.iter().map(|me| subjects.sent(member, me)).collect()
             }
             _ => vec![subjects.mailbox(member), subjects.marks(member)],
@@ -75,7 +78,7 @@ impl NatsStore {
     /// Reads the messages under some subjects and returns them as records, ordered by time.
     pub(crate) async fn read_records(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         filters: Vec<(Stream, String)>,
     ) -> Result<Vec<Record>, StoreError> {
         let mut all: Vec<StoredMessage> = Vec::new();

@@ -18,9 +18,9 @@ use tokio::task::JoinHandle;
 
 use crate::connection::NatsConnection;
 use crate::error::NatsError;
-use crate::identity::Role;
+use crate::identity::CredentialRole;
 use crate::journal::RecordDecoder;
-use crate::layout::{MessageClass, Place, Stream, matches, wake};
+use crate::layout::{MessageClass, Stream, Subjects, matches, wake};
 use crate::mail_message::MailMessage;
 use crate::mailbox::MailboxCache;
 use crate::read::{ReadRange, StoredMessage};
@@ -46,7 +46,7 @@ pub(crate) struct WatchedFilter {
 
 impl WatchedFilter {
     /// Watches the messages of a stream that match a filter.
-    pub(crate) fn new(subjects: &Place, stream: Stream, filter: String) -> Self {
+    pub(crate) fn new(subjects: &Subjects, stream: Stream, filter: String) -> Self {
         let stream = subjects.stream(stream);
         Self { stream, filter, done: 0, ahead: BTreeSet::new() }
     }
@@ -102,7 +102,7 @@ impl Drop for WatchGuard {
 /// Watches a team from now on.
 pub(crate) async fn follow(
     connection: Arc<NatsConnection>,
-    subjects: &Place,
+    subjects: &Subjects,
     mut filters: Vec<WatchedFilter>,
     generations: Arc<WatchGenerations>,
     mailboxes: Arc<MailboxCache>,
@@ -143,10 +143,10 @@ pub(crate) async fn follow(
 /// election may not be republished.
 async fn elections(
     connection: &NatsConnection,
-    subjects: &Place,
+    subjects: &Subjects,
 ) -> SelectAll<async_nats::Subscriber> {
     let mut elections = Vec::new();
-    if connection.identity.role == Role::Admin {
+    if connection.identity.role == CredentialRole::Admin {
         for stream in [Stream::Mail, Stream::Board, Stream::Team] {
             let subject =
                 format!("$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.{}", subjects.stream(stream));
@@ -161,7 +161,7 @@ struct WatchTask {
     filters: Vec<WatchedFilter>,
     decoder: RecordDecoder,
     sender: mpsc::UnboundedSender<Arc<Record>>,
-    subjects: Place,
+    subjects: Subjects,
     team: TeamName,
     generation: Arc<AtomicU64>,
     generations: Arc<WatchGenerations>,
@@ -218,7 +218,7 @@ impl WatchTask {
         }
         // Between seats that do not trust each other, a republished message is only a hint to read the stream:
         // a seat could make the server send other content on this subject.
-        let is_trusted = self.connection.identity.role == Role::Admin;
+        let is_trusted = self.connection.identity.role == CredentialRole::Admin;
         let before = stored.header("Nats-Last-Sequence").and_then(|word| word.parse().ok());
         if is_trusted && watched.contains(before.unwrap_or(0)) {
             watched.ahead.insert(stored.seq);
@@ -265,7 +265,7 @@ impl WatchTask {
         for (member, mailbox) in self.mailboxes.of_team(&self.team) {
             if matches(
                 &watched.filter,
-                &self.subjects.letter(&member, "anybody", MessageClass::Words),
+                &self.subjects.message(&member, "anybody", MessageClass::Text),
             ) {
                 let generation = self.generation.load(Ordering::Relaxed);
                 mailbox.lock().await.confirm_upto(generation, watched.done);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::event::{Event, Record};
-use brigade_core::store::event_log::{Feed, RecordLookupHandle, Spot};
+use brigade_core::store::event_log::{EventStream, RecordLookupHandle, RecordRef};
 use brigade_core::store::{Actor, Store};
 use brigade_core::wire::inbox::with_message;
 
@@ -13,11 +13,11 @@ use crate::env::{TestEnv, team};
 
 /// The records that a feed delivered, in order.
 #[derive(Default)]
-struct Received(Vec<(Spot, Arc<Record>)>);
+struct Received(Vec<(RecordRef, Arc<Record>)>);
 
 impl Received {
     /// Reads the feed until `enough` returns true or the feed ends.
-    async fn listen(&mut self, feed: &mut Feed, enough: impl Fn(&Self, bool) -> bool) {
+    async fn listen(&mut self, feed: &mut EventStream, enough: impl Fn(&Self, bool) -> bool) {
         let listen = async {
             while let Some(batch) = feed.next().await {
                 self.0.extend(batch.records);
@@ -32,7 +32,7 @@ impl Received {
 
     /// The texts of all messages, in order.
     fn texts(&self) -> Vec<String> {
-        let text = |(_, record): &(Spot, Arc<Record>)| match &record.event {
+        let text = |(_, record): &(RecordRef, Arc<Record>)| match &record.event {
             Event::Sent { message, .. } => {
                 let json = message.get().as_bytes();
                 Some(with_message(json, |m| m.unwrap().text().into_owned()).unwrap())
@@ -98,7 +98,7 @@ pub async fn an_event_log_has_past_and_new_records(store: Arc<dyn Store>) {
         let created =
             received.0.iter().filter(|(_, r)| matches!(r.event, Event::TeamCreated { .. }));
         assert_eq!(created.count(), 1);
-        assert_eq!(feed.passed_over(), 0);
+        assert_eq!(feed.skipped_lines(), 0);
     }
     // Without concurrent writers, it equals the history.
     let (mut feed, library) = env.store.event_stream(&team()).await.unwrap();

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use brigade_core::clock::SystemClock;
 use brigade_core::store::memory::MemoryStore;
-use brigade_files::{FileStore, Options};
+use brigade_files::{FileStore, FileStoreOptions};
 use tempfile::TempDir;
 
 use crate::contract::run;
@@ -22,7 +22,7 @@ pub fn in_memory<F: Future<Output = ()>>(test: impl FnOnce(TestEnv) -> F) {
 #[derive(Debug)]
 pub struct Files {
     /// The team.
-    pub house: TestEnv,
+    pub env: TestEnv,
     /// The folder they are in.
     pub home: TempDir,
 }
@@ -33,7 +33,7 @@ impl Files {
         run(async {
             let home = tempfile::tempdir().unwrap();
             let house = TestEnv::build(Arc::new(store(&home))).await;
-            test(Self { house, home }).await;
+            test(Self { env: house, home }).await;
         });
     }
 
@@ -69,7 +69,7 @@ impl Files {
     }
 
     /// Brigade's own folder for the team.
-    pub fn own(&self) -> PathBuf {
+    pub fn team_state_dir(&self) -> PathBuf {
         let files = self.home.path().join("state/brigade/files");
         let root = fs::read_dir(files).unwrap().next().unwrap().unwrap().path();
         root.join("demo")
@@ -99,6 +99,6 @@ pub fn store(home: &TempDir) -> FileStore {
 }
 
 /// The options of a file store below this folder.
-pub fn options(home: &TempDir) -> Options {
-    Options::new(home.path().join("claude"), home.path().join("state/brigade"))
+pub fn options(home: &TempDir) -> FileStoreOptions {
+    FileStoreOptions::new(home.path().join("claude"), home.path().join("state/brigade"))
 }

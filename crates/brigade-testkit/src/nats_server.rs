@@ -40,7 +40,7 @@ fn program() -> OsString {
 
 /// NATS servers that run until this is dropped.
 #[derive(Debug)]
-pub struct Engine {
+pub struct TestServers {
     /// The addresses of the servers: `nats://127.0.0.1:PORT`.
     pub urls: Vec<String>,
     nodes: Vec<ServerNode>,
@@ -85,7 +85,7 @@ impl ServerProcess {
     }
 }
 
-impl Engine {
+impl TestServers {
     /// Starts one server.
     pub fn single() -> Self {
         Self::with(1, "")

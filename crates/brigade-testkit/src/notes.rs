@@ -111,7 +111,7 @@ pub async fn a_deleted_team_is_restored_from_its_journal(store: Arc<dyn Store>) 
     board::delete(&lead, first).await.unwrap();
     board::claim(&env.seat("alice"), second).await.unwrap();
     let send = async |text: &str| {
-        let message = mail::Words { text, summary: None };
+        let message = mail::MessageText { text, summary: None };
         mail::send(&lead, "alice", message).await.unwrap();
     };
     send("read").await;

@@ -9,12 +9,12 @@ use brigade_wire::name::MemberName;
 
 /// The keys of some members.
 #[derive(Debug)]
-pub struct Keys(HashMap<String, SigningKey>);
+pub struct LeadKeys(HashMap<String, SigningKey>);
 
-impl Keys {
+impl LeadKeys {
     /// A key for each of these members.
-    pub fn of(names: &[&str]) -> Arc<Self> {
-        let key = |name: &&str| ((*name).to_owned(), SigningKey::make(1).unwrap());
+    pub fn new(names: &[&str]) -> Arc<Self> {
+        let key = |name: &&str| ((*name).to_owned(), SigningKey::generate(1).unwrap());
         Arc::new(Self(names.iter().map(key).collect()))
     }
 
@@ -24,7 +24,7 @@ impl Keys {
     }
 }
 
-impl Signer for Keys {
+impl Signer for LeadKeys {
     fn sign(&self, to: &MemberName, message: &Outgoing) -> Option<String> {
         self.0.get(to.as_str())?.sign(message)
     }

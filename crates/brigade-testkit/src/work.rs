@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_core::event::{Act, Ending, Event, Record};
+use brigade_core::event::{Event, Record, TurnOutcome, WorkEvent};
 use brigade_core::store::{Actor, Store};
 
 use crate::env::{TestEnv, member, team};
@@ -14,19 +14,19 @@ pub async fn work_events_are_reported_in_order(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let mut watch = env.store.watch(&team()).await.unwrap();
     let mut mail = env.store.watch_without_work(&team()).await.unwrap();
-    let said = |text: &str| Act::Said { text: text.to_owned() };
+    let said = |text: &str| WorkEvent::Said { text: text.to_owned() };
     let acts = [
-        Act::Started {},
-        Act::Ready {},
-        Act::TurnStarted {},
+        WorkEvent::Started {},
+        WorkEvent::Ready {},
+        WorkEvent::TurnStarted {},
         said("I read.\n\u{2028}\"ü"),
-        Act::ToolStarted { id: "1".into(), tool: "Bash".into(), about: "cargo test".into() },
-        Act::Changed { path: "src/lib.rs".into(), added: 3, removed: 1 },
-        Act::ToolEnded { id: "1".into(), ok: true },
+        WorkEvent::ToolStarted { id: "1".into(), tool: "Bash".into(), about: "cargo test".into() },
+        WorkEvent::Changed { path: "src/lib.rs".into(), added: 3, removed: 1 },
+        WorkEvent::ToolEnded { id: "1".into(), ok: true },
         said("Done."),
-        Act::Used { input: 10, output: 2, cost: Some(0.25) },
-        Act::TurnEnded { end: Ending::Limited, why: Some("529".into()) },
-        Act::Trouble { why: "the program ended".into() },
+        WorkEvent::Used { input: 10, output: 2, cost: Some(0.25) },
+        WorkEvent::TurnEnded { end: TurnOutcome::Limited, why: Some("529".into()) },
+        WorkEvent::Trouble { why: "the program ended".into() },
     ];
     // Two members work at the same time, and exchange mail.
     for act in &acts {
@@ -48,11 +48,11 @@ pub async fn work_events_are_reported_in_order(store: Arc<dyn Store>) {
     let message = async { while !is_message(&mail.next().await.expect("the watch is open")) {} };
     tokio::time::timeout(Duration::from_secs(10), message).await.expect("the message in time");
     let history = env.store.history(&team()).await.unwrap();
-    let stored: Vec<(String, Act)> = history.iter().filter_map(work).collect();
+    let stored: Vec<(String, WorkEvent)> = history.iter().filter_map(work).collect();
     for records in [reported, stored] {
         for name in ["alice", "bob"] {
             let found = records.iter().filter(|(by, _)| by == name);
-            let found: Vec<Act> = found.map(|(_, act)| act.clone()).collect();
+            let found: Vec<WorkEvent> = found.map(|(_, act)| act.clone()).collect();
             assert_eq!(found, acts, "{name}");
         }
     }
@@ -75,7 +75,7 @@ fn is_message(record: &Record) -> bool {
 }
 
 /// The work event in a record and its author, if it is one.
-fn work(record: &Record) -> Option<(String, Act)> {
+fn work(record: &Record) -> Option<(String, WorkEvent)> {
     match &record.event {
         Event::Worked { name, act } => {
             assert_eq!(record.by.as_ref(), Some(name));

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::handshake::Answer;
-use brigade_core::mail::{self, Words};
+use brigade_core::mail::{self, MessageText};
 use brigade_core::seat::Seat;
 use brigade_host::down::{self, StopResult};
 use brigade_host::progress::{Ended, Progress, silent};
-use brigade_host::shutdown::Manner;
-use brigade_host::spec::{MemberSpec, Place};
+use brigade_host::shutdown::StopOptions;
+use brigade_host::spec::{MemberPlace, MemberSpec};
 use brigade_host::{Context, HostError, answer, spawn};
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
@@ -102,8 +102,8 @@ pub(crate) async fn carry_out(
             format!("task {id} is done")
         }
         TeamAction::Spawn { name, agent, prompt, worktree, plan } => {
-            let plain = spawn::plain(name, agent, context.cwd.clone());
-            let spec = MemberSpec { prompt, worktree, plan, place: Place::Headless, ..plain };
+            let plain = spawn::default_spec(name, agent, context.cwd.clone());
+            let spec = MemberSpec { prompt, worktree, plan, place: MemberPlace::Headless, ..plain };
             spawn_member(context, &seat, &spec).await?
         }
         TeamAction::Stop { name, now } => stop_member(context, &seat, &name, now).await?,
@@ -113,15 +113,15 @@ pub(crate) async fn carry_out(
             let word = if denial.is_some() { "denied" } else { "approved" };
             let mut text = String::new();
             for (approval, answered) in outcomes {
-                text = format!("{word} {}'s {}", answered?.to, approval.wanted.kind());
+                text = format!("{word} {}'s {}", answered?.to, approval.subject.kind());
             }
             text
         }
     })
 }
 
-fn message_text(text: &str) -> Words<'_> {
-    Words { text, summary: None }
+fn message_text(text: &str) -> MessageText<'_> {
+    MessageText { text, summary: None }
 }
 
 fn with_owner(owner: Change<MemberName>) -> Update {
@@ -134,7 +134,7 @@ async fn spawn_member(
     spec: &MemberSpec,
 ) -> Result<String, HostError> {
     let host = context.host()?;
-    let lead = seat.of(MemberName::lead());
+    let lead = seat.for_member(MemberName::lead());
     let lead_does_not_listen = AtomicBool::new(false);
     let report = |progress| {
         if matches!(progress, Progress::LeadDoesNotListen(..)) {
@@ -160,7 +160,8 @@ async fn stop_member(
     name: &MemberName,
     now: bool,
 ) -> Result<String, HostError> {
-    let manner = Manner { ask: (!now).then_some(STOP_TIMEOUT), reason: None, may_refuse: !now };
+    let manner =
+        StopOptions { ask: (!now).then_some(STOP_TIMEOUT), reason: None, may_refuse: !now };
     Ok(match down::stop_or_ask(context, seat, name, manner, &silent).await? {
         // Another host or a Claude Code lead runs it; all we can do is ask it to stop.
         StopResult::Asked => format!("asked {name} to stop"),

@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 
-use brigade_core::projection::Person;
+use brigade_core::projection::MemberView;
 use brigade_host::Context;
-use brigade_host::spec::Place;
+use brigade_host::spec::MemberPlace;
 use brigade_wire::name::TeamName;
 
 /// The command that shows a member's tmux window.
@@ -14,7 +14,7 @@ pub(crate) fn window(
     context: &Context,
     in_tmux: bool,
     team: &TeamName,
-    person: &Person,
+    person: &MemberView,
 ) -> Result<Command, String> {
     let name = &person.name;
     let none = || format!("{name} has no window; view 6 shows its activity");
@@ -22,7 +22,7 @@ pub(crate) fn window(
     let member = person.member_name().ok_or_else(none)?;
     let spec = host.registry.member(team, &member).map_err(|error| error.to_one_line())?;
     if let Some(spec) = spec {
-        if spec.place == Place::Headless {
+        if spec.place == MemberPlace::Headless {
             return Err(none());
         }
         return Ok(host.tmux().show(team.as_str(), name));
@@ -43,7 +43,7 @@ pub(crate) fn shell(
     context: &Context,
     shell: &OsStr,
     team: &TeamName,
-    person: &Person,
+    person: &MemberView,
 ) -> Result<Command, String> {
     let host = context.host().map_err(|error| error.to_one_line())?;
     let spec = person.member_name().map(|name| host.registry.member(team, &name));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::event::Record;
-use brigade_core::store::event_log::{Batch, Feed, Spot};
+use brigade_core::store::event_log::{EventStream, RecordBatch, RecordRef};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
@@ -22,8 +22,8 @@ const SPEED_RANGE: std::ops::RangeInclusive<f64> = 0.25..=4096.0;
 /// A journal that is being replayed.
 #[derive(Debug)]
 pub(crate) struct ReplayPlayer {
-    feed: Feed,
-    queued: VecDeque<(Spot, Arc<Record>)>,
+    feed: EventStream,
+    queued: VecDeque<(RecordRef, Arc<Record>)>,
     is_at_end: bool,
     speed: f64,
     paused: bool,
@@ -34,7 +34,7 @@ pub(crate) struct ReplayPlayer {
 
 impl ReplayPlayer {
     /// Starts a replay from the first record. Speed 0 delivers all records immediately.
-    pub(crate) async fn start(feed: Feed, speed: f64) -> Self {
+    pub(crate) async fn start(feed: EventStream, speed: f64) -> Self {
         let journal_time = Timestamp::UNIX_EPOCH;
         let mut player = Self {
             feed,
@@ -103,7 +103,7 @@ impl ReplayPlayer {
 
     /// Waits until the next records are due and returns them. Never returns while paused or after the last
     /// one.
-    pub(crate) async fn next(&mut self) -> Batch {
+    pub(crate) async fn next(&mut self) -> RecordBatch {
         self.read_ahead().await;
         let Some((_, first)) = self.queued.front() else { return std::future::pending().await };
         if self.paused {
@@ -122,6 +122,6 @@ impl ReplayPlayer {
         let journal_time = self.journal_time;
         let is_due = |record: &Arc<Record>| self.speed == 0.0 || record.at <= journal_time;
         let due = self.queued.iter().take_while(|(_, record)| is_due(record)).count();
-        Batch { records: self.queued.drain(..due).collect(), caught_up: true }
+        RecordBatch { records: self.queued.drain(..due).collect(), caught_up: true }
     }
 }

@@ -11,9 +11,9 @@ use std::task::{self, Poll};
 use std::time::Duration;
 
 use brigade_core::approvals;
-use brigade_core::projection::Person;
-use brigade_core::pulse::{BEAT, State};
-use brigade_core::store::event_log::Batch;
+use brigade_core::projection::MemberView;
+use brigade_core::pulse::{REPORT_INTERVAL, ReportedState};
+use brigade_core::store::event_log::RecordBatch;
 use brigade_host::error::failed;
 use brigade_host::{Context, HostError, state};
 use brigade_wire::name::{MemberName, TeamName};
@@ -145,7 +145,7 @@ impl EventLoop<'_> {
         let mut end_signals =
             END_SIGNALS.into_iter().map(|kind| signal(kind())).collect::<io::Result<Vec<_>>>()?;
         // A process that died reports nothing, so process liveness is the only thing that is polled.
-        let mut health_timer = interval(BEAT);
+        let mut health_timer = interval(REPORT_INTERVAL);
         let mut clock_timer = interval(Duration::from_secs(1));
         let mut has_more_records = true;
         self.draw()?;
@@ -170,7 +170,7 @@ impl EventLoop<'_> {
                     Some(batch) => Some(ScreenEvent::Records(batch)),
                     None => {
                         has_more_records = false;
-                        Some(ScreenEvent::Records(Batch { records: Vec::new(), caught_up: true }))
+                        Some(ScreenEvent::Records(RecordBatch { records: Vec::new(), caught_up: true }))
                     }
                 },
                 _ = health_timer.tick() => { self.check_processes(); None }
@@ -348,7 +348,7 @@ impl EventLoop<'_> {
                     let (host, state) = pulse.map(|pulse| (pulse.host, pulse.state)).unzip();
                     let host = host.filter(|host| !host.is_empty());
                     let retries = match state {
-                        Some(State::Working { retries }) => retries,
+                        Some(ReportedState::Working { retries }) => retries,
                         _ => None,
                     };
                     health.insert(name.to_string(), ProcessHealth { judged, host, retries });
@@ -378,9 +378,9 @@ impl EventLoop<'_> {
     }
 
     /// A member of the team on the screen, by name.
-    fn member(&self, name: &MemberName) -> Result<(TeamName, &Person), String> {
+    fn member(&self, name: &MemberName) -> Result<(TeamName, &MemberView), String> {
         let team = self.screen.team.parse().map_err(|_| "no team".to_owned())?;
-        Ok((team, self.screen.projection.called(name.as_str()).ok_or("no such member")?))
+        Ok((team, self.screen.projection.member_named(name.as_str()).ok_or("no such member")?))
     }
 
     /// Hands the terminal to a program until it ends.

@@ -14,10 +14,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use brigade_core::approvals::Approval;
-use brigade_core::event::{Act, Event, Record};
-use brigade_core::projection::{Asked, Kind, MemberIndex, Person, TeamProjection};
-use brigade_core::pulse::{Judged, Liveness};
-use brigade_core::store::event_log::{Batch, RecordLookupHandle, Spot};
+use brigade_core::event::{Event, Record, WorkEvent};
+use brigade_core::projection::{
+    MemberIndex, MemberView, MessageKind, RequestEntry, TeamProjection,
+};
+use brigade_core::pulse::{Judgement, Liveness};
+use brigade_core::store::event_log::{RecordBatch, RecordLookupHandle, RecordRef};
 use brigade_core::text;
 use brigade_core::wire::inbox::with_message;
 use brigade_wire::name::{MemberName, TeamName};
@@ -38,7 +40,7 @@ use crate::view::View;
 #[derive(Debug)]
 pub(crate) enum ScreenEvent {
     /// New records of the team.
-    Records(Batch),
+    Records(RecordBatch),
     /// The open approval requests, or why they could not be fetched.
     Approvals(Result<Vec<Approval>, String>),
     /// The liveness of the members' processes, by member name.
@@ -87,7 +89,7 @@ pub(crate) enum Effect {
 /// The liveness of a member's process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessHealth {
-    pub(crate) judged: Judged,
+    pub(crate) judged: Judgement,
     /// The host it runs on, if the process reported one.
     pub(crate) host: Option<String>,
     /// Set while the agent retries a failed request to its vendor: the agent's own message.
@@ -224,7 +226,7 @@ impl Screen {
         self.notice = Some(Notice { text: text.into(), is_error: true, at: self.now });
     }
 
-    fn apply_records(&mut self, batch: &Batch) -> Vec<Effect> {
+    fn apply_records(&mut self, batch: &RecordBatch) -> Vec<Effect> {
         let asked = self.projection.request_counts();
         for (spot, record) in &batch.records {
             self.projection.update(*spot, record);
@@ -255,11 +257,13 @@ impl Screen {
 
     /// Open requests according to the history, for viewers who may not answer them.
     fn approvals_from_history(&self) -> Vec<Approval> {
-        let is_approval = |kind| matches!(kind, Kind::PlanRequest | Kind::PermissionRequest);
-        let asked = self.projection.asked().iter().filter(|asked| is_approval(asked.kind));
+        let is_approval =
+            |kind| matches!(kind, MessageKind::PlanRequest | MessageKind::PermissionRequest);
+        let asked = self.projection.requests().iter().filter(|asked| is_approval(asked.kind));
         let open = asked.enumerate().filter(|(_, asked)| asked.reply.is_none());
-        let approval =
-            |(index, asked): (usize, &Asked)| Approval::told(&*self.record(asked.spot)?, index + 1);
+        let approval = |(index, asked): (usize, &RequestEntry)| {
+            Approval::from_record(&*self.record(asked.record)?, index + 1)
+        };
         open.filter_map(approval).collect()
     }
 
@@ -269,7 +273,7 @@ impl Screen {
         let new: Vec<&Approval> = approvals.iter().filter(|approval| !is_known(approval)).collect();
         let notify = match new.as_slice() {
             [] => None,
-            [one] => Some(format!("{} asks for approval: {}", one.from, one.wanted.kind())),
+            [one] => Some(format!("{} asks for approval: {}", one.from, one.subject.kind())),
             many => Some(format!("{} requests are waiting for you", many.len())),
         };
         // Requests that were open at the start are visible on the screen; notify only about new ones.
@@ -372,13 +376,13 @@ impl Screen {
     }
 
     /// The selected member, or the first one.
-    pub(crate) fn selected_member(&self) -> Option<&Person> {
+    pub(crate) fn selected_member(&self) -> Option<&MemberView> {
         let members = self.projection.members();
         members.get(self.selected_index(&members)).copied()
     }
 
     /// The index of the selected member in a list, or of the first one.
-    pub(crate) fn selected_index(&self, people: &[&Person]) -> usize {
+    pub(crate) fn selected_index(&self, people: &[&MemberView]) -> usize {
         let selected = self.member.as_deref();
         people.iter().position(|person| Some(&*person.name) == selected).unwrap_or_default()
     }
@@ -391,18 +395,18 @@ impl Screen {
 
     /// A member's name in its colour.
     pub(crate) fn styled_name(&self, who: MemberIndex) -> Span<'static> {
-        let person = self.projection.person(who);
+        let person = self.projection.member(who);
         let style = person.map_or(self.theme.strong(), |person| self.theme.person(person));
         Span::styled(text::one_line(self.projection.name(who)), style)
     }
 
     /// Loads a record with its full text.
-    pub(crate) fn record(&self, spot: Spot) -> Option<Arc<Record>> {
+    pub(crate) fn record(&self, spot: RecordRef) -> Option<Arc<Record>> {
         self.records.record(spot)
     }
 
     /// Whether the member's process is dead or hung, so that its last reported activity is stale.
-    pub(crate) fn is_dead(&self, person: &Person) -> bool {
+    pub(crate) fn is_dead(&self, person: &MemberView) -> bool {
         let health = self.health.get(&*person.name);
         health
             .is_some_and(|health| matches!(health.judged.liveness, Liveness::Dead | Liveness::Hung))
@@ -412,7 +416,7 @@ impl Screen {
 /// The text of a record: something a member said, or a message.
 pub(crate) fn record_text(record: &Record) -> Option<String> {
     match &record.event {
-        Event::Worked { act: Act::Said { text }, .. } => Some(text.clone()),
+        Event::Worked { act: WorkEvent::Said { text }, .. } => Some(text.clone()),
         Event::Sent { message, .. } | Event::Seen { message, .. } => {
             with_message(message.get().as_bytes(), |message| Some(message?.text().into_owned()))
                 .ok()?

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brigade_core::store::event_log::{Batch, Feed};
+use brigade_core::store::event_log::{EventStream, RecordBatch};
 use brigade_files::stream_records_file;
 use brigade_host::{Context, HostError, team_file};
 use brigade_wire::name::TeamName;
@@ -14,12 +14,12 @@ use super::style::Theme;
 
 /// The source of records: a live team or a journal.
 pub(crate) enum RecordSource {
-    Live(Feed),
+    Live(EventStream),
     Replay(ReplayPlayer),
 }
 
 impl RecordSource {
-    pub(crate) async fn next(&mut self) -> Option<Batch> {
+    pub(crate) async fn next(&mut self) -> Option<RecordBatch> {
         match self {
             Self::Live(feed) => feed.next().await,
             Self::Replay(player) => Some(player.next().await),
@@ -34,7 +34,7 @@ pub(crate) async fn open_initial_team(
     theme: Theme,
 ) -> Result<(Screen, RecordSource), HostError> {
     let teams = context.teams().await?;
-    let folder_team = || team_file::team_of(&context.cwd).filter(|team| teams.contains(team));
+    let folder_team = || team_file::team_in(&context.cwd).filter(|team| teams.contains(team));
     match (context.named_team(), teams.as_slice()) {
         (None, [first, _, ..]) if folder_team().is_none() => {
             let (mut screen, source) = open_team(context, first.clone(), theme).await?;
@@ -59,7 +59,7 @@ pub(crate) async fn open_team(
     if let Some(me) = context.named_member() {
         let seat = context.seat_of(team.clone(), me.clone());
         if context.team_exists(&team).await? && seat.role().await?.is_none() {
-            return Err(seat.absent().await?.into());
+            return Err(seat.not_a_member_error().await?.into());
         }
     }
     screen.teams = context.teams().await?;

@@ -1,7 +1,7 @@
 //! Colours. Only the terminal's own sixteen colours are used, so that the dashboard works on light and dark
 //! backgrounds. Colour never carries information that the text does not.
 
-use brigade_core::projection::{MemberActivity, Person};
+use brigade_core::projection::{MemberActivity, MemberView};
 use ratatui::style::{Color, Modifier, Style};
 
 /// The colour theme.
@@ -62,7 +62,7 @@ impl Theme {
     }
 
     /// The colour assigned to a member in the roster.
-    pub(crate) fn person(self, person: &Person) -> Style {
+    pub(crate) fn person(self, person: &MemberView) -> Style {
         let color = match person.entry.as_ref().and_then(|entry| entry.color.as_deref()) {
             Some("red") => Color::Red,
             Some("green") => Color::Green,

@@ -1,6 +1,6 @@
 //! Text layout: wraps styled text into lines, and formats ages and numbers briefly.
 
-use brigade_core::projection::At;
+use brigade_core::projection::Millis;
 use jiff::Timestamp;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -99,7 +99,7 @@ pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
 }
 
 /// The same for a time of the read model.
-pub(crate) fn since(now: Timestamp, then: At) -> String {
+pub(crate) fn since(now: Timestamp, then: Millis) -> String {
     age(now, then.timestamp())
 }
 

@@ -12,7 +12,7 @@ use brigade_wire::member::{MemberChange, NewMember};
 use brigade_wire::message::{GenerationFields, NewMessage};
 use brigade_wire::name::{self, AgentId, MemberName, TaskId, TeamName};
 use brigade_wire::request_id::RequestId;
-use brigade_wire::settings::{Place, SettingChange, Settings};
+use brigade_wire::settings::{SettingChange, SettingPath, SettingsFile};
 use brigade_wire::task::{Status, Task, TaskChange};
 use brigade_wire::team::{Team, TeamChange};
 
@@ -191,16 +191,17 @@ pub(crate) fn team(bytes: &[u8]) {
 
 /// Changing settings and undoing the change affects no other settings.
 pub(crate) fn settings(bytes: &[u8]) {
-    let Ok(settings) = Settings::read(bytes) else { return };
+    let Ok(settings) = SettingsFile::read(bytes) else { return };
     assert_unchanged(&settings.with(&[]).expect("no changes"), bytes);
     let values = [serde_json::json!("tmux"), serde_json::json!({"a \"b\"": [1, "\n"]})];
     let places = [
-        Place { section: None, key: "teammateMode" },
-        Place { section: Some("env"), key: "OURS" },
-        Place { section: Some("mcpServers"), key: "team" },
+        SettingPath { section: None, key: "teammateMode" },
+        SettingPath { section: Some("env"), key: "OURS" },
+        SettingPath { section: Some("mcpServers"), key: "team" },
     ];
     let value = |at: usize| Some(&values[at.min(1)]);
-    let change = |(at, &place): (usize, &Place<'static>)| SettingChange { place, value: value(at) };
+    let change =
+        |(at, &place): (usize, &SettingPath<'static>)| SettingChange { place, value: value(at) };
     let changes: Vec<SettingChange<'_>> = places.iter().enumerate().map(change).collect();
     let Ok(changed) = settings.with(&changes) else {
         let is_object = |name| settings.field(name).is_none_or(|json| json.starts_with(b"{"));
@@ -210,7 +211,7 @@ pub(crate) fn settings(bytes: &[u8]) {
         );
         return;
     };
-    let changed = Settings::read(&changed).expect("still valid");
+    let changed = SettingsFile::read(&changed).expect("still valid");
     for (at, place) in places.iter().enumerate() {
         assert_eq!(changed.get(*place).as_ref(), value(at));
     }
@@ -218,7 +219,7 @@ pub(crate) fn settings(bytes: &[u8]) {
     let created: Vec<&str> =
         ["env", "mcpServers"].into_iter().filter(|name| !settings.has(name)).collect();
     let was: Vec<Option<serde_json::Value>> = places.iter().map(|p| settings.get(*p)).collect();
-    let back = |(&place, was): (&Place<'static>, &'_ Option<serde_json::Value>)| {
+    let back = |(&place, was): (&SettingPath<'static>, &'_ Option<serde_json::Value>)| {
         changed.get(place).map(|_| (place, was.clone()))
     };
     let back: Vec<_> = places.iter().zip(&was).filter_map(back).collect();
@@ -227,8 +228,8 @@ pub(crate) fn settings(bytes: &[u8]) {
         .map(|(place, value)| SettingChange { place: *place, value: value.as_ref() })
         .collect();
     let back = changed.with(&back).expect("existing settings").into_owned();
-    let back = Settings::read(&back).expect("still valid").without_empty(&created).into_owned();
-    let back = Settings::read(&back).expect("still valid");
+    let back = SettingsFile::read(&back).expect("still valid").without_empty(&created).into_owned();
+    let back = SettingsFile::read(&back).expect("still valid");
     for key in others {
         assert_eq!(changed.field(&key), settings.field(&key), "{key}");
         assert_eq!(back.field(&key), settings.field(&key), "{key}");

@@ -13,7 +13,7 @@
 
 use std::borrow::Cow;
 
-use crate::document::{JsonDocument, Kind, Object, ObjectFields};
+use crate::document::{JsonDocument, JsonKind, Object, ObjectFields};
 use crate::protocol::Protocol;
 
 /// The meaning of a message's text. Every text has one; parsing never fails.
@@ -71,7 +71,7 @@ fn parsable<'t>(text: &'t str, document: &JsonDocument<'_>, object: &Object) -> 
     }
     let mut parsable = text.to_owned();
     for pair in &object.members {
-        if document.kind(pair.value) == Kind::String {
+        if document.kind(pair.value) == JsonKind::String {
             parsable.replace_range(pair.value.range(), document.raw(pair.value));
         }
     }

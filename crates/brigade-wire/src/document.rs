@@ -47,14 +47,14 @@ pub enum Damage {
         /// The expected value.
         expected: &'static str,
         /// The kind of value that was found.
-        found: Kind,
+        found: JsonKind,
     },
 }
 
 /// A kind of JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are JSON's own")]
-pub enum Kind {
+pub enum JsonKind {
     Object,
     Array,
     String,
@@ -63,7 +63,7 @@ pub enum Kind {
     Null,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for JsonKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Object => "an object",
@@ -164,14 +164,14 @@ impl<'a> JsonDocument<'a> {
         self.bytes.get(span.range()).unwrap_or_default()
     }
 
-    pub(crate) fn kind(&self, span: ByteSpan) -> Kind {
+    pub(crate) fn kind(&self, span: ByteSpan) -> JsonKind {
         match self.raw(span).bytes().next() {
-            Some(b'{') => Kind::Object,
-            Some(b'[') => Kind::Array,
-            Some(b'"') => Kind::String,
-            Some(b't' | b'f') => Kind::Boolean,
-            Some(b'n') => Kind::Null,
-            _ => Kind::Number,
+            Some(b'{') => JsonKind::Object,
+            Some(b'[') => JsonKind::Array,
+            Some(b'"') => JsonKind::String,
+            Some(b't' | b'f') => JsonKind::Boolean,
+            Some(b'n') => JsonKind::Null,
+            _ => JsonKind::Number,
         }
     }
 
@@ -218,7 +218,7 @@ impl<'a> JsonDocument<'a> {
     pub(crate) fn integer(&self, span: ByteSpan) -> Option<u64> {
         /// 2^53: from here on, a JavaScript number cannot represent every integer.
         const EXACT: f64 = 9_007_199_254_740_992.0;
-        if self.kind(span) != Kind::Number {
+        if self.kind(span) != JsonKind::Number {
             return None;
         }
         // Not parsed with serde_json, whose fast float parsing is not exact.

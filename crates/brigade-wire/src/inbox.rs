@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 use crate::document::{Array, Damage, JsonDocument};
 use crate::generation::Generation;
 use crate::layout::pretty;
-use crate::message::{Entry, Message, MessageSpans, NewMessage};
+use crate::message::{InboxEntry, Message, MessageSpans, NewMessage};
 use crate::patch::Patch;
 
 /// An inbox, as a view over its bytes.
@@ -48,19 +48,19 @@ impl<'a> Inbox<'a> {
     }
 
     /// Every entry, in order.
-    pub fn entries(&self) -> impl ExactSizeIterator<Item = Entry<'_>> {
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = InboxEntry<'_>> {
         let entries = self.array.elements.iter().zip(&self.messages).enumerate();
         entries.map(|(index, (&span, message))| match message {
-            Some(spans) => Entry::Message(Message::new(&self.document, spans, index)),
-            None => Entry::Other(self.document.original(span)),
+            Some(spans) => InboxEntry::Message(Message::new(&self.document, spans, index)),
+            None => InboxEntry::Other(self.document.original(span)),
         })
     }
 
     /// Every entry that is a message, in order.
     pub fn messages(&self) -> impl Iterator<Item = Message<'_>> {
         self.entries().filter_map(|entry| match entry {
-            Entry::Message(message) => Some(message),
-            Entry::Other(_) => None,
+            InboxEntry::Message(message) => Some(message),
+            InboxEntry::Other(_) => None,
         })
     }
 
@@ -87,7 +87,7 @@ impl<'a> Inbox<'a> {
     }
 
     /// Returns the inbox without the entries for which `keep` returns false; borrowed if nothing changes.
-    pub fn retain(&self, keep: impl FnMut(Entry<'_>) -> bool) -> Cow<'a, [u8]> {
+    pub fn retain(&self, keep: impl FnMut(InboxEntry<'_>) -> bool) -> Cow<'a, [u8]> {
         let keep: Vec<bool> = self.entries().map(keep).collect();
         let mut patch = Patch::default();
         patch.retain(&self.array, &keep);

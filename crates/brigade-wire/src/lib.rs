@@ -51,7 +51,7 @@ pub mod settings;
 pub mod task;
 pub mod team;
 
-pub use document::{Damage, Kind};
+pub use document::{Damage, JsonKind};
 
 /// Compiles and runs the examples in the READMEs.
 #[cfg(doctest)]

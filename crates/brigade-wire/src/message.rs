@@ -23,11 +23,11 @@ use serde::{Serialize, Serializer};
 
 use crate::body::Body;
 use crate::color::Color;
-use crate::document::{ByteSpan, JsonDocument, Kind, Object, ObjectFields};
+use crate::document::{ByteSpan, JsonDocument, JsonKind, Object, ObjectFields};
 
 /// An entry of an inbox.
 #[derive(Clone, Copy, Debug)]
-pub enum Entry<'i> {
+pub enum InboxEntry<'i> {
     /// A message.
     Message(Message<'i>),
     /// An entry without a string `from`, `text` (or `content`) or `timestamp`, or without a boolean `read`.
@@ -35,7 +35,7 @@ pub enum Entry<'i> {
     Other(&'i [u8]),
 }
 
-impl<'i> Entry<'i> {
+impl<'i> InboxEntry<'i> {
     /// The entry, byte for byte.
     pub fn json(&self) -> &'i [u8] {
         match self {
@@ -69,7 +69,7 @@ impl MessageSpans {
         let object = document.object(span)?;
         let string = |key| {
             let value = document.get(&object, key)?;
-            (document.kind(value) == Kind::String).then_some(value)
+            (document.kind(value) == JsonKind::String).then_some(value)
         };
         let (from, timestamp) = (string("from")?, string("timestamp")?);
         let text = string("text").or_else(|| string("content"))?;

@@ -1,14 +1,14 @@
 //! The two protocol messages about permissions: a teammate requests permission to use a tool, and the answer.
 //!
 //! ```
-//! use brigade_wire::permission::{PermissionResponse, Verdict};
+//! use brigade_wire::permission::{PermissionResponse, PermissionVerdict};
 //! use brigade_wire::protocol::Protocol;
 //!
 //! let no = PermissionResponse {
 //!     request_id: "perm-1-abcdefg".into(),
 //!     tool_use_id: None,
 //!     approved_request: None,
-//!     verdict: Verdict::Error("not today".into()),
+//!     verdict: PermissionVerdict::Error("not today".into()),
 //! };
 //! assert!(Protocol::from(no).to_text().contains("not today"));
 //! ```
@@ -64,12 +64,12 @@ pub struct PermissionResponse {
     /// The exact call that was approved; new generation only.
     pub approved_request: Option<ApprovedRequest>,
     /// Whether the permission is granted.
-    pub verdict: Verdict,
+    pub verdict: PermissionVerdict,
 }
 
 /// The answer to a permission request: in JSON, the field `subtype` with `response` or `error`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PermissionVerdict {
     /// Granted.
     Success(Grant),
     /// Denied, with the reason.
@@ -98,8 +98,8 @@ impl TryFrom<PermissionResponseRecord> for PermissionResponse {
 
     fn try_from(record: PermissionResponseRecord) -> Result<Self, Self::Error> {
         let verdict = match (record.subtype.as_str(), record.response, record.error) {
-            ("success", Some(grant), None) => Verdict::Success(grant),
-            ("error", None, Some(error)) => Verdict::Error(error),
+            ("success", Some(grant), None) => PermissionVerdict::Success(grant),
+            ("error", None, Some(error)) => PermissionVerdict::Error(error),
             ("success" | "error", ..) => return Err("its subtype does not match its other fields"),
             _ => return Err("its subtype is neither success nor error"),
         };
@@ -111,8 +111,8 @@ impl TryFrom<PermissionResponseRecord> for PermissionResponse {
 impl From<PermissionResponse> for PermissionResponseRecord {
     fn from(answer: PermissionResponse) -> Self {
         let (subtype, response, error) = match answer.verdict {
-            Verdict::Success(grant) => ("success".to_owned(), Some(grant), None),
-            Verdict::Error(error) => ("error".to_owned(), None, Some(error)),
+            PermissionVerdict::Success(grant) => ("success".to_owned(), Some(grant), None),
+            PermissionVerdict::Error(error) => ("error".to_owned(), None, Some(error)),
         };
         let PermissionResponse { request_id, tool_use_id, approved_request, .. } = answer;
         Self { request_id, subtype, tool_use_id, approved_request, response, error }

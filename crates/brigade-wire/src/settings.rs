@@ -2,14 +2,14 @@
 //! or sections of settings.
 //!
 //! ```
-//! use brigade_wire::settings::{Place, SettingChange, Settings};
+//! use brigade_wire::settings::{SettingPath, SettingChange, SettingsFile};
 //!
 //! # fn main() -> Result<(), brigade_wire::Damage> {
-//! let settings = Settings::read(br#"{"theme": "dark"}"#)?;
-//! let place = Place { section: Some("env"), key: "LANG" };
+//! let settings = SettingsFile::read(br#"{"theme": "dark"}"#)?;
+//! let place = SettingPath { section: Some("env"), key: "LANG" };
 //! let change = SettingChange { place, value: Some(&"C.UTF-8".into()) };
 //! let changed = settings.with(&[change])?;
-//! assert_eq!(Settings::read(&changed)?.get(place), Some("C.UTF-8".into()));
+//! assert_eq!(SettingsFile::read(&changed)?.get(place), Some("C.UTF-8".into()));
 //! # Ok(())
 //! # }
 //! ```
@@ -26,14 +26,14 @@ pub const EMPTY: &[u8] = b"{}\n";
 
 /// A view of a settings file.
 #[derive(Debug)]
-pub struct Settings<'a> {
+pub struct SettingsFile<'a> {
     document: JsonDocument<'a>,
     object: Object,
 }
 
 /// The location of a setting in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'p> {
+pub struct SettingPath<'p> {
     /// The section it is in, such as `env`; `None` for a top-level setting.
     pub section: Option<&'p str>,
     /// Its name.
@@ -44,12 +44,12 @@ pub struct Place<'p> {
 #[derive(Clone, Copy, Debug)]
 pub struct SettingChange<'c> {
     /// The setting.
-    pub place: Place<'c>,
+    pub place: SettingPath<'c>,
     /// Its new value; `None` removes it.
     pub value: Option<&'c Value>,
 }
 
-impl<'a> Settings<'a> {
+impl<'a> SettingsFile<'a> {
     /// Reads settings. A file with comments is not JSON, and is an error.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Damage> {
         let document = JsonDocument::new(bytes);
@@ -68,7 +68,7 @@ impl<'a> Settings<'a> {
     }
 
     /// Returns the value of a setting.
-    pub fn get(&self, place: Place<'_>) -> Option<Value> {
+    pub fn get(&self, place: SettingPath<'_>) -> Option<Value> {
         let span = match place.section {
             None => self.document.get(&self.object, place.key)?,
             Some(section) => {

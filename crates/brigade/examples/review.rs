@@ -6,13 +6,13 @@
 use std::{env, error::Error, path::PathBuf, sync::Arc, time::Duration};
 
 use brigade_agents::driver;
-use brigade_agents::program::Brigade;
-use brigade_agents::teammate::{self, Plan};
+use brigade_agents::program::BrigadeProgram;
+use brigade_agents::teammate::{self, TeammateConfig};
 use brigade_core::mail;
 use brigade_core::roster::{self, MemberPlan, SkipChecks, TeamPlan};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mail;
-use brigade_files::{FileStore, Options};
+use brigade_files::{FileStore, FileStoreOptions};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -21,8 +21,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: review WRITER REVIEWER TASK".into());
     };
     let home = PathBuf::from(env::var("HOME")?);
-    let files = Options::new(home.join(".claude"), home.join(".local/state/brigade"));
-    let brigade = Brigade::on_files("brigade", &files.claude_dir, &files.state_dir);
+    let files = FileStoreOptions::new(home.join(".claude"), home.join(".local/state/brigade"));
+    let brigade = BrigadeProgram::on_files("brigade", &files.claude_dir, &files.state_dir);
     let here = env::current_dir()?.to_string_lossy().into_owned();
 
     // A team in Claude Code's files, led by this program.
@@ -33,10 +33,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // Two members, each running its vendor's program. `brigade` guards them and gives them the team's tools.
     let mut members = tokio::task::JoinSet::new();
     for (name, agent) in [("writer", writer), ("reviewer", reviewer)] {
-        let seat = lead.of(name.parse()?);
+        let seat = lead.for_member(name.parse()?);
         roster::join(&lead, &seat.name, MemberPlan::new(agent, &here)).await?;
         let agent = driver::agent(agent).ok_or("unknown agent")?;
-        members.spawn(teammate::run(Plan::agent(seat, agent, &brigade, &here).await?));
+        members.spawn(teammate::run(TeammateConfig::agent(seat, agent, &brigade, &here).await?));
     }
 
     let draft = ask(&lead, "writer", task).await?;
@@ -52,7 +52,7 @@ async fn ask(lead: &Seat, name: &str, question: &str) -> Result<String, Box<dyn 
     loop {
         let mail = mail::receive(lead, Duration::from_secs(600)).await?;
         let mut answers = mail.iter().filter(|mail| mail.from() == name);
-        if let Some(answer) = answers.find_map(Mail::words) {
+        if let Some(answer) = answers.find_map(Mail::plain_text) {
             println!("{name}: {answer}");
             return Ok(answer);
         } else if mail.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use brigade_core::approvals::{Approval, Wanted};
+use brigade_core::approvals::{Approval, ApprovalSubject};
 use brigade_core::policy;
 use brigade_core::text;
 use jiff::{SignedDuration, Timestamp};
@@ -45,15 +45,15 @@ impl<'a> ApprovalDocument<'a> {
         Self {
             number: approval.number,
             request_id: &approval.request_id,
-            kind: approval.wanted.kind().to_string(),
+            kind: approval.subject.kind().to_string(),
             from: approval.from.as_str(),
             at: approval.at,
             age_seconds: now.duration_since(approval.at).as_secs().max(0),
-            wanted: match &approval.wanted {
-                Wanted::Plan { plan, path } => {
+            wanted: match &approval.subject {
+                ApprovalSubject::Plan { plan, path } => {
                     RequestDocument::Plan { plan, path: path.as_deref() }
                 }
-                Wanted::Permission { tool, input, description, cwd } => {
+                ApprovalSubject::Permission { tool, input, description, cwd } => {
                     RequestDocument::Permission {
                         tool,
                         description,
@@ -72,7 +72,7 @@ pub(crate) fn show(approval: &Approval, now: Timestamp, width: Option<usize>) ->
     let age = age(now.duration_since(approval.at));
     let (number, from) = (approval.number, text::one_line(approval.from.as_str()));
     let id = text::one_line(&approval.request_id);
-    let kind = approval.wanted.kind();
+    let kind = approval.subject.kind();
     let mut text = format!(
         "{BUSY}{number}{BUSY:#}  {STRONG}{from}{STRONG:#}  {kind}  {FAINT}{age}  {id}{FAINT:#}\n"
     );
@@ -85,14 +85,14 @@ pub(crate) fn show(approval: &Approval, now: Timestamp, width: Option<usize>) ->
             }
         }
     };
-    match &approval.wanted {
-        Wanted::Plan { plan, path } => {
+    match &approval.subject {
+        ApprovalSubject::Plan { plan, path } => {
             if let Some(path) = path {
                 block("   ", &format!("in {}", text::one_line(path)));
             }
             block("   ", plan);
         }
-        Wanted::Permission { tool, input, description, cwd } => {
+        ApprovalSubject::Permission { tool, input, description, cwd } => {
             let place = cwd.as_ref().map(|cwd| format!(" in {cwd}")).unwrap_or_default();
             block("   ", &text::one_line(&format!("{tool}{place}: {description}")));
             match policy::command(input) {

@@ -21,13 +21,13 @@ const SHORT_LOCK_WAIT: Duration = Duration::from_millis(100);
 
 /// The context of a command.
 #[derive(Debug)]
-pub(crate) struct Context {
+pub(crate) struct CliContext {
     host: brigade_host::Context,
     /// Whether the output is for a program.
     pub(crate) json: bool,
 }
 
-impl Deref for Context {
+impl Deref for CliContext {
     type Target = brigade_host::Context;
 
     fn deref(&self) -> &Self::Target {
@@ -35,7 +35,7 @@ impl Deref for Context {
     }
 }
 
-impl Context {
+impl CliContext {
     /// For commands that change something.
     pub(crate) async fn new(global: GlobalArgs) -> Result<Self, CliError> {
         Self::open(global, DEFAULT_LOCK_WAIT, false).await

@@ -5,7 +5,7 @@ mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brigade_core::graph::{Graph, State};
+use brigade_core::graph::{Graph, TaskState};
 use brigade_wire::name::TaskId;
 use brigade_wire::task::Status;
 
@@ -49,7 +49,7 @@ impl<'g> TaskTree<'g> {
             depths.insert(id, depth);
             parents.extend(parent.map(|(_, blocker)| (id, blocker)));
         }
-        Self { graph, critical, circles: graph.circles(), parents }
+        Self { graph, critical, circles: graph.cycles(), parents }
     }
 
     fn children(&self, of: Option<TaskId>) -> Vec<TaskId> {
@@ -67,7 +67,7 @@ impl<'g> TaskTree<'g> {
     }
 
     fn is_ready(&self, id: TaskId) -> bool {
-        self.graph.state(id) == Some(State::Ready)
+        self.graph.state(id) == Some(TaskState::Ready)
     }
 
     fn is_in_circle(&self, id: TaskId) -> bool {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 
 use anstyle::{AnsiColor, Style};
-use brigade_core::task_view::Look;
+use brigade_core::task_view::TaskView;
 use brigade_core::text::{cut, one_line, plain};
 use brigade_host::HostError;
 use brigade_host::error::output_failed;
@@ -28,12 +28,12 @@ pub(crate) const READY: Style = AnsiColor::Green.on_default();
 pub(crate) const BUSY: Style = AnsiColor::Yellow.on_default();
 
 /// The style of a task's state.
-pub(crate) fn task_style(state: Look) -> Style {
+pub(crate) fn task_style(state: TaskView) -> Style {
     match state {
-        Look::Ready => READY,
-        Look::Kept => Style::new(),
-        Look::InProgress => BUSY,
-        Look::Blocked | Look::Done => FAINT,
+        TaskView::Ready => READY,
+        TaskView::Kept => Style::new(),
+        TaskView::InProgress => BUSY,
+        TaskView::Blocked | TaskView::Done => FAINT,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::io::{BufRead, IsTerminal};
 
-use brigade_agents::driver::{Agent, End, Event, Usage};
+use brigade_agents::driver::{Agent, AgentEvent, TurnEnd, Usage};
 use brigade_agents::teammate::TeammateEvent;
 use brigade_core::seat::Seat;
 use brigade_core::text;
@@ -83,32 +83,32 @@ impl Pane {
         }
     }
 
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &AgentEvent) {
         match event {
-            Event::Ready { .. } => self.state("idle"),
-            Event::TurnStarted => self.state("working"),
-            Event::Said(text) => self.append(text),
-            Event::ToolStarted { tool, about, .. } => {
+            AgentEvent::Ready { .. } => self.state("idle"),
+            AgentEvent::TurnStarted => self.state("working"),
+            AgentEvent::Said(text) => self.append(text),
+            AgentEvent::ToolStarted { tool, about, .. } => {
                 let line = text::one_line(&format!("{tool} {about}"));
                 self.print_line(&format!("{BUSY}● {}{BUSY:#}", text::cut(&line, 160)));
             }
-            Event::Changed(change) => self.print_line(&diff::short(change)),
-            Event::ToolEnded { ok: false, .. } => {
+            AgentEvent::Changed(change) => self.print_line(&diff::short(change)),
+            AgentEvent::ToolEnded { ok: false, .. } => {
                 self.print_line(&format!("{FAINT}  failed{FAINT:#}"));
             }
-            Event::Used(used) => self.used = *used,
-            Event::Retries { why } => {
+            AgentEvent::Used(used) => self.used = *used,
+            AgentEvent::Retries { why } => {
                 self.state(&format!("retrying: {}", text::one_line(why)));
             }
-            Event::Limited { why } => {
+            AgentEvent::Limited { why } => {
                 self.state(&format!("rate-limited: {}", text::one_line(why)));
             }
-            Event::TurnEnded(end) => {
+            AgentEvent::TurnEnded(end) => {
                 let word = match end {
-                    End::Done => "idle".to_owned(),
-                    End::Interrupted => "interrupted".to_owned(),
-                    End::Failed(why) => format!("failed: {}", text::one_line(why)),
-                    End::Limited(why) => format!("rate-limited: {}", text::one_line(why)),
+                    TurnEnd::Done => "idle".to_owned(),
+                    TurnEnd::Interrupted => "interrupted".to_owned(),
+                    TurnEnd::Failed(why) => format!("failed: {}", text::one_line(why)),
+                    TurnEnd::Limited(why) => format!("rate-limited: {}", text::one_line(why)),
                 };
                 let Usage { input, output, .. } = self.used;
                 self.state(&format!("{word}  {input} tokens in, {output} out"));

@@ -12,7 +12,7 @@ use crate::output::{self, BUSY, ERROR, FAINT, READY};
 pub(crate) fn print(progress: Progress) {
     match progress {
         Progress::Member { name, liveness, evidence } => {
-            let (style, word, evidence) = (style(liveness), liveness.word(), one_line(&evidence));
+            let (style, word, evidence) = (style(liveness), liveness.label(), one_line(&evidence));
             output::eprint_line(&format!(
                 "{name}: {style}{word}{style:#} {FAINT}({evidence}){FAINT:#}"
             ));

@@ -10,7 +10,8 @@ use super::limit;
 use super::rpc::{RpcError, RpcMessage, RpcPeer};
 use super::text::text;
 use super::{
-    Access, AskId, Driver, End, Event, Invocation, LaunchOptions, Note, Output, Usage, Verdict,
+    Access, AgentEvent, AskId, Driver, DriverOutput, Invocation, LaunchOptions, PermissionAnswer,
+    TextNumber, TurnEnd, Usage,
 };
 
 mod calls;
@@ -33,9 +34,9 @@ pub(super) struct Acp {
     asks: OpenAsks<AcpPermission>,
     calls: ToolCalls,
     session: Option<String>,
-    /// Whether [`Event::Ready`] has come.
+    /// Whether [`AgentEvent::Ready`] has come.
     ready: bool,
-    /// The number of settings to be confirmed before [`Event::Ready`], and whether a replay is still
+    /// The number of settings to be confirmed before [`AgentEvent::Ready`], and whether a replay is still
     /// running, which also delays it.
     outstanding: usize,
     replaying: bool,
@@ -43,7 +44,7 @@ pub(super) struct Acp {
     introduced: bool,
     turn: Option<AcpTurn>,
     /// A prompt that waits until its mode is set.
-    waiting_prompt: Option<(Note, String)>,
+    waiting_prompt: Option<(TextNumber, String)>,
     mode: Option<String>,
     access: Access,
     used: Usage,
@@ -51,7 +52,7 @@ pub(super) struct Acp {
 
 #[derive(Debug)]
 struct AcpTurn {
-    note: Note,
+    note: TextNumber,
     received: bool,
     interrupted: bool,
 }
@@ -60,7 +61,7 @@ struct AcpTurn {
 enum AcpRequest {
     Initialize,
     Session,
-    /// A setting that must be confirmed before [`Event::Ready`].
+    /// A setting that must be confirmed before [`AgentEvent::Ready`].
     Setting,
     Mode(String),
     Prompt,
@@ -107,7 +108,7 @@ impl Acp {
             }
             // The prompt that needed the mode was interrupted.
             (AcpRequest::Mode(_), Err(_)) if self.ready => {}
-            (_, Err(error)) => self.peer.emit(Event::Broken { why: error.text }),
+            (_, Err(error)) => self.peer.emit(AgentEvent::Broken { why: error.text }),
         }
     }
 
@@ -122,7 +123,8 @@ impl Acp {
             return;
         };
         if result.pointer("/agentCapabilities/loadSession") != Some(&Value::Bool(true)) {
-            self.peer.emit(Event::Broken { why: "the agent cannot load a session".to_owned() });
+            self.peer
+                .emit(AgentEvent::Broken { why: "the agent cannot load a session".to_owned() });
             return;
         }
         if let Value::Object(fields) = &mut params {
@@ -181,7 +183,7 @@ impl Acp {
         }
         if let Some(session) = self.session.clone() {
             self.ready = true;
-            self.peer.emit(Event::Ready { session });
+            self.peer.emit(AgentEvent::Ready { session });
         }
     }
 
@@ -217,7 +219,7 @@ impl Acp {
                 self.mark_received();
                 let chunk = text(update, "/content/text");
                 if !chunk.is_empty() {
-                    self.peer.emit(Event::Said(chunk.to_owned()));
+                    self.peer.emit(AgentEvent::Said(chunk.to_owned()));
                 }
             }
             "tool_call" | "tool_call_update" => {
@@ -240,7 +242,7 @@ impl Acp {
             _ => chunk,
         };
         if !chunk.is_empty() {
-            self.peer.emit(Event::Remembers { text: chunk.to_owned() });
+            self.peer.emit(AgentEvent::Remembers { text: chunk.to_owned() });
         }
     }
 
@@ -248,7 +250,7 @@ impl Acp {
         if let Some(turn) = self.turn.as_mut().filter(|turn| !turn.received) {
             turn.received = true;
             self.introduced = true;
-            self.peer.emit(Event::Taken(turn.note));
+            self.peer.emit(AgentEvent::Taken(turn.note));
         }
     }
 
@@ -256,20 +258,22 @@ impl Acp {
         let end = match result {
             Ok(result) => match text(result, "/stopReason") {
                 "end_turn" if self.quirks.hides_failure && result.get("usage").is_none() => {
-                    End::Failed("the model gave no answer".to_owned())
+                    TurnEnd::Failed("the model gave no answer".to_owned())
                 }
-                "end_turn" => End::Done,
-                "cancelled" => End::Interrupted,
-                other => End::Failed(format!("the agent stopped: {other}")),
+                "end_turn" => TurnEnd::Done,
+                "cancelled" => TurnEnd::Interrupted,
+                other => TurnEnd::Failed(format!("the agent stopped: {other}")),
             },
             // Some agents fail the prompt when it is interrupted.
-            Err(_) if self.turn.as_ref().is_some_and(|turn| turn.interrupted) => End::Interrupted,
+            Err(_) if self.turn.as_ref().is_some_and(|turn| turn.interrupted) => {
+                TurnEnd::Interrupted
+            }
             Err(error) if limit::is_limit_status(error.code.unsigned_abs()) => {
-                End::Limited(error.text.clone())
+                TurnEnd::Limited(error.text.clone())
             }
             Err(error) => limit::failed(error.text.clone()),
         };
-        if end == End::Done {
+        if end == TurnEnd::Done {
             self.mark_received();
         }
         self.cancel_asks();
@@ -277,22 +281,22 @@ impl Acp {
             self.peer.emit(event);
         }
         if let Some(turn) = self.turn.take().filter(|turn| !turn.received) {
-            self.peer.emit(Event::NotTaken(turn.note));
+            self.peer.emit(AgentEvent::NotTaken(turn.note));
         }
         if let Ok(result) = result
             && let Some(used) = self.quirks.usage.after(self.used, result)
         {
             self.used = used;
-            self.peer.emit(Event::Used(used));
+            self.peer.emit(AgentEvent::Used(used));
         }
-        self.peer.emit(Event::TurnEnded(end));
+        self.peer.emit(AgentEvent::TurnEnded(end));
     }
 
     /// Cancels all open permission requests.
     fn cancel_asks(&mut self) {
         for (ask, permission) in self.asks.close_all() {
             self.peer.reply(&permission.request, &permission::cancelled());
-            self.peer.emit(Event::AsksNoLonger(ask));
+            self.peer.emit(AgentEvent::AsksNoLonger(ask));
         }
     }
 
@@ -316,10 +320,10 @@ impl Acp {
         }
         let id = self.asks.open(permission);
         let ask = permission::ask(id, call, &self.calls);
-        self.peer.emit(Event::Asks(ask));
+        self.peer.emit(AgentEvent::Asks(ask));
     }
 
-    fn write_prompt(&mut self, note: Note, text: &str) {
+    fn write_prompt(&mut self, note: TextNumber, text: &str) {
         let mut prompt = vec![json!({ "type": "text", "text": text })];
         if !self.introduced && !self.launch.instructions.is_empty() {
             prompt
@@ -328,7 +332,7 @@ impl Acp {
         self.turn = Some(AcpTurn { note, received: false, interrupted: false });
         let params = json!({ "sessionId": self.session, "prompt": prompt });
         self.peer.request("session/prompt", &params, AcpRequest::Prompt);
-        self.peer.emit(Event::TurnStarted);
+        self.peer.emit(AgentEvent::TurnStarted);
     }
 }
 
@@ -359,7 +363,7 @@ impl Driver for Acp {
         self.peer.request("initialize", &hello, AcpRequest::Initialize);
     }
 
-    fn hear(&mut self, bytes: &[u8]) {
+    fn on_output(&mut self, bytes: &[u8]) {
         self.peer.push(bytes);
         while let Some(message) = self.peer.next_message() {
             match message {
@@ -372,17 +376,18 @@ impl Driver for Acp {
         }
     }
 
-    fn ended(&mut self, code: i32) {
+    fn on_exit(&mut self, code: i32) {
         let resume = self.quirks.resume.filter(|_| self.launch.resume.is_some());
         if !self.ready && resume.is_some_and(|resume| resume.unknown_session_code == code) {
-            self.peer
-                .emit(Event::Broken { why: "the agent does not know this session".to_owned() });
+            self.peer.emit(AgentEvent::Broken {
+                why: "the agent does not know this session".to_owned(),
+            });
         }
     }
 
-    fn prompt(&mut self, note: Note, text: &str) {
+    fn prompt(&mut self, note: TextNumber, text: &str) {
         if !self.ready || self.turn.is_some() || self.waiting_prompt.is_some() {
-            self.peer.emit(Event::NotTaken(note));
+            self.peer.emit(AgentEvent::NotTaken(note));
             return;
         }
         match self.missing_mode() {
@@ -397,23 +402,23 @@ impl Driver for Acp {
     }
 
     /// A second prompt would end the first in some agents and be queued in others.
-    fn steer(&mut self, note: Note, _text: &str) {
-        self.peer.emit(Event::NotTaken(note));
+    fn steer(&mut self, note: TextNumber, _text: &str) {
+        self.peer.emit(AgentEvent::NotTaken(note));
     }
 
-    fn answer(&mut self, ask: AskId, verdict: &Verdict) {
+    fn answer(&mut self, ask: AskId, verdict: &PermissionAnswer) {
         let Some(permission) = self.asks.close(ask) else { return };
         let result = match verdict {
-            Verdict::Allow => permission.allow(),
-            Verdict::Deny(_) => permission.deny(),
+            PermissionAnswer::Allow => permission.allow(),
+            PermissionAnswer::Deny(_) => permission.deny(),
         };
         self.peer.reply(&permission.request, &result);
     }
 
     fn interrupt(&mut self) {
         if let Some((note, _)) = self.waiting_prompt.take() {
-            self.peer.emit(Event::NotTaken(note));
-            self.peer.emit(Event::TurnEnded(End::Interrupted));
+            self.peer.emit(AgentEvent::NotTaken(note));
+            self.peer.emit(AgentEvent::TurnEnded(TurnEnd::Interrupted));
         } else if let Some(turn) = &mut self.turn {
             turn.interrupted = true;
             self.peer.notify("session/cancel", &json!({ "sessionId": self.session }));
@@ -425,7 +430,7 @@ impl Driver for Acp {
         self.access = access;
     }
 
-    fn next(&mut self) -> Option<Output> {
+    fn next(&mut self) -> Option<DriverOutput> {
         self.peer.next()
     }
 }

@@ -1,6 +1,9 @@
 //! The table of agents.
 
-use super::{Agent, Can, MidTurn, ReadOnly, ResumeTiming, Told, acp, claude, codex, in_process};
+use super::{
+    Agent, AgentCapabilities, MidTurn, ReadOnly, ResumeTiming, UsageReporting, acp, claude, codex,
+    in_process,
+};
 
 /// The known agents. Each row contains everything about an agent that its driver does not.
 pub const AGENTS: &[Agent] = &[
@@ -11,10 +14,10 @@ pub const AGENTS: &[Agent] = &[
         package: "@openai/codex",
         tested: "0.166.0",
         native: false,
-        can: Can {
+        can: AgentCapabilities {
             mid_turn: MidTurn::Steered,
             read_only: ReadOnly::Sandbox,
-            usage: Told::Tokens,
+            usage: UsageReporting::Tokens,
             resumes: ResumeTiming::AtOnce,
         },
         driver: |launch| Box::new(codex::Codex::new(launch)),
@@ -26,10 +29,10 @@ pub const AGENTS: &[Agent] = &[
         package: "@anthropic-ai/claude-code",
         tested: "2.1.325",
         native: true,
-        can: Can {
+        can: AgentCapabilities {
             mid_turn: MidTurn::Steered,
             read_only: ReadOnly::PlanMode,
-            usage: Told::TokensAndCost,
+            usage: UsageReporting::TokensAndCost,
             resumes: ResumeTiming::AtOnce,
         },
         driver: |launch| Box::new(claude::Claude::new(launch)),
@@ -41,10 +44,10 @@ pub const AGENTS: &[Agent] = &[
         package: "@google/gemini-cli",
         tested: "0.61.0",
         native: false,
-        can: Can {
+        can: AgentCapabilities {
             mid_turn: MidTurn::Held,
             read_only: ReadOnly::PlanMode,
-            usage: Told::Tokens,
+            usage: UsageReporting::Tokens,
             resumes: ResumeTiming::NextMinute,
         },
         driver: |launch| Box::new(acp::Acp::new(&acp::GEMINI, launch)),
@@ -56,10 +59,10 @@ pub const AGENTS: &[Agent] = &[
         package: "opencode-ai",
         tested: "1.18.33",
         native: false,
-        can: Can {
+        can: AgentCapabilities {
             mid_turn: MidTurn::Held,
             read_only: ReadOnly::PlanMode,
-            usage: Told::TokensAndCost,
+            usage: UsageReporting::TokensAndCost,
             resumes: ResumeTiming::AtOnce,
         },
         driver: |launch| Box::new(acp::Acp::new(&acp::OPENCODE, launch)),
@@ -71,10 +74,10 @@ pub const AGENTS: &[Agent] = &[
         package: "@github/copilot",
         tested: "1.0.102",
         native: false,
-        can: Can {
+        can: AgentCapabilities {
             mid_turn: MidTurn::Held,
             read_only: ReadOnly::PlanMode,
-            usage: Told::Tokens,
+            usage: UsageReporting::Tokens,
             resumes: ResumeTiming::AtOnce,
         },
         driver: |launch| Box::new(acp::Acp::new(&acp::COPILOT, launch)),
@@ -87,10 +90,10 @@ pub const AGENTS: &[Agent] = &[
         package: "@qwen-code/qwen-code",
         tested: "0.24.4",
         native: false,
-        can: Can {
+        can: AgentCapabilities {
             mid_turn: MidTurn::Held,
             read_only: ReadOnly::PlanMode,
-            usage: Told::Nothing,
+            usage: UsageReporting::Nothing,
             resumes: ResumeTiming::AtOnce,
         },
         driver: |launch| Box::new(acp::Acp::new(&acp::QWEN, launch)),
@@ -106,10 +109,10 @@ const GENERIC_ACP: Agent = Agent {
     package: "",
     tested: "",
     native: false,
-    can: Can {
+    can: AgentCapabilities {
         mid_turn: MidTurn::Held,
         read_only: ReadOnly::Asking,
-        usage: Told::Tokens,
+        usage: UsageReporting::Tokens,
         resumes: ResumeTiming::AtOnce,
     },
     driver: |launch| Box::new(acp::Acp::new(&acp::GENERIC, launch)),
@@ -120,14 +123,14 @@ const GENERIC_ACP: Agent = Agent {
 pub(crate) const IN_PROCESS: Agent = Agent {
     name: "in-process",
     title: "a worker",
-    can: Can { usage: Told::Nothing, ..GENERIC_ACP.can },
+    can: AgentCapabilities { usage: UsageReporting::Nothing, ..GENERIC_ACP.can },
     driver: |launch| Box::new(in_process::InProcess::new(&launch)),
     ..GENERIC_ACP
 };
 
 /// An agent and the program to run.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct AgentChoice {
     /// The agent.
     pub agent: Agent,
     /// Its program.
@@ -138,12 +141,12 @@ pub struct Choice {
 
 /// Finds an agent by name: a row of [`AGENTS`], or `acp:COMMAND` for any program that speaks the Agent
 /// Client Protocol. Arguments may follow the command.
-pub fn agent(name: &str) -> Option<Choice> {
+pub fn agent(name: &str) -> Option<AgentChoice> {
     if let Some(command) = name.strip_prefix("acp:") {
         let mut parts = command.split_whitespace().map(str::to_owned);
         let program = parts.next()?;
-        return Some(Choice { agent: GENERIC_ACP, program, arguments: parts.collect() });
+        return Some(AgentChoice { agent: GENERIC_ACP, program, arguments: parts.collect() });
     }
     let agent = AGENTS.iter().find(|agent| agent.name == name)?;
-    Some(Choice { agent: *agent, program: agent.program.to_owned(), arguments: Vec::new() })
+    Some(AgentChoice { agent: *agent, program: agent.program.to_owned(), arguments: Vec::new() })
 }

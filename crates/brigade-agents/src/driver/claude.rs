@@ -17,7 +17,8 @@ use super::asks::OpenAsks;
 use super::lines::{JsonLines, line};
 use super::text::{input_line, one_line, text};
 use super::{
-    Access, Ask, AskId, Driver, End, Event, Invocation, LaunchOptions, Note, Output, TOOLS, Verdict,
+    Access, AgentAsk, AgentEvent, AskId, Driver, DriverOutput, Invocation, LaunchOptions,
+    PermissionAnswer, TOOL_SERVER_NAME, TextNumber, TurnEnd,
 };
 use brigade_core::hash::derived_uuid;
 
@@ -34,17 +35,17 @@ pub(super) struct Claude {
     launch: LaunchOptions,
     session: String,
     lines: JsonLines,
-    out: VecDeque<Output>,
+    out: VecDeque<DriverOutput>,
     last_request: u64,
     pending: BTreeMap<String, ClaudeRequest>,
     asks: OpenAsks<ClaudePermission>,
     /// Texts that were sent and not echoed yet, by their ids.
-    unconfirmed: BTreeMap<String, Note>,
+    unconfirmed: BTreeMap<String, TextNumber>,
     turn: ClaudeTurn,
     /// The id of the text that started the turn.
     turn_text: String,
     /// A prompt that waits until its mode is set.
-    waiting_prompt: Option<(Note, String)>,
+    waiting_prompt: Option<(TextNumber, String)>,
     mode: String,
     access: Access,
     /// The plan it last submitted, for the permission request that follows.
@@ -98,12 +99,12 @@ impl Claude {
         }
     }
 
-    fn emit(&mut self, event: Event) {
-        self.out.push_back(Output::Event(event));
+    fn emit(&mut self, event: AgentEvent) {
+        self.out.push_back(DriverOutput::Event(event));
     }
 
     fn write(&mut self, message: &Value) {
-        self.out.push_back(Output::Write(line(message)));
+        self.out.push_back(DriverOutput::Write(line(message)));
     }
 
     fn request(&mut self, request: &Value, purpose: ClaudeRequest) {
@@ -123,7 +124,7 @@ impl Claude {
                 let id = message.get("request_id");
                 let withdrawn = self.asks.close_where(|permission| Some(&permission.request) == id);
                 if let Some((ask, _)) = withdrawn {
-                    self.emit(Event::AsksNoLonger(ask));
+                    self.emit(AgentEvent::AsksNoLonger(ask));
                 }
             }
             "system" => self.on_system_message(message),
@@ -149,12 +150,12 @@ impl Claude {
                     // The folder at `*` is named after the working directory, shortened and hashed if
                     // long.
                     let path = format!("{folder}/projects/*/{session}.jsonl");
-                    self.emit(Event::RemembersIn { path });
+                    self.emit(AgentEvent::RemembersIn { path });
                 }
-                self.emit(Event::Ready { session: self.session.clone() });
+                self.emit(AgentEvent::Ready { session: self.session.clone() });
             }
             (ClaudeRequest::Initialize, false) => {
-                self.emit(Event::Broken { why: text(message, "/response/error").to_owned() });
+                self.emit(AgentEvent::Broken { why: text(message, "/response/error").to_owned() });
             }
             (ClaudeRequest::Mode, true) => {
                 text(message, "/response/response/mode").clone_into(&mut self.mode);
@@ -164,9 +165,9 @@ impl Claude {
             }
             (ClaudeRequest::Mode, false) => {
                 if let Some((note, _)) = self.waiting_prompt.take() {
-                    self.emit(Event::NotTaken(note));
+                    self.emit(AgentEvent::NotTaken(note));
                     let why = text(message, "/response/error").to_owned();
-                    self.emit(Event::TurnEnded(End::Failed(why)));
+                    self.emit(AgentEvent::TurnEnded(TurnEnd::Failed(why)));
                 }
             }
             (ClaudeRequest::Interrupt, _) => {}
@@ -200,7 +201,7 @@ impl Claude {
             }
             ClaudeTurn::Running { .. } => return,
         }
-        self.emit(Event::TurnStarted);
+        self.emit(AgentEvent::TurnStarted);
     }
 
     /// Handles a status change of one of our texts.
@@ -208,18 +209,18 @@ impl Claude {
         let id = text(message, "/command_uuid");
         let end = match text(message, "/state") {
             // Completed without a turn: the session already contained the text.
-            "completed" => End::Done,
+            "completed" => TurnEnd::Done,
             state @ ("cancelled" | "discarded" | "refused") => {
                 if let Some(note) = self.unconfirmed.remove(id) {
-                    self.emit(Event::NotTaken(note));
+                    self.emit(AgentEvent::NotTaken(note));
                 }
-                End::Failed(format!("the prompt was {state}"))
+                TurnEnd::Failed(format!("the prompt was {state}"))
             }
             _ => return,
         };
         if matches!(self.turn, ClaudeTurn::Requested { .. }) && self.turn_text == id {
             self.turn = ClaudeTurn::Idle;
-            self.emit(Event::TurnEnded(end));
+            self.emit(AgentEvent::TurnEnded(end));
         }
     }
 
@@ -227,14 +228,18 @@ impl Claude {
         let parts = message.pointer("/message/content").and_then(Value::as_array);
         for part in parts.into_iter().flatten() {
             match text(part, "/type") {
-                "text" => self.emit(Event::Said(text(part, "/text").to_owned())),
+                "text" => self.emit(AgentEvent::Said(text(part, "/text").to_owned())),
                 "tool_use" => {
                     let tool = text(part, "/name").to_owned();
                     if tool == EXIT_PLAN {
                         text(part, "/input/plan").clone_into(&mut self.plan);
                     }
                     let about = about(part.get("input").unwrap_or(&Value::Null));
-                    self.emit(Event::ToolStarted { id: text(part, "/id").to_owned(), tool, about });
+                    self.emit(AgentEvent::ToolStarted {
+                        id: text(part, "/id").to_owned(),
+                        tool,
+                        about,
+                    });
                 }
                 _ => {}
             }
@@ -244,7 +249,7 @@ impl Claude {
     /// Handles a user message: the echo of one of our texts, or tool results.
     fn on_user_message(&mut self, message: &Value) {
         if let Some(note) = self.unconfirmed.remove(text(message, "/uuid")) {
-            self.emit(Event::Taken(note));
+            self.emit(AgentEvent::Taken(note));
         }
         let mut change = result::change(message);
         let parts = message.pointer("/message/content").and_then(Value::as_array);
@@ -252,9 +257,9 @@ impl Claude {
         {
             let ok = part.get("is_error") != Some(&Value::Bool(true));
             if let Some(change) = change.take().filter(|_| ok) {
-                self.emit(Event::Changed(change));
+                self.emit(AgentEvent::Changed(change));
             }
-            self.emit(Event::ToolEnded { id: text(part, "/tool_use_id").to_owned(), ok });
+            self.emit(AgentEvent::ToolEnded { id: text(part, "/tool_use_id").to_owned(), ok });
         }
     }
 
@@ -262,10 +267,10 @@ impl Claude {
         let interrupted = matches!(self.turn, ClaudeTurn::Running { interrupted: true });
         self.turn = ClaudeTurn::Idle;
         for ask in self.asks.close_all().into_keys() {
-            self.emit(Event::AsksNoLonger(ask));
+            self.emit(AgentEvent::AsksNoLonger(ask));
         }
-        self.emit(Event::Used(result::usage(message)));
-        self.emit(Event::TurnEnded(result::end(message, interrupted)));
+        self.emit(AgentEvent::Used(result::usage(message)));
+        self.emit(AgentEvent::TurnEnded(result::end(message, interrupted)));
     }
 
     fn on_request(&mut self, message: &Value) {
@@ -279,7 +284,7 @@ impl Claude {
         let tool = text(message, "/request/tool_name").to_owned();
         let input = message.pointer("/request/input").cloned().unwrap_or_default();
         let permission = ClaudePermission { request, input: input.clone() };
-        let is_team_tool = tool.starts_with(&format!("mcp__{TOOLS}__"));
+        let is_team_tool = tool.starts_with(&format!("mcp__{TOOL_SERVER_NAME}__"));
         if is_team_tool || self.access == Access::Full {
             self.allow(&permission);
             return;
@@ -288,7 +293,7 @@ impl Claude {
             "" => self.plan.clone(),
             plan => plan.to_owned(),
         });
-        let ask = Ask {
+        let ask = AgentAsk {
             id: self.asks.open(permission),
             tool_use_id: text(message, "/request/tool_use_id").to_owned(),
             description: match text(message, "/request/description") {
@@ -299,7 +304,7 @@ impl Claude {
             input,
             plan,
         };
-        self.emit(Event::Asks(ask));
+        self.emit(AgentEvent::Asks(ask));
     }
 
     fn allow(&mut self, permission: &ClaudePermission) {
@@ -315,12 +320,12 @@ impl Claude {
         self.write(&json!({ "type": "control_response", "response": success }));
     }
 
-    fn write_prompt(&mut self, note: Note, content: &str) {
+    fn write_prompt(&mut self, note: TextNumber, content: &str) {
         self.turn = ClaudeTurn::Requested { interrupted: false };
         self.turn_text = self.send_text(note, content);
     }
 
-    fn send_text(&mut self, note: Note, content: &str) -> String {
+    fn send_text(&mut self, note: TextNumber, content: &str) -> String {
         let id = text_id(note, content);
         self.unconfirmed.insert(id.clone(), note);
         self.write(&json!({
@@ -343,16 +348,16 @@ impl Driver for Claude {
         self.request(&json!({ "subtype": "initialize" }), ClaudeRequest::Initialize);
     }
 
-    fn hear(&mut self, bytes: &[u8]) {
+    fn on_output(&mut self, bytes: &[u8]) {
         self.lines.push(bytes);
         while let Some(message) = self.lines.next() {
             self.on_message(&message);
         }
     }
 
-    fn prompt(&mut self, note: Note, text: &str) {
+    fn prompt(&mut self, note: TextNumber, text: &str) {
         if self.waiting_prompt.is_some() {
-            self.emit(Event::NotTaken(note));
+            self.emit(AgentEvent::NotTaken(note));
             return;
         }
         if self.turn != ClaudeTurn::Idle {
@@ -373,19 +378,19 @@ impl Driver for Claude {
     }
 
     /// A text that comes too late for the turn starts another one.
-    fn steer(&mut self, note: Note, text: &str) {
+    fn steer(&mut self, note: TextNumber, text: &str) {
         if self.turn == ClaudeTurn::Idle {
-            self.emit(Event::NotTaken(note));
+            self.emit(AgentEvent::NotTaken(note));
         } else {
             self.send_text(note, text);
         }
     }
 
-    fn answer(&mut self, ask: AskId, verdict: &Verdict) {
+    fn answer(&mut self, ask: AskId, verdict: &PermissionAnswer) {
         let Some(permission) = self.asks.close(ask) else { return };
         match verdict {
-            Verdict::Allow => self.allow(&permission),
-            Verdict::Deny(why) => {
+            PermissionAnswer::Allow => self.allow(&permission),
+            PermissionAnswer::Deny(why) => {
                 self.respond(&permission, &json!({ "behavior": "deny", "message": why }));
             }
         }
@@ -393,8 +398,8 @@ impl Driver for Claude {
 
     fn interrupt(&mut self) {
         if let Some((note, _)) = self.waiting_prompt.take() {
-            self.emit(Event::NotTaken(note));
-            self.emit(Event::TurnEnded(End::Interrupted));
+            self.emit(AgentEvent::NotTaken(note));
+            self.emit(AgentEvent::TurnEnded(TurnEnd::Interrupted));
             return;
         }
         match &mut self.turn {
@@ -415,7 +420,7 @@ impl Driver for Claude {
         record::conversation(record).into()
     }
 
-    fn next(&mut self) -> Option<Output> {
+    fn next(&mut self) -> Option<DriverOutput> {
         self.out.pop_front()
     }
 }
@@ -430,6 +435,6 @@ fn about(input: &Value) -> String {
 }
 
 /// An id in the form of a UUID, always the same for the same text and number.
-fn text_id(note: Note, content: &str) -> String {
+fn text_id(note: TextNumber, content: &str) -> String {
     derived_uuid(&[&note.0.to_le_bytes(), content.as_bytes()]).to_string()
 }

@@ -12,8 +12,8 @@ use super::asks::OpenAsks;
 use super::rpc::{RpcError, RpcMessage, RpcPeer};
 use super::text::{count, text};
 use super::{
-    Access, Ask, AskId, Driver, End, Event, Invocation, LaunchOptions, Note, Output, TOOLS, Usage,
-    Verdict,
+    Access, AgentAsk, AgentEvent, AskId, Driver, DriverOutput, Invocation, LaunchOptions,
+    PermissionAnswer, TOOL_SERVER_NAME, TextNumber, TurnEnd, Usage,
 };
 
 mod approval;
@@ -36,7 +36,7 @@ pub(super) struct Codex {
     /// The access from the next turn on.
     access: Access,
     /// Texts that were sent and have not appeared in the thread yet.
-    unconfirmed: BTreeSet<Note>,
+    unconfirmed: BTreeSet<TextNumber>,
     items: Items,
 }
 
@@ -44,8 +44,8 @@ pub(super) struct Codex {
 enum CodexRequest {
     Initialize,
     Thread,
-    Turn(Note),
-    Steer(Note),
+    Turn(TextNumber),
+    Steer(TextNumber),
     Interrupt,
 }
 
@@ -89,7 +89,7 @@ impl Codex {
             "sandbox": sandbox_mode(self.access),
             "developerInstructions": self.launch.instructions,
             "config": {
-                "mcp_servers": { TOOLS: {
+                "mcp_servers": { TOOL_SERVER_NAME: {
                     "command": tools.command,
                     "args": tools.args,
                     "env": env,
@@ -121,12 +121,12 @@ impl Codex {
             }
             (CodexRequest::Thread, Ok(result)) => self.thread_opened(&result),
             (CodexRequest::Initialize | CodexRequest::Thread, Err(error)) => {
-                self.peer.emit(Event::Broken { why: error.text });
+                self.peer.emit(AgentEvent::Broken { why: error.text });
             }
             (CodexRequest::Turn(note), Err(error)) => {
                 self.reject(note);
                 self.turn = CodexTurn::Idle;
-                self.peer.emit(Event::TurnEnded(End::Failed(error.text)));
+                self.peer.emit(AgentEvent::TurnEnded(TurnEnd::Failed(error.text)));
             }
             (CodexRequest::Steer(note), Err(_)) => self.reject(note),
             // Nothing to do: Codex reports the start of a turn, the arrival of a text and the end of an
@@ -140,21 +140,21 @@ impl Codex {
         let turns = result.pointer("/thread/turns").and_then(Value::as_array);
         let items = turns.into_iter().flatten().filter_map(|turn| turn.get("items")?.as_array());
         for item in items.flatten().filter(|item| text(item, "/type") == "userMessage") {
-            self.peer.emit(Event::Remembers { text: item::user_text(item) });
+            self.peer.emit(AgentEvent::Remembers { text: item::user_text(item) });
         }
         // Codex writes the text for its model and the turn it reports to us on different lines of its
         // record, the former first. If it was killed in between, it has a text that it does not report.
         let path = text(result, "/thread/path");
         if self.launch.resume.is_some() && !path.is_empty() {
-            self.peer.emit(Event::RemembersIn { path: path.to_owned() });
+            self.peer.emit(AgentEvent::RemembersIn { path: path.to_owned() });
         }
         self.thread = Some(thread.clone());
-        self.peer.emit(Event::Ready { session: thread });
+        self.peer.emit(AgentEvent::Ready { session: thread });
     }
 
     fn turn_started(&mut self, id: &str) {
         let previous = std::mem::replace(&mut self.turn, CodexTurn::Running(id.to_owned()));
-        self.peer.emit(Event::TurnStarted);
+        self.peer.emit(AgentEvent::TurnStarted);
         if matches!(previous, CodexTurn::Requested { interrupted: true }) {
             self.interrupt();
         }
@@ -169,20 +169,20 @@ impl Codex {
             "turn/started" => self.turn_started(text(params, "/turn/id")),
             "turn/completed" => self.turn_completed(params),
             "thread/tokenUsage/updated" => {
-                self.peer.emit(Event::Used(usage(params)));
+                self.peer.emit(AgentEvent::Used(usage(params)));
             }
             "serverRequest/resolved" => {
                 let id = params.get("requestId");
                 if let Some((ask, _)) =
                     self.asks.close_where(|approval| Some(approval.request()) == id)
                 {
-                    self.peer.emit(Event::AsksNoLonger(ask));
+                    self.peer.emit(AgentEvent::AsksNoLonger(ask));
                 }
             }
             "item/started" | "item/completed" => {
                 let item = params.get("item").unwrap_or(&Value::Null);
                 if let Some(note) = item::note(item).filter(|note| self.unconfirmed.remove(note)) {
-                    self.peer.emit(Event::Taken(note));
+                    self.peer.emit(AgentEvent::Taken(note));
                 }
                 for event in self.items.on_item(item, method == "item/completed") {
                     self.peer.emit(event);
@@ -192,14 +192,14 @@ impl Codex {
                 let error = params.get("error").unwrap_or(&Value::Null);
                 let why = fault::error_text(error);
                 self.peer.emit(match fault::is_limit(error) {
-                    true => Event::Limited { why },
-                    false => Event::Retries { why },
+                    true => AgentEvent::Limited { why },
+                    false => AgentEvent::Retries { why },
                 });
             }
             "item/agentMessage/delta" => {
                 let delta = text(params, "/delta").to_owned();
                 self.items.mark_streamed(text(params, "/itemId"));
-                self.peer.emit(Event::Said(delta));
+                self.peer.emit(AgentEvent::Said(delta));
             }
             _ => {}
         }
@@ -207,16 +207,16 @@ impl Codex {
 
     fn turn_completed(&mut self, params: &Value) {
         for note in std::mem::take(&mut self.unconfirmed) {
-            self.peer.emit(Event::NotTaken(note));
+            self.peer.emit(AgentEvent::NotTaken(note));
         }
         for ask in self.asks.close_all().into_keys() {
-            self.peer.emit(Event::AsksNoLonger(ask));
+            self.peer.emit(AgentEvent::AsksNoLonger(ask));
         }
         self.items = Items::default();
         self.turn = CodexTurn::Idle;
-        self.peer.emit(Event::TurnEnded(match text(params, "/turn/status") {
-            "completed" => End::Done,
-            "interrupted" => End::Interrupted,
+        self.peer.emit(AgentEvent::TurnEnded(match text(params, "/turn/status") {
+            "completed" => TurnEnd::Done,
+            "interrupted" => TurnEnd::Interrupted,
             _ => fault::end(params.pointer("/turn/error").unwrap_or(&Value::Null)),
         }));
     }
@@ -233,7 +233,7 @@ impl Codex {
         }
         let details = approval::details(method, params, &self.items);
         let ask = self.asks.open(approval);
-        self.peer.emit(Event::Asks(Ask {
+        self.peer.emit(AgentEvent::Asks(AgentAsk {
             id: ask,
             tool: details.tool,
             tool_use_id: details.tool_use_id,
@@ -243,9 +243,9 @@ impl Codex {
         }));
     }
 
-    fn reject(&mut self, note: Note) {
+    fn reject(&mut self, note: TextNumber) {
         if self.unconfirmed.remove(&note) {
-            self.peer.emit(Event::NotTaken(note));
+            self.peer.emit(AgentEvent::NotTaken(note));
         }
     }
 }
@@ -265,7 +265,7 @@ impl Driver for Codex {
         self.peer.request("initialize", &hello, CodexRequest::Initialize);
     }
 
-    fn hear(&mut self, bytes: &[u8]) {
+    fn on_output(&mut self, bytes: &[u8]) {
         self.peer.push(bytes);
         while let Some(message) = self.peer.next_message() {
             match message {
@@ -280,9 +280,9 @@ impl Driver for Codex {
         }
     }
 
-    fn prompt(&mut self, note: Note, text: &str) {
+    fn prompt(&mut self, note: TextNumber, text: &str) {
         let (Some(thread), CodexTurn::Idle) = (&self.thread, &self.turn) else {
-            self.peer.emit(Event::NotTaken(note));
+            self.peer.emit(AgentEvent::NotTaken(note));
             return;
         };
         let mut params = json!({
@@ -302,9 +302,9 @@ impl Driver for Codex {
         self.peer.request("turn/start", &params, CodexRequest::Turn(note));
     }
 
-    fn steer(&mut self, note: Note, text: &str) {
+    fn steer(&mut self, note: TextNumber, text: &str) {
         let (Some(thread), CodexTurn::Running(turn)) = (&self.thread, &self.turn) else {
-            self.peer.emit(Event::NotTaken(note));
+            self.peer.emit(AgentEvent::NotTaken(note));
             return;
         };
         let params = json!({
@@ -317,11 +317,11 @@ impl Driver for Codex {
         self.peer.request("turn/steer", &params, CodexRequest::Steer(note));
     }
 
-    fn answer(&mut self, ask: AskId, verdict: &Verdict) {
+    fn answer(&mut self, ask: AskId, verdict: &PermissionAnswer) {
         let Some(approval) = self.asks.close(ask) else { return };
         let result = match verdict {
-            Verdict::Allow => approval.allow(),
-            Verdict::Deny(_) => approval.deny(),
+            PermissionAnswer::Allow => approval.allow(),
+            PermissionAnswer::Deny(_) => approval.deny(),
         };
         self.peer.reply(approval.request(), &result);
     }
@@ -341,7 +341,7 @@ impl Driver for Codex {
         self.access = access;
     }
 
-    fn next(&mut self) -> Option<Output> {
+    fn next(&mut self) -> Option<DriverOutput> {
         self.peer.next()
     }
 }

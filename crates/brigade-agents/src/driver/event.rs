@@ -2,42 +2,42 @@
 
 use serde_json::Value;
 
-use super::{AskId, FileChange, Note};
+use super::{AskId, FileChange, TextNumber};
 
 /// One output of a driver.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Output {
+pub enum DriverOutput {
     /// Bytes for the program's standard input.
     Write(Vec<u8>),
     /// An event for the member.
-    Event(Event),
+    Event(AgentEvent),
 }
 
 /// An event of an agent.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Event {
+pub enum AgentEvent {
     /// The agent can be prompted. Comes once, with the session id for a later resume.
     Ready {
         /// The agent's own id of the session.
         session: String,
     },
-    /// The resumed session contains this user text. Comes before [`Event::Ready`].
+    /// The resumed session contains this user text. Comes before [`AgentEvent::Ready`].
     Remembers {
         /// The complete text.
         text: String,
     },
     /// The resumed session is recorded in this file. It may contain texts that the agent does not
     /// report; [`Driver::recalled`](super::Driver::recalled) extracts them. Only complete lines count.
-    /// Comes before [`Event::Ready`].
+    /// Comes before [`AgentEvent::Ready`].
     RemembersIn {
         /// The path. One folder name in it may be `*`.
         path: String,
     },
     /// The agent has received this text and will show it to its model.
-    Taken(Note),
+    Taken(TextNumber),
     /// The agent has not received this text, and will not.
-    NotTaken(Note),
+    NotTaken(TextNumber),
     /// A turn has started.
     TurnStarted,
     /// A piece of the agent's text.
@@ -61,7 +61,7 @@ pub enum Event {
         ok: bool,
     },
     /// The agent asks for permission.
-    Asks(Ask),
+    Asks(AgentAsk),
     /// The agent no longer asks: it withdrew the request, or it was answered elsewhere.
     AsksNoLonger(AskId),
     /// The usage of its model in this conversation so far.
@@ -79,7 +79,7 @@ pub enum Event {
         why: String,
     },
     /// The turn has ended.
-    TurnEnded(End),
+    TurnEnded(TurnEnd),
     /// The conversation cannot continue. The program must be restarted.
     Broken {
         /// The reason.
@@ -89,7 +89,7 @@ pub enum Event {
 
 /// A permission request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ask {
+pub struct AgentAsk {
     /// The driver's number of the request.
     pub id: AskId,
     /// The tool, as the agent names it.
@@ -106,7 +106,7 @@ pub struct Ask {
 
 /// The answer to a permission request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PermissionAnswer {
     /// Allowed, this once.
     Allow,
     /// Denied, with the reason. The agent continues without it where it can.
@@ -115,7 +115,7 @@ pub enum Verdict {
 
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum TurnEnd {
     /// It completed.
     Done,
     /// It was interrupted.

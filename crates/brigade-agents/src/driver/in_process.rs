@@ -9,7 +9,8 @@ use super::asks::OpenAsks;
 use super::limit;
 use super::lines::{JsonLines, line};
 use super::{
-    Access, Ask, AskId, Driver, End, Event, Invocation, LaunchOptions, Note, Output, Verdict,
+    Access, AgentAsk, AgentEvent, AskId, Driver, DriverOutput, Invocation, LaunchOptions,
+    PermissionAnswer, TextNumber, TurnEnd,
 };
 
 /// A message to a worker.
@@ -51,7 +52,7 @@ pub(super) struct InProcess {
     lines: JsonLines,
     /// Open permission requests, by the worker's own number.
     asks: OpenAsks<u64>,
-    outputs: VecDeque<Output>,
+    outputs: VecDeque<DriverOutput>,
 }
 
 impl InProcess {
@@ -67,19 +68,19 @@ impl InProcess {
     fn send(&mut self, input: &WorkerInput) {
         // Plain data; this cannot fail.
         let input = serde_json::to_value(input).unwrap_or_default();
-        self.outputs.push_back(Output::Write(line(&input)));
+        self.outputs.push_back(DriverOutput::Write(line(&input)));
     }
 
-    fn event(&mut self, event: Event) {
-        self.outputs.push_back(Output::Event(event));
+    fn event(&mut self, event: AgentEvent) {
+        self.outputs.push_back(DriverOutput::Event(event));
     }
 
-    fn on_output(&mut self, output: WorkerOutput) {
+    fn on_worker_output(&mut self, output: WorkerOutput) {
         match output {
-            WorkerOutput::Ready { session } => self.event(Event::Ready { session }),
+            WorkerOutput::Ready { session } => self.event(AgentEvent::Ready { session }),
             WorkerOutput::Began { note } => {
-                self.event(Event::Taken(Note(note)));
-                self.event(Event::TurnStarted);
+                self.event(AgentEvent::Taken(TextNumber(note)));
+                self.event(AgentEvent::TurnStarted);
             }
             WorkerOutput::Asks { ask, .. } if self.access == Access::Full => {
                 self.send(&WorkerInput::Answer { ask, no: None });
@@ -87,28 +88,28 @@ impl InProcess {
             WorkerOutput::Asks { ask, tool, description, input } => {
                 let id = self.asks.open(ask);
                 let tool_use_id = format!("ask-{ask}");
-                let ask = Ask { id, tool, tool_use_id, description, input, plan: None };
-                self.event(Event::Asks(ask));
+                let ask = AgentAsk { id, tool, tool_use_id, description, input, plan: None };
+                self.event(AgentEvent::Asks(ask));
             }
             WorkerOutput::AsksNoLonger { ask } => {
                 if let Some((id, _)) = self.asks.close_where(|open| *open == ask) {
-                    self.event(Event::AsksNoLonger(id));
+                    self.event(AgentEvent::AsksNoLonger(id));
                 }
             }
             WorkerOutput::Done { text } => {
-                self.event(Event::Said(text));
-                self.end_turn(End::Done);
+                self.event(AgentEvent::Said(text));
+                self.end_turn(TurnEnd::Done);
             }
             WorkerOutput::Failed { why } => self.end_turn(limit::failed(why)),
-            WorkerOutput::Interrupted {} => self.end_turn(End::Interrupted),
+            WorkerOutput::Interrupted {} => self.end_turn(TurnEnd::Interrupted),
         }
     }
 
-    fn end_turn(&mut self, end: End) {
+    fn end_turn(&mut self, end: TurnEnd) {
         for id in self.asks.close_all().into_keys() {
-            self.event(Event::AsksNoLonger(id));
+            self.event(AgentEvent::AsksNoLonger(id));
         }
-        self.event(Event::TurnEnded(end));
+        self.event(AgentEvent::TurnEnded(end));
     }
 }
 
@@ -119,28 +120,28 @@ impl Driver for InProcess {
 
     fn start(&mut self) {}
 
-    fn hear(&mut self, bytes: &[u8]) {
+    fn on_output(&mut self, bytes: &[u8]) {
         self.lines.push(bytes);
         while let Some(line) = self.lines.next() {
             if let Ok(output) = serde_json::from_value(line) {
-                self.on_output(output);
+                self.on_worker_output(output);
             }
         }
     }
 
-    fn prompt(&mut self, note: Note, text: &str) {
+    fn prompt(&mut self, note: TextNumber, text: &str) {
         self.send(&WorkerInput::Turn { note: note.0, text: text.to_owned() });
     }
 
-    fn steer(&mut self, note: Note, _text: &str) {
-        self.event(Event::NotTaken(note));
+    fn steer(&mut self, note: TextNumber, _text: &str) {
+        self.event(AgentEvent::NotTaken(note));
     }
 
-    fn answer(&mut self, ask: AskId, verdict: &Verdict) {
+    fn answer(&mut self, ask: AskId, verdict: &PermissionAnswer) {
         let Some(ask) = self.asks.close(ask) else { return };
         let no = match verdict {
-            Verdict::Allow => None,
-            Verdict::Deny(why) => Some(why.clone()),
+            PermissionAnswer::Allow => None,
+            PermissionAnswer::Deny(why) => Some(why.clone()),
         };
         self.send(&WorkerInput::Answer { ask, no });
     }
@@ -153,7 +154,7 @@ impl Driver for InProcess {
         self.access = access;
     }
 
-    fn next(&mut self) -> Option<Output> {
+    fn next(&mut self) -> Option<DriverOutput> {
         self.outputs.pop_front()
     }
 }
@@ -176,8 +177,8 @@ mod tests {
     fn written(driver: &mut InProcess) -> Vec<Value> {
         let outputs = std::iter::from_fn(|| driver.next());
         let lines = outputs.filter_map(|output| match output {
-            Output::Write(bytes) => Some(serde_json::from_slice(&bytes).unwrap()),
-            Output::Event(_) => None,
+            DriverOutput::Write(bytes) => Some(serde_json::from_slice(&bytes).unwrap()),
+            DriverOutput::Event(_) => None,
         });
         lines.collect()
     }
@@ -185,26 +186,26 @@ mod tests {
     #[test]
     fn full_access_is_granted_without_asking() {
         let mut free = driver(Access::Full);
-        free.hear(&asks());
+        free.on_output(&asks());
         assert_eq!(written(&mut free), [json!({ "answer": { "ask": 7, "no": null } })]);
         let mut asking = driver(Access::Ask);
-        asking.hear(&asks());
+        asking.on_output(&asks());
         assert_eq!(written(&mut asking), Vec::<Value>::new());
-        asking.answer(AskId(1), &Verdict::Deny("no".to_owned()));
+        asking.answer(AskId(1), &PermissionAnswer::Deny("no".to_owned()));
         // A second answer to the same request is ignored.
-        asking.answer(AskId(1), &Verdict::Allow);
+        asking.answer(AskId(1), &PermissionAnswer::Allow);
         assert_eq!(written(&mut asking), [json!({ "answer": { "ask": 7, "no": "no" } })]);
     }
 
     #[test]
     fn requests_still_open_at_the_end_of_a_turn_are_withdrawn() {
         let mut driver = driver(Access::Ask);
-        driver.hear(&asks());
-        driver.hear(b"noise\n{\"asks\":7}\n");
-        driver.hear(&line(&json!({ "failed": { "why": "tired" } })));
-        let events: Vec<Output> = std::iter::from_fn(|| driver.next()).skip(1).collect();
-        let end = Event::TurnEnded(End::Failed("tired".to_owned()));
-        let expected = [Event::AsksNoLonger(AskId(1)), end].map(Output::Event);
+        driver.on_output(&asks());
+        driver.on_output(b"noise\n{\"asks\":7}\n");
+        driver.on_output(&line(&json!({ "failed": { "why": "tired" } })));
+        let events: Vec<DriverOutput> = std::iter::from_fn(|| driver.next()).skip(1).collect();
+        let end = AgentEvent::TurnEnded(TurnEnd::Failed("tired".to_owned()));
+        let expected = [AgentEvent::AsksNoLonger(AskId(1)), end].map(DriverOutput::Event);
         assert_eq!(events, expected);
     }
 }

@@ -1,7 +1,7 @@
 //! Recognizes a vendor's rate or usage limit: by the HTTP status, or, if the agent reports nothing
 //! else, by the text of its program's error. The model's own text proves nothing.
 
-use super::End;
+use super::TurnEnd;
 
 /// Whether the status means a limit: 429 (too many requests) or 529 (overloaded, used by Anthropic).
 pub(super) fn is_limit_status(status: u64) -> bool {
@@ -9,8 +9,8 @@ pub(super) fn is_limit_status(status: u64) -> bool {
 }
 
 /// Classifies a failed turn of which only this error text is known.
-pub(super) fn failed(why: String) -> End {
-    if is_limit(&why) { End::Limited(why) } else { End::Failed(why) }
+pub(super) fn failed(why: String) -> TurnEnd {
+    if is_limit(&why) { TurnEnd::Limited(why) } else { TurnEnd::Failed(why) }
 }
 
 fn is_limit(why: &str) -> bool {
@@ -37,9 +37,9 @@ mod tests {
     fn limits_are_recognized_by_the_error_text() {
         for error in ["429 Too Many Requests", "You've hit your usage limit", "RESOURCE_EXHAUSTED"]
         {
-            assert_eq!(failed(error.to_owned()), End::Limited(error.to_owned()));
+            assert_eq!(failed(error.to_owned()), TurnEnd::Limited(error.to_owned()));
         }
         let other = "the model refused";
-        assert_eq!(failed(other.to_owned()), End::Failed(other.to_owned()));
+        assert_eq!(failed(other.to_owned()), TurnEnd::Failed(other.to_owned()));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde_json::{Map, Value, json};
 
 use super::lines::{JsonLines, line};
-use super::{Event, Output};
+use super::{AgentEvent, DriverOutput};
 
 /// The error code of an unknown method.
 pub(super) const UNKNOWN_METHOD: i64 = -32601;
@@ -18,7 +18,7 @@ pub(super) struct RpcPeer<P> {
     lines: JsonLines,
     last_id: u64,
     pending: BTreeMap<u64, P>,
-    out: VecDeque<Output>,
+    out: VecDeque<DriverOutput>,
 }
 
 /// A message from the peer.
@@ -126,12 +126,12 @@ impl<P> RpcPeer<P> {
     }
 
     /// Emits an event for the member.
-    pub(super) fn emit(&mut self, event: Event) {
-        self.out.push_back(Output::Event(event));
+    pub(super) fn emit(&mut self, event: AgentEvent) {
+        self.out.push_back(DriverOutput::Event(event));
     }
 
     /// Returns the next output, in order.
-    pub(super) fn next(&mut self) -> Option<Output> {
+    pub(super) fn next(&mut self) -> Option<DriverOutput> {
         self.out.pop_front()
     }
 
@@ -139,7 +139,7 @@ impl<P> RpcPeer<P> {
         if let Value::Object(fields) = &mut message {
             fields.extend(self.frame.clone());
         }
-        self.out.push_back(Output::Write(line(&message)));
+        self.out.push_back(DriverOutput::Write(line(&message)));
     }
 }
 

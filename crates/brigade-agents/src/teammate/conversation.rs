@@ -8,9 +8,9 @@ use tokio::time::{Instant, sleep_until};
 use super::running_agent::RunningAgent;
 use super::{INBOX_CHECK_INTERVAL, TeammateError, TeammateEvent, TeammateLoop};
 use crate::delivery::{Action, Item};
-use crate::driver::{Access, Ask, End, Event, Output, Verdict};
+use crate::driver::{Access, AgentAsk, AgentEvent, DriverOutput, PermissionAnswer, TurnEnd};
 use brigade_core::event;
-use brigade_core::handshake::{self, Kind, Leave};
+use brigade_core::handshake::{self, PermissionAsk, RequestKind};
 use brigade_core::mail;
 use brigade_core::roster::{self, Activity, RosterError};
 use brigade_core::store::{Mark, StoreError, Watch};
@@ -41,7 +41,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             tokio::select! {
                 read = agent.read(&mut buffer) => match read {
                     Ok(0) => return ConversationEnd::Died(agent.end_message().to_owned()),
-                    Ok(count) => self.driver.hear(buffer.get(..count).unwrap_or_default()),
+                    Ok(count) => self.driver.on_output(buffer.get(..count).unwrap_or_default()),
                     Err(error) => return ConversationEnd::Died(format!("cannot read its output: {error}")),
                 },
                 record = watch.next_shared() => match record {
@@ -72,10 +72,10 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     async fn pump(&mut self, agent: &RunningAgent) -> Option<String> {
         while let Some(output) = self.driver.next() {
             match output {
-                Output::Write(bytes) => agent.write(bytes),
-                Output::Event(event) => {
+                DriverOutput::Write(bytes) => agent.write(bytes),
+                DriverOutput::Event(event) => {
                     let broken = match &event {
-                        Event::Broken { why } => Some(why.clone()),
+                        AgentEvent::Broken { why } => Some(why.clone()),
                         _ => None,
                     };
                     self.on_agent_event(event).await;
@@ -90,17 +90,17 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
 
     /// Passes the program's exit code to the driver, since some agents report failure through it.
     pub(super) async fn program_exited(&mut self, code: i32) {
-        self.driver.ended(code);
+        self.driver.on_exit(code);
         while let Some(output) = self.driver.next() {
-            if let Output::Event(event) = output {
+            if let DriverOutput::Event(event) = output {
                 self.on_agent_event(event).await;
             }
         }
     }
 
-    async fn on_agent_event(&mut self, event: Event) {
+    async fn on_agent_event(&mut self, event: AgentEvent) {
         // Set this before the actions run: they save it together with the session.
-        if let Event::Ready { session } = &event
+        if let AgentEvent::Ready { session } = &event
             && self.delivery.saved().session.as_ref() != Some(session)
         {
             self.session_minute = self.this_minute();
@@ -109,18 +109,18 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         self.turn.on_event(&event);
         self.vitals.on_event(&event, self.config.seat.clock.now());
         match &event {
-            Event::Asks(ask) => {
+            AgentEvent::Asks(ask) => {
                 if let Err(error) = self.forward_request(ask.clone()).await {
                     self.trouble("cannot ask the lead", &error);
-                    let denied = Verdict::Deny(format!("cannot ask the lead: {error}"));
+                    let denied = PermissionAnswer::Deny(format!("cannot ask the lead: {error}"));
                     self.driver.answer(ask.id, &denied);
                 }
             }
-            Event::RemembersIn { path } => self.recall(path),
-            Event::Ready { .. } => self.ready = true,
-            Event::Broken { .. } => self.failed_to_start = !self.ready,
-            Event::TurnEnded(End::Done) => self.completed_turn = true,
-            Event::AsksNoLonger(id) => {
+            AgentEvent::RemembersIn { path } => self.recall(path),
+            AgentEvent::Ready { .. } => self.ready = true,
+            AgentEvent::Broken { .. } => self.failed_to_start = !self.ready,
+            AgentEvent::TurnEnded(TurnEnd::Done) => self.completed_turn = true,
+            AgentEvent::AsksNoLonger(id) => {
                 let withdrawn = self.asks.extract_if(|_, (_, ask)| ask == id);
                 let withdrawn: Vec<String> = withdrawn.map(|(request_id, _)| request_id).collect();
                 if !withdrawn.is_empty() {
@@ -145,7 +145,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             && let Ok(record) = read_first_match(path)
         {
             let text = self.driver.recalled(&complete_lines(&record)).into_owned();
-            let _no_actions = self.delivery.on_event(&Event::Remembers { text });
+            let _no_actions = self.delivery.on_event(&AgentEvent::Remembers { text });
         }
     }
 
@@ -200,24 +200,24 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
 
     /// Forwards the agent's permission request or plan to the lead. While a plan still needs approval,
     /// permission requests are denied.
-    async fn forward_request(&mut self, ask: Ask) -> Result<(), TeammateError> {
+    async fn forward_request(&mut self, ask: AgentAsk) -> Result<(), TeammateError> {
         let seat = &self.config.seat;
         let (kind, forward_request) = if let Some(plan) = &ask.plan {
-            (Kind::Plan, handshake::submit_plan(seat, plan, None).await?)
+            (RequestKind::Plan, handshake::submit_plan(seat, plan, None).await?)
         } else if self.access == Access::ReadOnly {
             let why = "you may not change anything before your plan is approved; use submit_plan";
-            let denied = Verdict::Deny(why.to_owned());
+            let denied = PermissionAnswer::Deny(why.to_owned());
             self.driver.answer(ask.id, &denied);
             return Ok(());
         } else {
-            let request = Leave {
+            let request = PermissionAsk {
                 tool: &ask.tool,
                 tool_use_id: &ask.tool_use_id,
                 description: &ask.description,
                 input: &ask.input,
                 cwd: &self.config.launch.cwd,
             };
-            (Kind::Permission, handshake::request_permission(seat, &request).await?)
+            (RequestKind::Permission, handshake::request_permission(seat, &request).await?)
         };
         self.asks.insert(forward_request.request_id.clone(), (kind, ask.id));
         let what = format!("{}: {}", ask.tool, ask.description);
@@ -228,7 +228,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     /// Withdraws requests that the agent no longer waits for, so that the lead does not answer them for
     /// nothing.
     pub(super) async fn withdraw_requests(&mut self, withdrawn: impl Fn(&str) -> bool) {
-        if let Err(error) = handshake::take_back(&self.config.seat, withdrawn).await {
+        if let Err(error) = handshake::withdraw(&self.config.seat, withdrawn).await {
             self.trouble("cannot withdraw a request", &error);
         }
     }

@@ -6,15 +6,15 @@ use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
 use brigade_wire::envelope::{Envelope, Sender};
 use brigade_wire::message::Message;
-use brigade_wire::permission::{PermissionResponse, Verdict as Answer};
+use brigade_wire::permission::{PermissionResponse, PermissionVerdict as Answer};
 use brigade_wire::protocol::{PlanApprovalResponse, Protocol};
 use brigade_wire::team::Team;
 
 use super::{TeammateError, TeammateEvent, TeammateLoop};
 use crate::delivery::Item;
-use crate::driver::{Access, Verdict};
+use crate::driver::{Access, PermissionAnswer};
 use brigade_core::event::{Event, MessageKey};
-use brigade_core::handshake::{self, Kind};
+use brigade_core::handshake::{self, RequestKind};
 use brigade_core::mail::{self, InboxFilter};
 use brigade_core::protocol_text;
 use brigade_core::seat::Seat;
@@ -136,16 +136,16 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         key: MessageKey,
     ) -> Result<(), TeammateError> {
         let id = &answer.request_id;
-        if !handshake::counts(&self.config.seat, Kind::Permission, id, key).await? {
+        if !handshake::accept_answer(&self.config.seat, RequestKind::Permission, id, key).await? {
             return Ok(());
         }
         let Some((_, ask)) = self.asks.remove(id) else { return Ok(()) };
         let verdict = match &answer.verdict {
-            Answer::Success(_) => Verdict::Allow,
-            Answer::Error(why) => Verdict::Deny(why.clone()),
+            Answer::Success(_) => PermissionAnswer::Allow,
+            Answer::Error(why) => PermissionAnswer::Deny(why.clone()),
         };
         self.driver.answer(ask, &verdict);
-        let yes = verdict == Verdict::Allow;
+        let yes = verdict == PermissionAnswer::Allow;
         (self.observer)(TeammateEvent::Answered { request_id: id.clone(), yes });
         Ok(())
     }
@@ -157,7 +157,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         key: MessageKey,
     ) -> Result<bool, TeammateError> {
         let id = &answer.request_id;
-        if !handshake::counts(&self.config.seat, Kind::Plan, id, key).await? {
+        if !handshake::accept_answer(&self.config.seat, RequestKind::Plan, id, key).await? {
             return Ok(false);
         }
         if answer.approved {
@@ -171,9 +171,9 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         }
         if let Some((_, ask)) = self.asks.remove(id) {
             let verdict = match (&answer.feedback, answer.approved) {
-                (_, true) => Verdict::Allow,
-                (Some(feedback), false) => Verdict::Deny(feedback.clone()),
-                (None, false) => Verdict::Deny("the lead rejected the plan".to_owned()),
+                (_, true) => PermissionAnswer::Allow,
+                (Some(feedback), false) => PermissionAnswer::Deny(feedback.clone()),
+                (None, false) => PermissionAnswer::Deny("the lead rejected the plan".to_owned()),
             };
             self.driver.answer(ask, &verdict);
         }
@@ -194,7 +194,7 @@ async fn shown_messages(seat: &Seat) -> Result<HashSet<MessageKey>, TeammateErro
 
 /// Renders a protocol message for a model, with the information needed to answer it.
 fn render_protocol(from: &str, protocol: &Protocol) -> String {
-    let text = format!("{from} {}", protocol_text::of(protocol));
+    let text = format!("{from} {}", protocol_text::render(protocol));
     match protocol {
         Protocol::ShutdownRequest(asked) => {
             let id = &asked.request_id;

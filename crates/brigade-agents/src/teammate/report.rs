@@ -7,7 +7,7 @@ use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
 use brigade_wire::task::{Status, Task};
 
 use super::{TeammateError, TeammateEvent, TeammateLoop};
-use crate::driver::{End, Event};
+use crate::driver::{AgentEvent, TurnEnd};
 use brigade_core::clock::wire_time;
 use brigade_core::event::{self, Record};
 use brigade_core::mail::{self, MailError};
@@ -30,11 +30,11 @@ pub(super) struct Turn {
 
 impl Turn {
     /// Handles an event reported by the agent.
-    pub(super) fn on_event(&mut self, event: &Event) {
+    pub(super) fn on_event(&mut self, event: &AgentEvent) {
         match event {
-            Event::TurnStarted => *self = Self::default(),
-            Event::ToolStarted { .. } => self.text.clear(),
-            Event::Said(text) => self.text.push_str(text),
+            AgentEvent::TurnStarted => *self = Self::default(),
+            AgentEvent::ToolStarted { .. } => self.text.clear(),
+            AgentEvent::Said(text) => self.text.push_str(text),
             _ => {}
         }
     }
@@ -67,12 +67,12 @@ impl Turn {
 
 impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     /// Informs the lead that the member is idle, and why.
-    pub(super) async fn report(&mut self, end: &End) -> Result<(), TeammateError> {
+    pub(super) async fn report(&mut self, end: &TurnEnd) -> Result<(), TeammateError> {
         let seat = &self.config.seat;
         let Some(lead) = &self.lead else { return Ok(()) };
         let turn = std::mem::take(&mut self.turn);
         let failed = match end {
-            End::Failed(why) | End::Limited(why) => Some(why.clone()),
+            TurnEnd::Failed(why) | TurnEnd::Limited(why) => Some(why.clone()),
             _ => None,
         };
         // Report a repeated failure only once.
@@ -81,9 +81,9 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         }
         self.failed = failed;
         let (idle_reason, failure_reason) = match end {
-            End::Done => (IdleReason::Available, None),
-            End::Interrupted => (IdleReason::Interrupted, None),
-            End::Failed(why) | End::Limited(why) => {
+            TurnEnd::Done => (IdleReason::Available, None),
+            TurnEnd::Interrupted => (IdleReason::Interrupted, None),
+            TurnEnd::Failed(why) | TurnEnd::Limited(why) => {
                 (IdleReason::Failed, Some(truncate(why, MAX_RESULT)))
             }
         };

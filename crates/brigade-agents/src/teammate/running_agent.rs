@@ -2,14 +2,14 @@
 
 use std::io;
 
-use crate::program::{RunningProgram, Start};
+use crate::program::{ProgramCommand, RunningProgram};
 use crate::worker::{self, Workers};
 
 /// The program or worker that runs a member.
 #[derive(Clone, Debug)]
-pub enum Player {
+pub enum AgentRunner {
     /// An agent's program. The driver supplies its arguments.
-    Program(Start),
+    Program(ProgramCommand),
     /// Workers in this process.
     Workers(Workers),
 }

@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::{TeammateEvent, TeammateLoop};
-use crate::driver::{End, Event, Usage};
-use brigade_core::pulse::{self, BEAT, Pulse, State};
+use crate::driver::{AgentEvent, TurnEnd, Usage};
+use brigade_core::pulse::{self, Pulse, REPORT_INTERVAL, ReportedState};
 use brigade_core::roster::Activity;
 
 /// The member's state apart from its conversation.
@@ -26,37 +26,37 @@ pub(super) struct Vitals {
 }
 
 impl Vitals {
-    pub(super) fn on_event(&mut self, event: &Event, now: Timestamp) {
+    pub(super) fn on_event(&mut self, event: &AgentEvent, now: Timestamp) {
         self.last_event = Some(now);
         match event {
-            Event::TurnEnded(End::Failed(why)) => self.failed = Some(why.clone()),
-            Event::TurnEnded(_) => self.failed = None,
+            AgentEvent::TurnEnded(TurnEnd::Failed(why)) => self.failed = Some(why.clone()),
+            AgentEvent::TurnEnded(_) => self.failed = None,
             _ => {}
         }
         match event {
-            Event::Ready { .. } => self.failure = None,
-            Event::Used(used) => self.used = *used,
-            Event::Limited { why } | Event::TurnEnded(End::Limited(why)) => {
+            AgentEvent::Ready { .. } => self.failure = None,
+            AgentEvent::Used(used) => self.used = *used,
+            AgentEvent::Limited { why } | AgentEvent::TurnEnded(TurnEnd::Limited(why)) => {
                 self.limited = Some(why.clone());
             }
-            Event::Retries { why } => self.retries = Some(why.clone()),
-            Event::Said(_)
-            | Event::ToolStarted { .. }
-            | Event::ToolEnded { .. }
-            | Event::Changed(_)
-            | Event::Asks(_)
-            | Event::TurnEnded(End::Done | End::Interrupted | End::Failed(_)) => {
+            AgentEvent::Retries { why } => self.retries = Some(why.clone()),
+            AgentEvent::Said(_)
+            | AgentEvent::ToolStarted { .. }
+            | AgentEvent::ToolEnded { .. }
+            | AgentEvent::Changed(_)
+            | AgentEvent::Asks(_)
+            | AgentEvent::TurnEnded(TurnEnd::Done | TurnEnd::Interrupted | TurnEnd::Failed(_)) => {
                 (self.limited, self.retries) = (None, None);
             }
             // A new turn does not show that the vendor answers again: some agents retry without
             // reporting it.
-            Event::TurnStarted
-            | Event::Remembers { .. }
-            | Event::RemembersIn { .. }
-            | Event::Taken(_)
-            | Event::NotTaken(_)
-            | Event::AsksNoLonger(_)
-            | Event::Broken { .. } => {}
+            AgentEvent::TurnStarted
+            | AgentEvent::Remembers { .. }
+            | AgentEvent::RemembersIn { .. }
+            | AgentEvent::Taken(_)
+            | AgentEvent::NotTaken(_)
+            | AgentEvent::AsksNoLonger(_)
+            | AgentEvent::Broken { .. } => {}
         }
     }
 }
@@ -68,12 +68,12 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         let now = self.config.seat.clock.now();
         let last = self.vitals.last.as_ref();
         let same = last.filter(|last| last.state == state);
-        let beat = SignedDuration::try_from(BEAT).unwrap_or_default();
+        let beat = SignedDuration::try_from(REPORT_INTERVAL).unwrap_or_default();
         if same.is_some_and(|last| now.duration_since(last.at) < beat) {
             return;
         }
         // A changed retry count does not start a new working period.
-        let is_working = |state: &State| matches!(state, State::Working { .. });
+        let is_working = |state: &ReportedState| matches!(state, ReportedState::Working { .. });
         let since = last
             .filter(|last| same.is_some() || (is_working(&last.state) && is_working(&state)))
             .map_or(now, |last| last.since);
@@ -89,32 +89,32 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             cost: self.vitals.used.cost,
             strain: self.config.seat.store.retry_stats(),
         };
-        if let Err(error) = pulse::beat(&self.config.seat, &pulse).await {
+        if let Err(error) = pulse::report(&self.config.seat, &pulse).await {
             // The next pulse tries again.
             tracing::warn!(member = %self.config.seat.name, %error, "cannot publish its state");
         }
         self.vitals.last = Some(pulse);
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> ReportedState {
         if let Some(why) = &self.vitals.failure {
-            return State::Failed { why: why.clone() };
+            return ReportedState::Failed { why: why.clone() };
         }
         if !self.ready {
-            return State::Starting {};
+            return ReportedState::Starting {};
         }
         if !self.asks.is_empty() {
             let mut requests: Vec<String> = self.asks.keys().cloned().collect();
             requests.sort();
-            return State::Waiting { requests };
+            return ReportedState::Waiting { requests };
         }
         match (&self.vitals.limited, self.activity) {
             // Regardless of whether a turn is running: an agent may retry by itself for minutes.
-            (Some(why), _) => State::Limited { why: why.clone() },
+            (Some(why), _) => ReportedState::Limited { why: why.clone() },
             (None, Some(Activity::Active)) => {
-                State::Working { retries: self.vitals.retries.clone() }
+                ReportedState::Working { retries: self.vitals.retries.clone() }
             }
-            _ => State::Idle { failed: self.vitals.failed.clone() },
+            _ => ReportedState::Idle { failed: self.vitals.failed.clone() },
         }
     }
 }
@@ -123,7 +123,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
 mod tests {
     use super::*;
 
-    fn limited_after(events: &[Event]) -> Option<String> {
+    fn limited_after(events: &[AgentEvent]) -> Option<String> {
         let mut vitals = Vitals::default();
         for event in events {
             vitals.on_event(event, Timestamp::UNIX_EPOCH);
@@ -138,10 +138,10 @@ mod tests {
             vitals.on_event(&event, Timestamp::UNIX_EPOCH);
             vitals.failed.clone()
         };
-        let failed = Event::TurnEnded(End::Failed("not logged in".to_owned()));
+        let failed = AgentEvent::TurnEnded(TurnEnd::Failed("not logged in".to_owned()));
         assert_eq!(after(failed).as_deref(), Some("not logged in"));
-        assert_eq!(after(Event::TurnStarted).as_deref(), Some("not logged in"));
-        assert_eq!(after(Event::TurnEnded(End::Done)), None);
+        assert_eq!(after(AgentEvent::TurnStarted).as_deref(), Some("not logged in"));
+        assert_eq!(after(AgentEvent::TurnEnded(TurnEnd::Done)), None);
     }
 
     #[test]
@@ -152,29 +152,29 @@ mod tests {
             vitals.retries.clone()
         };
         let why = || "Reconnecting... 2/5".to_owned();
-        assert_eq!(after(Event::Retries { why: why() }), Some(why()));
-        assert_eq!(after(Event::TurnStarted), Some(why()));
-        assert_eq!(after(Event::Said("Here I am.".to_owned())), None);
+        assert_eq!(after(AgentEvent::Retries { why: why() }), Some(why()));
+        assert_eq!(after(AgentEvent::TurnStarted), Some(why()));
+        assert_eq!(after(AgentEvent::Said("Here I am.".to_owned())), None);
     }
 
     #[test]
     fn a_limit_lasts_until_the_agent_makes_progress() {
         let why = || "529 overloaded".to_owned();
-        let limit = || Event::Limited { why: why() };
-        let ended = Event::TurnEnded(End::Limited(why()));
-        assert_eq!(limited_after(&[Event::TurnStarted, limit()]), Some(why()));
-        assert_eq!(limited_after(&[limit(), Event::TurnStarted]), Some(why()));
-        assert_eq!(limited_after(&[limit(), Event::Used(Usage::default())]), Some(why()));
+        let limit = || AgentEvent::Limited { why: why() };
+        let ended = AgentEvent::TurnEnded(TurnEnd::Limited(why()));
+        assert_eq!(limited_after(&[AgentEvent::TurnStarted, limit()]), Some(why()));
+        assert_eq!(limited_after(&[limit(), AgentEvent::TurnStarted]), Some(why()));
+        assert_eq!(limited_after(&[limit(), AgentEvent::Used(Usage::default())]), Some(why()));
         // The agent's program reports its failure as if the model had said it.
         assert_eq!(
-            limited_after(&[limit(), Event::Said("API Error".to_owned()), ended]),
+            limited_after(&[limit(), AgentEvent::Said("API Error".to_owned()), ended]),
             Some(why())
         );
         for next in [
-            Event::Said("Here I am.".to_owned()),
-            Event::ToolEnded { id: "1".to_owned(), ok: true },
-            Event::TurnEnded(End::Done),
-            Event::TurnEnded(End::Failed("the model refused".to_owned())),
+            AgentEvent::Said("Here I am.".to_owned()),
+            AgentEvent::ToolEnded { id: "1".to_owned(), ok: true },
+            AgentEvent::TurnEnded(TurnEnd::Done),
+            AgentEvent::TurnEnded(TurnEnd::Failed("the model refused".to_owned())),
         ] {
             assert_eq!(limited_after(&[limit(), next.clone()]), None, "{next:?}");
         }

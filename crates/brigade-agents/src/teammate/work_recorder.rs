@@ -12,9 +12,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::TeammateEvent;
-use crate::driver::{self, End, Usage};
+use crate::driver::{self, TurnEnd, Usage};
 use brigade_core::event::Event;
-use brigade_core::event::{Act, Ending};
+use brigade_core::event::{TurnOutcome, WorkEvent};
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
 
@@ -76,14 +76,14 @@ impl RecorderQueue {
 /// Events that are not written yet.
 #[derive(Debug, Default)]
 struct PendingWork {
-    events: VecDeque<Act>,
+    events: VecDeque<WorkEvent>,
     /// The agent's current text, cut to `MAX_SPEECH`; whether text was cut off; and when the last piece
     /// came.
     speech: String,
     is_cut: bool,
     last_speech: Option<Instant>,
     /// The last problem, so that a repetition is not recorded again.
-    last_problem: Option<Act>,
+    last_problem: Option<WorkEvent>,
     used: Usage,
     /// The usage that was last recorded.
     recorded_usage: Usage,
@@ -96,38 +96,42 @@ struct PendingWork {
 impl PendingWork {
     fn observe(&mut self, observed: &TeammateEvent) {
         match observed {
-            TeammateEvent::Started => self.note(Act::Started {}),
+            TeammateEvent::Started => self.note(WorkEvent::Started {}),
             TeammateEvent::Did(event) => self.observe_agent(event),
             TeammateEvent::Waits { .. } => self.end_speech(),
             TeammateEvent::Trouble(why) => {
-                self.note_problem(Act::Trouble { why: truncate(why, MAX_FIELD) });
+                self.note_problem(WorkEvent::Trouble { why: truncate(why, MAX_FIELD) });
             }
             TeammateEvent::Given(_) | TeammateEvent::Answered { .. } => {}
         }
     }
 
-    fn observe_agent(&mut self, event: &driver::Event) {
-        use driver::Event as AgentEvent;
+    fn observe_agent(&mut self, event: &driver::AgentEvent) {
+        use driver::AgentEvent;
         match event {
-            AgentEvent::Ready { .. } => self.note(Act::Ready {}),
-            AgentEvent::TurnStarted => self.note(Act::TurnStarted {}),
+            AgentEvent::Ready { .. } => self.note(WorkEvent::Ready {}),
+            AgentEvent::TurnStarted => self.note(WorkEvent::TurnStarted {}),
             AgentEvent::Said(piece) => self.append_speech(piece),
-            AgentEvent::ToolStarted { id, tool, about } => self.note(Act::ToolStarted {
+            AgentEvent::ToolStarted { id, tool, about } => self.note(WorkEvent::ToolStarted {
                 id: truncate(id, MAX_FIELD),
                 tool: truncate(tool, MAX_FIELD),
                 about: truncate(about, MAX_FIELD),
             }),
             AgentEvent::ToolEnded { id, ok } => {
-                self.note(Act::ToolEnded { id: truncate(id, MAX_FIELD), ok: *ok });
+                self.note(WorkEvent::ToolEnded { id: truncate(id, MAX_FIELD), ok: *ok });
             }
             AgentEvent::Changed(change) => {
                 let (added, removed) = change.lines();
-                self.note(Act::Changed { path: truncate(&change.path, MAX_FIELD), added, removed });
+                self.note(WorkEvent::Changed {
+                    path: truncate(&change.path, MAX_FIELD),
+                    added,
+                    removed,
+                });
             }
             AgentEvent::Asks(_) => self.end_speech(),
             AgentEvent::Used(used) => self.used = *used,
             AgentEvent::Limited { why } => {
-                self.note_problem(Act::Limited { why: truncate(why, MAX_FIELD) });
+                self.note_problem(WorkEvent::Limited { why: truncate(why, MAX_FIELD) });
             }
             AgentEvent::TurnEnded(end) => self.end_turn(end),
             // Known from other records: the mailbox, or the restart of the program.
@@ -150,24 +154,24 @@ impl PendingWork {
         }
     }
 
-    fn end_turn(&mut self, end: &End) {
+    fn end_turn(&mut self, end: &TurnEnd) {
         self.end_speech();
         if self.used != self.recorded_usage {
             self.recorded_usage = self.used;
             let Usage { input, output, cost, .. } = self.used;
-            self.note(Act::Used { input, output, cost });
+            self.note(WorkEvent::Used { input, output, cost });
         }
         let (end, why) = match end {
-            End::Done => (Ending::Done, None),
-            End::Interrupted => (Ending::Interrupted, None),
-            End::Failed(why) => (Ending::Failed, Some(truncate(why, MAX_FIELD))),
-            End::Limited(why) => (Ending::Limited, Some(truncate(why, MAX_FIELD))),
+            TurnEnd::Done => (TurnOutcome::Done, None),
+            TurnEnd::Interrupted => (TurnOutcome::Interrupted, None),
+            TurnEnd::Failed(why) => (TurnOutcome::Failed, Some(truncate(why, MAX_FIELD))),
+            TurnEnd::Limited(why) => (TurnOutcome::Limited, Some(truncate(why, MAX_FIELD))),
         };
-        self.note(Act::TurnEnded { end, why });
+        self.note(WorkEvent::TurnEnded { end, why });
     }
 
     /// Records a repeated problem only once.
-    fn note_problem(&mut self, event: Act) {
+    fn note_problem(&mut self, event: WorkEvent) {
         self.end_speech();
         if self.last_problem.as_ref() != Some(&event) {
             self.note(event.clone());
@@ -175,7 +179,7 @@ impl PendingWork {
         }
     }
 
-    fn note(&mut self, event: Act) {
+    fn note(&mut self, event: WorkEvent) {
         self.end_speech();
         self.last_problem = None;
         self.put(event);
@@ -188,11 +192,11 @@ impl PendingWork {
         let text = std::mem::take(&mut self.speech);
         if !text.trim().is_empty() {
             self.last_problem = None;
-            self.put(Act::Said { text });
+            self.put(WorkEvent::Said { text });
         }
     }
 
-    fn put(&mut self, event: Act) {
+    fn put(&mut self, event: WorkEvent) {
         if self.events.len() >= MAX_QUEUED {
             // Keep the newest, which show the current state.
             self.events.pop_front();
@@ -220,7 +224,7 @@ impl PendingWork {
 #[derive(Debug, PartialEq)]
 enum WriterStep {
     /// Write this event. The number is how many were dropped before it.
-    Write(Act, usize),
+    Write(WorkEvent, usize),
     WaitUntil(Instant),
     Wait,
     End,
@@ -279,10 +283,10 @@ fn truncate(text: &str, max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::Event as AgentEvent;
+    use crate::driver::AgentEvent;
 
-    fn said(text: &str) -> Act {
-        Act::Said { text: text.to_owned() }
+    fn said(text: &str) -> WorkEvent {
+        WorkEvent::Said { text: text.to_owned() }
     }
 
     fn saying(text: &str) -> TeammateEvent {
@@ -290,7 +294,7 @@ mod tests {
     }
 
     /// The events written after some observations.
-    fn events(observed: impl IntoIterator<Item = TeammateEvent>) -> Vec<Act> {
+    fn events(observed: impl IntoIterator<Item = TeammateEvent>) -> Vec<WorkEvent> {
         let mut pending = PendingWork::default();
         observed.into_iter().for_each(|observed| pending.observe(&observed));
         pending.finished = true;
@@ -311,18 +315,18 @@ mod tests {
         observed.push(TeammateEvent::Did(tool()));
         observed.push(TeammateEvent::Did(AgentEvent::ToolEnded { id: "1".into(), ok: false }));
         observed.extend(["Do", "ne."].map(saying));
-        observed.push(TeammateEvent::Did(AgentEvent::TurnEnded(End::Failed("tired".into()))));
+        observed.push(TeammateEvent::Did(AgentEvent::TurnEnded(TurnEnd::Failed("tired".into()))));
         // Whitespace alone is not recorded.
         observed.push(saying("\n"));
         let counted: String = (0..50).map(|number| format!("{number} ")).collect();
         let expected = [
-            Act::Started {},
-            Act::TurnStarted {},
+            WorkEvent::Started {},
+            WorkEvent::TurnStarted {},
             said(&counted),
-            Act::ToolStarted { id: "1".into(), tool: "Bash".into(), about: "ls".into() },
-            Act::ToolEnded { id: "1".into(), ok: false },
+            WorkEvent::ToolStarted { id: "1".into(), tool: "Bash".into(), about: "ls".into() },
+            WorkEvent::ToolEnded { id: "1".into(), ok: false },
             said("Done."),
-            Act::TurnEnded { end: Ending::Failed, why: Some("tired".into()) },
+            WorkEvent::TurnEnded { end: TurnOutcome::Failed, why: Some("tired".into()) },
         ];
         assert_eq!(events(observed), expected);
     }
@@ -346,7 +350,7 @@ mod tests {
             for pieces in [1, 7, 4096] {
                 let piece = character.repeat(3 * MAX_SPEECH / character.len() / pieces + 1);
                 let events = events((0..pieces).map(|_| saying(&piece)));
-                let [Act::Said { text }] = events.as_slice() else { panic!("{events:?}") };
+                let [WorkEvent::Said { text }] = events.as_slice() else { panic!("{events:?}") };
                 let kept = text.strip_suffix('…').unwrap();
                 assert!(kept.len() > MAX_SPEECH - 4 && kept.len() <= MAX_SPEECH, "{}", kept.len());
                 assert_eq!(kept.replace(character, ""), "");
@@ -359,9 +363,9 @@ mod tests {
     fn usage_is_recorded_at_the_end_of_a_turn_if_it_changed() {
         let used =
             |input| TeammateEvent::Did(AgentEvent::Used(Usage { input, ..Usage::default() }));
-        let ended = || TeammateEvent::Did(AgentEvent::TurnEnded(End::Done));
-        let is = |input| Act::Used { input, output: 0, cost: None };
-        let end = || Act::TurnEnded { end: Ending::Done, why: None };
+        let ended = || TeammateEvent::Did(AgentEvent::TurnEnded(TurnEnd::Done));
+        let is = |input| WorkEvent::Used { input, output: 0, cost: None };
+        let end = || WorkEvent::TurnEnded { end: TurnOutcome::Done, why: None };
         let events =
             events([used(1), used(2), ended(), ended(), used(2), ended(), used(3), ended()]);
         assert_eq!(events, [is(2), end(), end(), end(), is(3), end()]);
@@ -370,7 +374,7 @@ mod tests {
     #[test]
     fn repeated_trouble_is_recorded_once() {
         let trouble = || TeammateEvent::Trouble("no disk".into());
-        let is = || Act::Trouble { why: "no disk".into() };
+        let is = || WorkEvent::Trouble { why: "no disk".into() };
         assert_eq!(events([trouble(), trouble(), trouble()]), [is()]);
         let events = events([trouble(), saying("I try."), trouble(), trouble()]);
         assert_eq!(events, [is(), said("I try."), is()]);
@@ -385,7 +389,7 @@ mod tests {
                 ok: true,
             }));
         }
-        let first = Act::ToolEnded { id: "10".into(), ok: true };
+        let first = WorkEvent::ToolEnded { id: "10".into(), ok: true };
         assert_eq!(pending.next(Instant::now()), WriterStep::Write(first, 10));
         assert_eq!(pending.events.len(), MAX_QUEUED - 1);
     }

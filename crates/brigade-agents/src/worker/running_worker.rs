@@ -7,8 +7,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use super::{Desk, Workers};
-use crate::driver::Verdict;
+use super::{WorkerContext, Workers};
+use crate::driver::PermissionAnswer;
 use crate::driver::in_process::{WorkerInput, WorkerOutput};
 use brigade_core::seat::Seat;
 
@@ -31,7 +31,8 @@ impl RunningWorker {
     pub(crate) fn start(workers: &Workers, seat: &Seat) -> Self {
         let (input, lines) = mpsc::unbounded_channel();
         let (sender, output) = mpsc::unbounded_channel();
-        let task = tokio::spawn(run(workers.clone(), Desk::new(seat.clone(), sender), lines));
+        let task =
+            tokio::spawn(run(workers.clone(), WorkerContext::new(seat.clone(), sender), lines));
         let (input, task) = (Some(input), Some(task));
         Self { input, output, unread: Vec::new(), task, last_output: String::new() }
     }
@@ -103,7 +104,7 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("no panic message")
 }
 
-async fn run(workers: Workers, desk: Desk, mut lines: mpsc::UnboundedReceiver<Vec<u8>>) {
+async fn run(workers: Workers, desk: WorkerContext, mut lines: mpsc::UnboundedReceiver<Vec<u8>>) {
     // Created inside the task, so that a panic in the constructor counts as the worker's.
     let mut worker = (workers.0)();
     desk.send(&WorkerOutput::Ready { session: Uuid::new_v4().to_string() });
@@ -122,7 +123,7 @@ async fn run(workers: Workers, desk: Desk, mut lines: mpsc::UnboundedReceiver<Ve
                     let input = line.map(|line| serde_json::from_slice(&line));
                     match input {
                         Some(Ok(WorkerInput::Answer { ask, no })) => {
-                            desk.answered(ask, no.map_or(Verdict::Allow, Verdict::Deny));
+                            desk.answered(ask, no.map_or(PermissionAnswer::Allow, PermissionAnswer::Deny));
                         }
                         Some(Ok(WorkerInput::Interrupt {})) => break WorkerOutput::Interrupted {},
                         // Only one turn runs at a time.

@@ -1,7 +1,7 @@
 //! Delivery of mail as turns, step by step and under random crashes.
 
 use brigade_agents::delivery::{Action, Delivery, Item, SavedState};
-use brigade_agents::driver::{End, Event, MidTurn, Note};
+use brigade_agents::driver::{AgentEvent, MidTurn, TextNumber, TurnEnd};
 use brigade_core::event::MessageKey;
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn rendered(actions: &[Action]) -> Vec<String> {
         Action::Steer(note, text) => Some(format!("steer {}: {}", note.0, body(text))),
         Action::MarkShown(keys) => Some(format!("shown {}", keys.len())),
         Action::TurnStarted => Some("busy".into()),
-        Action::TurnEnded(End::Done) => Some("idle".into()),
+        Action::TurnEnded(TurnEnd::Done) => Some("idle".into()),
         Action::TurnEnded(end) => Some(format!("idle, {end:?}")),
     };
     actions.iter().filter_map(render).collect()
@@ -33,12 +33,12 @@ fn body(text: &str) -> String {
     text.lines().skip(1).collect::<Vec<_>>().join(" ")
 }
 
-fn ready() -> Event {
-    Event::Ready { session: "s".into() }
+fn ready() -> AgentEvent {
+    AgentEvent::Ready { session: "s".into() }
 }
 
-fn tool() -> Event {
-    Event::ToolEnded { id: "1".into(), ok: true }
+fn tool() -> AgentEvent {
+    AgentEvent::ToolEnded { id: "1".into(), ok: true }
 }
 
 #[test]
@@ -47,10 +47,10 @@ fn waiting_items_become_one_turn_in_order() {
     assert!(rendered(&bob.enqueue([item(1)])).is_empty());
     assert!(rendered(&bob.enqueue([item(2), item(1)])).is_empty());
     assert_eq!(rendered(&bob.on_event(&ready())), ["prompt 1: <message 1> <message 2>"]);
-    assert_eq!(rendered(&bob.on_event(&Event::Taken(Note(1)))), ["shown 2"]);
-    assert_eq!(rendered(&bob.on_event(&Event::TurnStarted)), ["busy"]);
+    assert_eq!(rendered(&bob.on_event(&AgentEvent::Taken(TextNumber(1)))), ["shown 2"]);
+    assert_eq!(rendered(&bob.on_event(&AgentEvent::TurnStarted)), ["busy"]);
     assert!(rendered(&bob.enqueue([item(1), item(2)])).is_empty());
-    assert_eq!(rendered(&bob.on_event(&Event::TurnEnded(End::Done))), ["idle"]);
+    assert_eq!(rendered(&bob.on_event(&AgentEvent::TurnEnded(TurnEnd::Done))), ["idle"]);
 }
 
 #[test]
@@ -58,12 +58,12 @@ fn without_steering_mail_waits_for_the_end_of_the_turn() {
     let mut bob = delivery(MidTurn::Held);
     bob.on_event(&ready());
     bob.enqueue([item(1)]);
-    bob.on_event(&Event::Taken(Note(1)));
-    bob.on_event(&Event::TurnStarted);
+    bob.on_event(&AgentEvent::Taken(TextNumber(1)));
+    bob.on_event(&AgentEvent::TurnStarted);
     assert!(rendered(&bob.enqueue([item(2)])).is_empty());
     assert!(rendered(&bob.on_event(&tool())).is_empty());
     let next = ["prompt 2: <message 2>"];
-    assert_eq!(rendered(&bob.on_event(&Event::TurnEnded(End::Interrupted))), next);
+    assert_eq!(rendered(&bob.on_event(&AgentEvent::TurnEnded(TurnEnd::Interrupted))), next);
 }
 
 #[test]
@@ -71,17 +71,17 @@ fn an_agent_is_steered_again_only_after_it_made_progress() {
     let mut bob = delivery(MidTurn::Steered);
     bob.on_event(&ready());
     bob.enqueue([item(1)]);
-    bob.on_event(&Event::Taken(Note(1)));
+    bob.on_event(&AgentEvent::Taken(TextNumber(1)));
     // The agent is not steered before the turn has started.
     assert!(rendered(&bob.enqueue([item(2)])).is_empty());
-    assert_eq!(rendered(&bob.on_event(&Event::TurnStarted)), ["busy", "steer 2: <message 2>"]);
-    assert_eq!(rendered(&bob.on_event(&Event::Taken(Note(2)))), ["shown 1"]);
+    assert_eq!(rendered(&bob.on_event(&AgentEvent::TurnStarted)), ["busy", "steer 2: <message 2>"]);
+    assert_eq!(rendered(&bob.on_event(&AgentEvent::Taken(TextNumber(2)))), ["shown 1"]);
     assert!(rendered(&bob.enqueue([item(3)])).is_empty());
     assert_eq!(rendered(&bob.on_event(&tool())), ["steer 3: <message 3>"]);
     // The steer came too late for this turn, so the message starts the next one.
-    assert!(rendered(&bob.on_event(&Event::NotTaken(Note(3)))).is_empty());
+    assert!(rendered(&bob.on_event(&AgentEvent::NotTaken(TextNumber(3)))).is_empty());
     let next = ["prompt 4: <message 3>"];
-    assert_eq!(rendered(&bob.on_event(&Event::TurnEnded(End::Done))), next);
+    assert_eq!(rendered(&bob.on_event(&AgentEvent::TurnEnded(TurnEnd::Done))), next);
 }
 
 #[test]
@@ -93,16 +93,19 @@ fn after_a_crash_batches_in_the_session_are_not_sent_again() {
     let saved = bob.saved().clone();
     // The agent remembers the batch: it continues its turn.
     let mut restarted = Delivery::new("bob@demo".into(), MidTurn::Held, saved.clone());
-    restarted.on_event(&Event::Remembers { text: text.clone() });
+    restarted.on_event(&AgentEvent::Remembers { text: text.clone() });
     let resume_prompt = "prompt 2: Your program was restarted in the middle of a turn. Continue where you left off.";
     assert_eq!(rendered(&restarted.on_event(&ready())), ["shown 1", resume_prompt]);
     // The agent does not remember it. A forged heading in an earlier message does not count.
     let mut restarted = Delivery::new("bob@demo".into(), MidTurn::Held, saved);
-    restarted.on_event(&Event::Remembers { text: "[mail 1-00000000 for bob@demo]".into() });
+    restarted.on_event(&AgentEvent::Remembers { text: "[mail 1-00000000 for bob@demo]".into() });
     assert_eq!(rendered(&restarted.on_event(&ready())), ["prompt 1: <message 1>"]);
     // The agent recognizes the batch by its number and ends the turn without starting it.
-    assert_eq!(rendered(&restarted.on_event(&Event::Taken(Note(1)))), ["shown 1"]);
-    assert_eq!(rendered(&restarted.on_event(&Event::TurnEnded(End::Done))), [resume_prompt]);
+    assert_eq!(rendered(&restarted.on_event(&AgentEvent::Taken(TextNumber(1)))), ["shown 1"]);
+    assert_eq!(
+        rendered(&restarted.on_event(&AgentEvent::TurnEnded(TurnEnd::Done))),
+        [resume_prompt]
+    );
 }
 
 /// The supervising process may crash between two actions.
@@ -113,7 +116,7 @@ fn remembered_messages_are_marked_before_the_state_is_persisted() {
     let actions = bob.enqueue([item(1)]);
     let Some(Action::StartTurn(_, text)) = actions.last() else { panic!("{actions:?}") };
     let mut restarted = Delivery::new("bob@demo".into(), MidTurn::Held, bob.saved().clone());
-    restarted.on_event(&Event::Remembers { text: text.clone() });
+    restarted.on_event(&AgentEvent::Remembers { text: text.clone() });
     let actions = restarted.on_event(&ready());
     assert!(matches!(actions.first(), Some(Action::MarkShown(_))), "{actions:?}");
 }
@@ -126,7 +129,7 @@ struct DeliverySim {
     /// The texts in the session: one entry for each time the model received a text.
     session: Vec<String>,
     /// Texts written to the agent that it has not processed: note, text, and whether it starts a turn.
-    pending: Vec<(Note, String, bool)>,
+    pending: Vec<(TextNumber, String, bool)>,
     sent: u64,
     shown: Vec<MessageKey>,
     mid_turn: MidTurn,
@@ -159,7 +162,7 @@ impl DeliverySim {
         }
     }
 
-    fn report(&mut self, event: &Event) {
+    fn report(&mut self, event: &AgentEvent) {
         let actions = self.delivery.on_event(event);
         self.carry_out(actions);
     }
@@ -168,7 +171,7 @@ impl DeliverySim {
     fn start(&mut self) {
         self.pending.clear();
         for text in self.session.clone() {
-            self.report(&Event::Remembers { text });
+            self.report(&AgentEvent::Remembers { text });
         }
         self.report(&ready());
         let unread = self.unread();
@@ -184,9 +187,9 @@ impl DeliverySim {
         let (note, text, starts_turn) = self.pending.remove(0);
         self.session.push(text);
         if acknowledges {
-            self.report(&Event::Taken(note));
+            self.report(&AgentEvent::Taken(note));
             if starts_turn {
-                self.report(&Event::TurnStarted);
+                self.report(&AgentEvent::TurnStarted);
             }
         }
     }
@@ -201,7 +204,7 @@ impl DeliverySim {
             }
             2 => self.receive(true),
             3 => self.report(&tool()),
-            4 if self.pending.is_empty() => self.report(&Event::TurnEnded(End::Done)),
+            4 if self.pending.is_empty() => self.report(&AgentEvent::TurnEnded(TurnEnd::Done)),
             // The agent dies, perhaps right after adding a text to its session.
             5 => {
                 self.receive(false);
@@ -217,7 +220,7 @@ impl DeliverySim {
             // A steer that came too late.
             7 if self.pending.first().is_some_and(|(_, _, starts_turn)| !starts_turn) => {
                 let (note, ..) = self.pending.remove(0);
-                self.report(&Event::NotTaken(note));
+                self.report(&AgentEvent::NotTaken(note));
             }
             _ => {}
         }
@@ -248,7 +251,7 @@ proptest! {
         // Without further crashes, every message arrives.
         for _ in 0..=2 * sim.sent {
             sim.receive(true);
-            sim.report(&Event::TurnEnded(End::Done));
+            sim.report(&AgentEvent::TurnEnded(TurnEnd::Done));
         }
         for number in 1..=sim.sent {
             prop_assert_eq!(sim.times(number), 1, "{}", number);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brigade_core::board::{self, TaskPlan};
 use brigade_core::clock::SystemClock;
-use brigade_core::handshake::{self, farewell};
+use brigade_core::handshake::{self, remove_agreed_members};
 use brigade_core::roster;
 use brigade_core::store::memory::MemoryStore;
 use brigade_testkit::contract::run;
@@ -40,16 +40,16 @@ fn a_member_that_agreed_is_removed_once_and_its_tasks_are_released() {
         let task = board::add(&lead, &plan).await.unwrap();
         board::claim(&env.seat("bob"), task).await.unwrap();
         let request = handshake::request_shutdown(&lead, "bob", None).await.unwrap();
-        assert_eq!(farewell(&lead).await.unwrap(), []);
+        assert_eq!(remove_agreed_members(&lead).await.unwrap(), []);
         agree(&env, "bob", "bob", &request.request_id).await;
-        assert_eq!(farewell(&lead).await.unwrap(), [member("bob")]);
+        assert_eq!(remove_agreed_members(&lead).await.unwrap(), [member("bob")]);
         assert_eq!(env.seat("bob").role().await.unwrap(), None);
         board::claim(&env.seat("alice"), task).await.unwrap();
-        assert_eq!(farewell(&lead).await.unwrap(), []);
+        assert_eq!(remove_agreed_members(&lead).await.unwrap(), []);
         // A later member of the same name has agreed to nothing.
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
         roster::join(&lead, &member("bob"), member_plan()).await.unwrap();
-        assert_eq!(farewell(&lead).await.unwrap(), []);
+        assert_eq!(remove_agreed_members(&lead).await.unwrap(), []);
     });
 }
 
@@ -61,8 +61,11 @@ fn unasked_or_forged_agreements_remove_no_member() {
         let request = handshake::request_shutdown(&lead, "bob", None).await.unwrap();
         agree(&env, "alice", "bob", &request.request_id).await;
         agree(&env, "alice", "alice", &request.request_id).await;
-        assert_eq!(farewell(&lead).await.unwrap(), []);
+        assert_eq!(remove_agreed_members(&lead).await.unwrap(), []);
         assert!(env.seat("bob").role().await.unwrap().is_some());
-        assert!(farewell(&env.seat("alice")).await.is_err(), "only the lead removes members");
+        assert!(
+            remove_agreed_members(&env.seat("alice")).await.is_err(),
+            "only the lead removes members"
+        );
     });
 }

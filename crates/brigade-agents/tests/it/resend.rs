@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use brigade_agents::resend::{Heard, ResendReport, Shown, resend_lost_mail};
+use brigade_agents::resend::{ModelInput, ResendReport, ShownMessages, resend_lost_mail};
 use brigade_core::handshake;
 use brigade_core::mail;
 use brigade_core::seat::Seat;
@@ -15,7 +15,7 @@ use brigade_wire::inbox::Inbox;
 use brigade_wire::team::Team;
 
 use brigade_testkit::files::Files;
-use brigade_testkit::signing::Keys;
+use brigade_testkit::signing::LeadKeys;
 
 /// How a program takes its mail: newer versions of Claude Code remove it from the inbox, older ones mark it read.
 #[derive(Clone, Copy, Debug)]
@@ -57,16 +57,16 @@ impl NativeBob for Files {
     }
 }
 
-async fn start(env: &TestEnv, heard: &Heard) -> ResendReport {
-    start_seat(&env.seat("bob"), heard, &Shown::default()).await
+async fn start(env: &TestEnv, heard: &ModelInput) -> ResendReport {
+    start_seat(&env.seat("bob"), heard, &ShownMessages::default()).await
 }
 
-async fn start_seat(bob: &Seat, heard: &Heard, known: &Shown) -> ResendReport {
+async fn start_seat(bob: &Seat, heard: &ModelInput, known: &ShownMessages) -> ResendReport {
     resend_lost_mail(bob, heard, known).await.unwrap()
 }
 
-fn heard(turns: &[&str]) -> Heard {
-    Heard { turns: turns.iter().map(|&turn| turn.to_owned()).collect(), unfinished: None }
+fn heard(turns: &[&str]) -> ModelInput {
+    ModelInput { turns: turns.iter().map(|&turn| turn.to_owned()).collect(), unfinished: None }
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_copy_has_the_same_text_and_sender() {
         env.store.send(&team(), &member("bob"), &message).await.unwrap();
         let before = fs::read(files.inbox("bob")).unwrap();
         files.take(TakeMode::Out);
-        let again = start(&env, &Heard::default()).await;
+        let again = start(&env, &ModelInput::default()).await;
         assert_eq!(again.sent, [message.key()]);
         let after = fs::read(files.inbox("bob")).unwrap();
         let (before, after) = (Inbox::read(&before).unwrap(), Inbox::read(&after).unwrap());
@@ -159,7 +159,7 @@ fn shutdown_requests_are_resent_and_answers_are_not() {
         handshake::answer_plan(&lead, &plan.request_id, handshake::Answer::Yes).await.unwrap();
         let asked = handshake::request_shutdown(&lead, "bob", None).await.unwrap();
         files.take(TakeMode::Out);
-        assert_eq!(start(&env, &Heard::default()).await.sent.len(), 1);
+        assert_eq!(start(&env, &ModelInput::default()).await.sent.len(), 1);
         let waiting = files.waiting().await;
         assert!(waiting.len() == 1 && waiting[0].contains(&asked.request_id), "{waiting:?}");
     });
@@ -179,7 +179,7 @@ fn messages_known_to_be_shown_need_no_transcript() {
         assert_eq!(again.sent.len(), 1);
         // All up to the second, plus the fourth: the saved state does not grow with the mailbox.
         assert!(again.shown.upto.is_some() && again.shown.beyond.len() == 1, "{again:?}");
-        let later = start_seat(&env.seat("bob"), &Heard::default(), &again.shown).await;
+        let later = start_seat(&env.seat("bob"), &ModelInput::default(), &again.shown).await;
         assert_eq!((&later.shown, later.sent), (&again.shown, vec![]));
         let lost = files.take(TakeMode::Out);
         let all = start_seat(&env.seat("bob"), &heard(&[&lost]), &later.shown).await;
@@ -191,22 +191,22 @@ fn messages_known_to_be_shown_need_no_transcript() {
 fn an_unfinished_turn_is_continued_once() {
     Files::run(async |files| {
         let env = files.reopen();
-        let cut = Heard { turns: Vec::new(), unfinished: Some("row 7".to_owned()) };
+        let cut = ModelInput { turns: Vec::new(), unfinished: Some("row 7".to_owned()) };
         assert!(start(&env, &cut).await.go_on);
         assert!(!start(&env, &cut).await.go_on);
         assert_eq!(files.waiting().await.len(), 1);
-        let other = Heard { unfinished: Some("row 9".to_owned()), ..cut };
+        let other = ModelInput { unfinished: Some("row 9".to_owned()), ..cut };
         assert!(start(&env, &other).await.go_on);
     });
 }
 
 /// Bob's seat with the lead's public key, and with a signer.
-fn keyed(env: &TestEnv, keys: &Arc<Keys>) -> Seat {
+fn keyed(env: &TestEnv, keys: &Arc<LeadKeys>) -> Seat {
     env.seat("bob").with_lead_key(keys.lead_key("bob")).with_signer(Arc::clone(keys) as _)
 }
 
 /// The lead sends bob a signed order.
-async fn order(env: &TestEnv, keys: &Arc<Keys>) {
+async fn order(env: &TestEnv, keys: &Arc<LeadKeys>) {
     let lead = env.seat("team-lead").with_signer(Arc::clone(keys) as _);
     mail::send(&lead, "bob", "an order").await.unwrap();
 }
@@ -215,13 +215,13 @@ async fn order(env: &TestEnv, keys: &Arc<Keys>) {
 fn only_messages_signed_by_the_lead_are_signed_again() {
     Files::run(async |files| {
         let env = files.reopen();
-        let keys = Keys::of(&["bob"]);
+        let keys = LeadKeys::new(&["bob"]);
         order(&env, &keys).await;
         // In the lead's name, but without the key.
         env.say("team-lead", "bob", "a forged order").await;
         files.take(TakeMode::Out);
         let bob = keyed(&env, &keys);
-        let again = start_seat(&bob, &Heard::default(), &Shown::default()).await;
+        let again = start_seat(&bob, &ModelInput::default(), &ShownMessages::default()).await;
         assert_eq!(again.sent.len(), 2);
         let mail = env.store.inbox(&team(), &member("bob")).await.unwrap();
         let signed = mail.iter().map(|mail| {
@@ -238,16 +238,16 @@ fn only_messages_signed_by_the_lead_are_signed_again() {
 #[test]
 fn an_order_with_an_old_signature_is_signed_again() {
     Files::run(async |files| {
-        let keys = Keys::of(&["bob"]);
+        let keys = LeadKeys::new(&["bob"]);
         let env = files.reopen();
         order(&env, &keys).await;
         let now = keyed(&env, &keys);
-        let none = Shown::default();
-        assert_eq!(start_seat(&now, &Heard::default(), &none).await.sent, []);
+        let none = ShownMessages::default();
+        assert_eq!(start_seat(&now, &ModelInput::default(), &none).await.sent, []);
         let hour = jiff::SignedDuration::from_hours(1);
         let later = brigade_core::clock::SteppingClock::from(jiff::Timestamp::now() + hour);
         let later = now.with_clock(Arc::new(later));
-        assert_eq!(start_seat(&later, &Heard::default(), &none).await.sent.len(), 1);
+        assert_eq!(start_seat(&later, &ModelInput::default(), &none).await.sent.len(), 1);
         assert_eq!(files.waiting().await, ["an order"]);
     });
 }

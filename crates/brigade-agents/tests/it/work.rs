@@ -4,9 +4,9 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brigade_agents::teammate::{self, Plan};
-use brigade_agents::worker::{Desk, Worker, Workers};
-use brigade_core::event::{Act, Ending, Event};
+use brigade_agents::teammate::{self, TeammateConfig};
+use brigade_agents::worker::{Worker, WorkerContext, Workers};
+use brigade_core::event::{Event, TurnOutcome, WorkEvent};
 use brigade_core::handshake::{self, Answer};
 use brigade_core::store::memory::MemoryStore;
 use brigade_core::store::{Actor, Watch};
@@ -18,7 +18,8 @@ use brigade_testkit::files::Files;
 use brigade_testkit::flaky::FlakyStore;
 
 async fn record_text(env: &TestEnv, name: &str, text: &str) {
-    let event = Event::Worked { name: name.to_owned(), act: Act::Said { text: text.to_owned() } };
+    let event =
+        Event::Worked { name: name.to_owned(), act: WorkEvent::Said { text: text.to_owned() } };
     env.store.record(&team(), event, &Actor(name.to_owned())).await.unwrap();
 }
 
@@ -26,7 +27,8 @@ async fn record_text(env: &TestEnv, name: &str, text: &str) {
 async fn next_text(watch: &mut Watch) -> String {
     let next = async {
         loop {
-            if let Event::Worked { act: Act::Said { text }, .. } = watch.next().await.unwrap().event
+            if let Event::Worked { act: WorkEvent::Said { text }, .. } =
+                watch.next().await.unwrap().event
             {
                 return text;
             }
@@ -38,7 +40,7 @@ async fn next_text(watch: &mut Watch) -> String {
 async fn recorded_texts(env: &TestEnv) -> Vec<String> {
     let history = env.store.history(&team()).await.unwrap();
     let said = |event| match event {
-        Event::Worked { act: Act::Said { text }, .. } => Some(text),
+        Event::Worked { act: WorkEvent::Said { text }, .. } => Some(text),
         _ => None,
     };
     history.into_iter().filter_map(|record| said(record.event)).collect()
@@ -47,16 +49,16 @@ async fn recorded_texts(env: &TestEnv) -> Vec<String> {
 #[test]
 fn work_has_its_own_journal() {
     Files::run(async |files| {
-        let before = fs::read(files.own().join("team.jsonl")).unwrap();
-        record_text(&files.house, "alice", "hello").await;
-        let journal = fs::read_to_string(files.own().join("work/alice.jsonl")).unwrap();
+        let before = fs::read(files.team_state_dir().join("team.jsonl")).unwrap();
+        record_text(&files.env, "alice", "hello").await;
+        let journal = fs::read_to_string(files.team_state_dir().join("work/alice.jsonl")).unwrap();
         assert!(journal.contains("hello"), "{journal}");
-        assert_eq!(fs::read(files.own().join("team.jsonl")).unwrap(), before);
-        assert!(!files.own().join("mail/alice.jsonl").exists());
+        assert_eq!(fs::read(files.team_state_dir().join("team.jsonl")).unwrap(), before);
+        assert!(!files.team_state_dir().join("mail/alice.jsonl").exists());
         // An invalid member name must not become a file name.
-        record_text(&files.house, "../alice", "from elsewhere").await;
-        assert_eq!(recorded_texts(&files.house).await, ["hello", "from elsewhere"]);
-        assert!(!files.own().join("alice.jsonl").exists());
+        record_text(&files.env, "../alice", "from elsewhere").await;
+        assert_eq!(recorded_texts(&files.env).await, ["hello", "from elsewhere"]);
+        assert!(!files.team_state_dir().join("alice.jsonl").exists());
     });
 }
 
@@ -65,7 +67,7 @@ fn work_does_not_wake_watchers_without_interest_in_it() {
     Files::run(async |files| {
         let reader = files.reopen();
         let mut watch = reader.store.watch_without_work(&team()).await.unwrap();
-        for env in [&files.house, &reader] {
+        for env in [&files.env, &reader] {
             record_text(env, "alice", "hello").await;
             env.say("bob", "alice", "mail").await;
             let event = tokio::time::timeout(Duration::from_secs(10), watch.next()).await;
@@ -79,15 +81,15 @@ fn work_does_not_wake_watchers_without_interest_in_it() {
 #[test]
 fn recording_continues_after_the_files_were_removed() {
     Files::run(async |files| {
-        let (writer, reader) = (&files.house, files.reopen());
+        let (writer, reader) = (&files.env, files.reopen());
         let mut watch = reader.store.watch(&team()).await.unwrap();
         record_text(writer, "alice", "one").await;
         assert_eq!(next_text(&mut watch).await, "one");
-        fs::remove_file(files.own().join("work/alice.jsonl")).unwrap();
+        fs::remove_file(files.team_state_dir().join("work/alice.jsonl")).unwrap();
         record_text(writer, "alice", "two").await;
         assert_eq!(next_text(&mut watch).await, "two");
         assert_eq!(recorded_texts(&reader).await, ["two"]);
-        fs::remove_dir_all(files.own().join("work")).unwrap();
+        fs::remove_dir_all(files.team_state_dir().join("work")).unwrap();
         record_text(writer, "alice", "three").await;
         assert_eq!(next_text(&mut watch).await, "three");
         assert_eq!(recorded_texts(&reader).await, ["three"]);
@@ -102,7 +104,7 @@ fn recording_continues_after_the_files_were_removed() {
 struct ByteCounter;
 
 impl Worker for ByteCounter {
-    async fn turn(&mut self, desk: &Desk, text: &str) -> Result<String, String> {
+    async fn turn(&mut self, desk: &WorkerContext, text: &str) -> Result<String, String> {
         for request in handshake::open(&desk.seat).await.unwrap() {
             handshake::answer_shutdown(&desk.seat, &request.id, Answer::Yes).await.unwrap();
         }
@@ -115,7 +117,7 @@ impl Worker for ByteCounter {
 
 /// Runs a member for some turns until it leaves.
 async fn work_and_leave(env: &TestEnv, texts: &[&str]) {
-    let plan = Plan::in_process(env.seat("bob"), Workers::new(|| ByteCounter));
+    let plan = TeammateConfig::in_process(env.seat("bob"), Workers::new(|| ByteCounter));
     let (_sender, typed) = mpsc::unbounded_channel();
     let bob = tokio::spawn(teammate::run_observed(plan, typed, |_| {}));
     let lead = env.seat("team-lead");
@@ -139,33 +141,36 @@ async fn reports(env: &TestEnv) -> usize {
 #[test]
 fn work_is_recorded_in_order() {
     Files::run(async |files| {
-        work_and_leave(&files.house, &["begin", "fail"]).await;
+        work_and_leave(&files.env, &["begin", "fail"]).await;
         let history = files.reopen().store.history(&team()).await.unwrap();
         let events = history.into_iter().filter_map(|record| match record.event {
             Event::Worked { name, act } => {
                 assert_eq!((name.as_str(), record.by.as_deref()), ("bob", Some("bob")));
                 // The length of its input does not matter here.
                 Some(match act {
-                    Act::Said { text } => Act::Said { text: text.replace(char::is_numeric, "") },
+                    WorkEvent::Said { text } => {
+                        WorkEvent::Said { text: text.replace(char::is_numeric, "") }
+                    }
                     act => act,
                 })
             }
             _ => None,
         });
-        let said = || Act::Said { text: " bytes".into() };
-        let ended = |end, why: Option<&str>| Act::TurnEnded { end, why: why.map(str::to_owned) };
+        let said = || WorkEvent::Said { text: " bytes".into() };
+        let ended =
+            |end, why: Option<&str>| WorkEvent::TurnEnded { end, why: why.map(str::to_owned) };
         let expected = [
-            Act::Started {},
-            Act::Ready {},
-            Act::TurnStarted {},
+            WorkEvent::Started {},
+            WorkEvent::Ready {},
+            WorkEvent::TurnStarted {},
             said(),
-            ended(Ending::Done, None),
-            Act::TurnStarted {},
-            ended(Ending::Failed, Some("as requested")),
+            ended(TurnOutcome::Done, None),
+            WorkEvent::TurnStarted {},
+            ended(TurnOutcome::Failed, Some("as requested")),
         ];
         // The remaining events belong to the turn in which it leaves. That turn is ended as soon as it
         // has left, recorded or not.
-        let events: Vec<Act> = events.take(expected.len()).collect();
+        let events: Vec<WorkEvent> = events.take(expected.len()).collect();
         assert_eq!(events, expected);
     });
 }

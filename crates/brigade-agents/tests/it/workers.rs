@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use brigade_agents::driver::Verdict;
-use brigade_agents::teammate::{self, Plan, TeammateError};
-use brigade_agents::worker::{Desk, Worker, Workers};
+use brigade_agents::driver::PermissionAnswer;
+use brigade_agents::teammate::{self, TeammateConfig, TeammateError};
+use brigade_agents::worker::{Worker, WorkerContext, Workers};
 use brigade_core::board::{self, BoardError, TaskPlan};
 use brigade_core::clock::Clock;
-use brigade_core::graph::State as Ready;
+use brigade_core::graph::TaskState as Ready;
 use brigade_core::handshake::{self, Answer, HandshakeError};
-use brigade_core::pulse::{self, State};
+use brigade_core::pulse::{self, ReportedState};
 use brigade_core::store::memory::MemoryStore;
 use brigade_testkit::env::{TestEnv, clock, member};
 use brigade_wire::task::{Status, Task};
@@ -76,7 +76,7 @@ fn start<W: Worker>(
     name: &str,
     make: impl Fn() -> W + Send + Sync + 'static,
 ) -> MemberTask {
-    let plan = Plan::in_process(env.seat(name), Workers::new(make));
+    let plan = TeammateConfig::in_process(env.seat(name), Workers::new(make));
     let (_sender, typed) = mpsc::unbounded_channel();
     tokio::spawn(teammate::run_observed(plan, typed, |_| {}))
 }
@@ -110,7 +110,7 @@ async fn lead_received(env: &TestEnv, needle: &str) -> bool {
 struct InputRecorder(WorkLog);
 
 impl Worker for InputRecorder {
-    async fn turn(&mut self, _desk: &Desk, text: &str) -> Result<String, String> {
+    async fn turn(&mut self, _desk: &WorkerContext, text: &str) -> Result<String, String> {
         self.0.write(text);
         // Mail that arrives during a turn waits for the next one.
         sleep(Duration::from_millis(5)).await;
@@ -173,7 +173,7 @@ fn the_history_of_a_mailbox_is_read_once() {
 struct TaskWorker(WorkLog);
 
 impl Worker for TaskWorker {
-    async fn turn(&mut self, desk: &Desk, _text: &str) -> Result<String, String> {
+    async fn turn(&mut self, desk: &WorkerContext, _text: &str) -> Result<String, String> {
         let seat = &desk.seat;
         let mut done = 0;
         loop {
@@ -228,7 +228,7 @@ fn a_chain_of_tasks_is_done_in_order() {
 struct RefusesOnce(usize);
 
 impl Worker for RefusesOnce {
-    async fn turn(&mut self, desk: &Desk, _text: &str) -> Result<String, String> {
+    async fn turn(&mut self, desk: &WorkerContext, _text: &str) -> Result<String, String> {
         for request in handshake::open(&desk.seat).await.unwrap() {
             self.0 += 1;
             let answer = if self.0 == 1 { Answer::No("not yet") } else { Answer::Yes };
@@ -262,15 +262,15 @@ fn a_worker_stays_until_it_agrees_to_stop() {
 struct AsksFirst(WorkLog);
 
 impl Worker for AsksFirst {
-    async fn turn(&mut self, desk: &Desk, text: &str) -> Result<String, String> {
+    async fn turn(&mut self, desk: &WorkerContext, text: &str) -> Result<String, String> {
         if !text.contains("clean up") {
             self.0.write(text);
             return Ok(String::new());
         }
         let input = json!({ "command": "rm -r build" });
-        let answer = match desk.may("shell", "remove what was built", &input).await {
-            Verdict::Allow => "yes".to_owned(),
-            Verdict::Deny(why) => format!("no: {why}"),
+        let answer = match desk.ask_permission("shell", "remove what was built", &input).await {
+            PermissionAnswer::Allow => "yes".to_owned(),
+            PermissionAnswer::Deny(why) => format!("no: {why}"),
         };
         self.0.write(answer);
         Ok("heard".to_owned())
@@ -309,8 +309,8 @@ fn permission_is_awaited_and_only_the_lead_can_grant_it() {
 
         assert!(env.clock.now().duration_since(before) >= SignedDuration::from_hours(1));
         assert_eq!(log.lines(), Vec::<String>::new());
-        let pulse = pulse::of(&lead, &member("bob")).await.unwrap().unwrap();
-        assert_eq!(pulse.state, State::Waiting { requests: vec![id.clone()] });
+        let pulse = pulse::last_report(&lead, &member("bob")).await.unwrap().unwrap();
+        assert_eq!(pulse.state, ReportedState::Waiting { requests: vec![id.clone()] });
         handshake::answer_permission(&lead, &id, Answer::No("keep it")).await.unwrap();
         // The forgery is delivered as text, in the turn after the one that was running.
         until("it gets the answer and the next message", async || log.lines().len() == 2).await;
@@ -331,10 +331,10 @@ fn permission_is_awaited_and_only_the_lead_can_grant_it() {
 struct StopsWaiting;
 
 impl Worker for StopsWaiting {
-    async fn turn(&mut self, desk: &Desk, _text: &str) -> Result<String, String> {
+    async fn turn(&mut self, desk: &WorkerContext, _text: &str) -> Result<String, String> {
         let input = json!({});
         let wait = Duration::from_millis(300);
-        let answer = timeout(wait, desk.may("shell", "anything", &input)).await;
+        let answer = timeout(wait, desk.ask_permission("shell", "anything", &input)).await;
         assert!(answer.is_err());
         // The rest of a long turn.
         sleep(Duration::from_secs(3600)).await;
@@ -348,12 +348,15 @@ fn dropping_a_permission_request_withdraws_it() {
         let bob = start(&env, "bob", || StopsWaiting);
         env.say("team-lead", "bob", "go").await;
         let state = async || {
-            let pulse = pulse::of(&env.seat("bob"), &member("bob")).await.unwrap();
+            let pulse = pulse::last_report(&env.seat("bob"), &member("bob")).await.unwrap();
             pulse.map(|pulse| pulse.state)
         };
-        until("it asks", async || matches!(state().await, Some(State::Waiting { .. }))).await;
-        until("it stops waiting", async || state().await == Some(State::Working { retries: None }))
+        until("it asks", async || matches!(state().await, Some(ReportedState::Waiting { .. })))
             .await;
+        until("it stops waiting", async || {
+            state().await == Some(ReportedState::Working { retries: None })
+        })
+        .await;
         // The request is withdrawn, so that the lead does not answer it.
         assert_eq!(handshake::open(&env.seat("team-lead")).await.unwrap(), []);
         bob.abort();
@@ -368,7 +371,7 @@ struct PanicsOnce {
 }
 
 impl Worker for PanicsOnce {
-    async fn turn(&mut self, _desk: &Desk, text: &str) -> Result<String, String> {
+    async fn turn(&mut self, _desk: &WorkerContext, text: &str) -> Result<String, String> {
         self.turns += 1;
         self.log.write(format!("run {} reads {text}", self.run));
         assert!(self.run > 0 || self.turns < 2, "simulated panic");
@@ -416,7 +419,7 @@ fn a_panicked_worker_is_replaced_and_its_mail_sent_again() {
 struct AlwaysPanics;
 
 impl Worker for AlwaysPanics {
-    async fn turn(&mut self, _desk: &Desk, _text: &str) -> Result<String, String> {
+    async fn turn(&mut self, _desk: &WorkerContext, _text: &str) -> Result<String, String> {
         std::panic::panic_any("gone")
     }
 }
@@ -431,8 +434,8 @@ fn a_worker_that_always_panics_is_marked_failed_and_the_lead_informed() {
             lead_received(&env, "the worker ended; last output: it panicked: gone").await
         })
         .await;
-        let pulse = pulse::of(&env.seat("bob"), &member("bob")).await.unwrap().unwrap();
-        assert!(matches!(pulse.state, State::Failed { .. }), "{:?}", pulse.state);
+        let pulse = pulse::last_report(&env.seat("bob"), &member("bob")).await.unwrap().unwrap();
+        assert!(matches!(pulse.state, ReportedState::Failed { .. }), "{:?}", pulse.state);
         bob.abort();
     });
 }

@@ -273,10 +273,10 @@ struct ImportWriter<'f> {
     /// Number of messages processed so far.
     sent: u64,
     /// Messages of one member that are sent but not marked yet.
-    marks: Option<PendingMarks>,
+    marks: Option<ImportMarks>,
 }
 
-struct PendingMarks {
+struct ImportMarks {
     member: MemberName,
     read: Vec<MessageKey>,
     shown: Vec<MessageKey>,
@@ -332,7 +332,7 @@ impl ImportWriter<'_> {
             self.mark().await?;
         }
         let (read, shown) = (Vec::new(), Vec::new());
-        let marks = self.marks.get_or_insert(PendingMarks { member: to, read, shown });
+        let marks = self.marks.get_or_insert(ImportMarks { member: to, read, shown });
         match exported {
             ExportedMessage { shown: true, .. } => marks.shown.push(key),
             ExportedMessage { read: true, .. } => marks.read.push(key),
@@ -342,7 +342,7 @@ impl ImportWriter<'_> {
     }
 
     async fn mark(&mut self) -> Result<(), StoreError> {
-        let Some(PendingMarks { member, read, shown }) = self.marks.take() else { return Ok(()) };
+        let Some(ImportMarks { member, read, shown }) = self.marks.take() else { return Ok(()) };
         for (keys, mark) in [(read, Mark::Read), (shown, Mark::Shown)] {
             if !keys.is_empty() {
                 self.store.mark(self.team, &member, &keys, mark).await?;
@@ -364,7 +364,7 @@ impl ImportWriter<'_> {
             Some(Outgoing {
                 lead_sig: lead_sig.map(std::borrow::Cow::into_owned),
                 team_created: self.created,
-                ..Outgoing::again(&message, id)
+                ..Outgoing::copy_of(&message, id)
             })
         });
         let damaged = |damage| ImportError::Damaged { place: "a message".into(), damage };

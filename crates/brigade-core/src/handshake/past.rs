@@ -7,7 +7,7 @@ use brigade_wire::name::MemberName;
 use brigade_wire::protocol::Protocol;
 use brigade_wire::team::Team;
 
-use super::request::{self, Kind};
+use super::request::{self, RequestKind};
 use super::{HandshakeError, authority};
 use crate::event::{Event, Record};
 use crate::roster;
@@ -16,7 +16,7 @@ use crate::store::StoreError;
 
 /// Removes every member that was asked to shut down, agreed, and is still on the roster. Their open tasks return to
 /// the board. Returns their names.
-pub async fn farewell(seat: &Seat) -> Result<Vec<MemberName>, HandshakeError> {
+pub async fn remove_agreed_members(seat: &Seat) -> Result<Vec<MemberName>, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     authority::require_lead(seat, &team, "remove a teammate from the team")?;
@@ -28,7 +28,7 @@ pub async fn farewell(seat: &Seat) -> Result<Vec<MemberName>, HandshakeError> {
         }
         let member_seat = Seat { name: name.clone(), ..seat.clone() };
         let asked = request::all(&member_seat, &team).await?;
-        if !asked.iter().any(|request| request.kind == Kind::Shutdown && request.id == id) {
+        if !asked.iter().any(|request| request.kind == RequestKind::Shutdown && request.id == id) {
             continue;
         }
         let left = roster::leave(seat, &name).await;

@@ -10,7 +10,7 @@ const SHELL: &str = "Bash";
 
 /// A permission request by a teammate.
 #[derive(Clone, Debug)]
-pub struct Leave<'l> {
+pub struct PermissionAsk<'l> {
     /// The tool, by the agent's own name for it.
     pub tool: &'l str,
     /// The agent's id for this tool call.
@@ -23,7 +23,7 @@ pub struct Leave<'l> {
     pub cwd: &'l str,
 }
 
-impl Leave<'_> {
+impl PermissionAsk<'_> {
     pub(super) fn request(&self, id: &str, from: &MemberName) -> PermissionRequest {
         let description = visible(self.description);
         let input = json!({ "command": visible(&self.command()), "description": description });
@@ -76,7 +76,8 @@ mod tests {
     use super::*;
 
     fn command(tool: &str, input: &Value) -> String {
-        let leave = Leave { tool, tool_use_id: "t", description: "why", input, cwd: "/work" };
+        let leave =
+            PermissionAsk { tool, tool_use_id: "t", description: "why", input, cwd: "/work" };
         let request = leave.request("perm-1", &"bob".parse().unwrap());
         let original = request.brigade.unwrap();
         assert_eq!((original.tool.as_str(), original.cwd.as_str()), (tool, "/work"));

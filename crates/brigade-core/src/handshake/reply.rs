@@ -7,13 +7,13 @@ use brigade_wire::body::Body;
 use brigade_wire::inbox::with_message;
 use brigade_wire::message::Message;
 use brigade_wire::name::MemberName;
-use brigade_wire::permission::{PermissionResponse, Verdict};
+use brigade_wire::permission::{PermissionResponse, PermissionVerdict};
 use brigade_wire::protocol::Protocol;
 use brigade_wire::team::Team;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{Answered, HandshakeError, Kind, Request, request};
+use super::{Answered, HandshakeError, Request, RequestKind, request};
 use crate::clock::wire_time;
 use crate::event::{Event, MessageKey};
 use crate::mail;
@@ -51,7 +51,7 @@ struct Decision {
 pub(super) async fn reply(
     seat: &Seat,
     team: &Team<'_>,
-    kind: Kind,
+    kind: RequestKind,
     id: &str,
     response: impl FnOnce(&Protocol) -> Protocol,
 ) -> Result<Answered, HandshakeError> {
@@ -84,7 +84,7 @@ pub(super) async fn reply(
     }
     let ours = mail::protocol(seat, team, &to, &response(&request.body).to_text())?;
     // Once this is stored, it is the answer, whichever process sends it.
-    let ours = Decision { hand: seat.hand.to_string(), message: ours };
+    let ours = Decision { hand: seat.user.to_string(), message: ours };
     let text = serde_json::to_vec(&ours).unwrap_or_default();
     let decided = seat.store.decide(&seat.team, &question, &text).await?;
     if decided == text {
@@ -172,7 +172,7 @@ impl First {
 
     /// Stands for the answer to a withdrawn request.
     fn taken_back(request: &Request, at: String) -> Self {
-        let verdict = Verdict::Error("the request was withdrawn".to_owned());
+        let verdict = PermissionVerdict::Error("the request was withdrawn".to_owned());
         let request_id = request.id.clone();
         let answer =
             PermissionResponse { request_id, tool_use_id: None, approved_request: None, verdict };
@@ -182,8 +182,10 @@ impl First {
     /// Whether it answers this request.
     fn answers(&self, request: &Request) -> bool {
         match (request.kind, &self.answer) {
-            (Kind::Plan, Protocol::PlanApprovalResponse(answer)) => answer.request_id == request.id,
-            (Kind::Permission, Protocol::PermissionResponse(answer)) => {
+            (RequestKind::Plan, Protocol::PlanApprovalResponse(answer)) => {
+                answer.request_id == request.id
+            }
+            (RequestKind::Permission, Protocol::PermissionResponse(answer)) => {
                 answer.request_id == request.id
             }
             _ => false,
@@ -195,8 +197,8 @@ impl First {
         match &self.answer {
             Protocol::PlanApprovalResponse(answer) => (answer.approved, answer.feedback.as_deref()),
             Protocol::PermissionResponse(answer) => match &answer.verdict {
-                Verdict::Success(_) => (true, None),
-                Verdict::Error(why) => (false, Some(why)),
+                PermissionVerdict::Success(_) => (true, None),
+                PermissionVerdict::Error(why) => (false, Some(why)),
             },
             Protocol::ShutdownRejected(answer) => (false, answer.reason.as_deref()),
             _ => (true, None),
@@ -293,7 +295,7 @@ pub(super) async fn take_back(
     gone: impl Fn(&str) -> bool,
 ) -> Result<(), HandshakeError> {
     let is_theirs =
-        |request: &Request| request.kind == Kind::Permission && request.from == asker.name;
+        |request: &Request| request.kind == RequestKind::Permission && request.from == asker.name;
     for request in
         open(seat, team).await?.iter().filter(|request| is_theirs(request) && gone(&request.id))
     {

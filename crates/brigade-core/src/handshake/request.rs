@@ -18,7 +18,7 @@ use crate::store::{Question, StoreError};
 
 /// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RequestKind {
     /// Shut down.
     Shutdown,
     /// Approve a plan.
@@ -27,7 +27,7 @@ pub enum Kind {
     Permission,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for RequestKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Shutdown => "shutdown",
@@ -42,7 +42,7 @@ impl fmt::Display for Kind {
 #[non_exhaustive]
 pub struct Request {
     /// The kind of request.
-    pub kind: Kind,
+    pub kind: RequestKind,
     /// The request id, as written.
     pub id: String,
     /// The member who asks.
@@ -83,16 +83,20 @@ impl Request {
         }
         let Body::Protocol(body) = message.body() else { return None };
         let (kind, id, asker) = match &body {
-            Protocol::ShutdownRequest(asked) => (Kind::Shutdown, &asked.request_id, &asked.from),
-            Protocol::PlanApprovalRequest(asked) => (Kind::Plan, &asked.request_id, &asked.from),
+            Protocol::ShutdownRequest(asked) => {
+                (RequestKind::Shutdown, &asked.request_id, &asked.from)
+            }
+            Protocol::PlanApprovalRequest(asked) => {
+                (RequestKind::Plan, &asked.request_id, &asked.from)
+            }
             Protocol::PermissionRequest(asked) => {
-                (Kind::Permission, &asked.request_id, &asked.agent_id)
+                (RequestKind::Permission, &asked.request_id, &asked.agent_id)
             }
             _ => return None,
         };
         // A member cannot ask in another member's name, and only the lead may ask for a shutdown.
         let leads = || team.lead().is_some_and(|lead| lead.is(from.as_str()));
-        if *asker != from.as_str() || (kind == Kind::Shutdown && !leads()) {
+        if *asker != from.as_str() || (kind == RequestKind::Shutdown && !leads()) {
             return None;
         }
         // If the id names a member, it must be the right one. Ids by other tools name no member.
@@ -111,7 +115,7 @@ impl Request {
 }
 
 /// Name of the question how a request is answered. It belongs to the member asked.
-pub fn answer_question(asked: &MemberName, created: u64, kind: Kind, id: &str) -> String {
+pub fn answer_question(asked: &MemberName, created: u64, kind: RequestKind, id: &str) -> String {
     format!("{asked}@{created}-{kind}-{id}")
 }
 
@@ -119,14 +123,14 @@ pub fn answer_question(asked: &MemberName, created: u64, kind: Kind, id: &str) -
 pub(crate) fn withdrawal_question(
     asker: &MemberName,
     created: u64,
-    kind: Kind,
+    kind: RequestKind,
     id: &str,
 ) -> String {
     format!("{asker}@{created}-takes-back-{kind}-{id}")
 }
 
 /// Name of the question which answer the asker accepts.
-pub(crate) fn accepted_answer_question(asker: &MemberName, kind: Kind, id: &str) -> String {
+pub(crate) fn accepted_answer_question(asker: &MemberName, kind: RequestKind, id: &str) -> String {
     format!("{asker}-hears-{kind}-{id}")
 }
 

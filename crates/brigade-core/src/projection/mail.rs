@@ -2,30 +2,30 @@
 
 use std::collections::HashMap;
 
-use super::{At, MemberIndex};
+use super::{MemberIndex, Millis};
 use crate::event::MessageKey;
-use crate::store::event_log::Spot;
+use crate::store::event_log::RecordRef;
 
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Letter {
+pub struct MessageRef {
     /// When it was written.
-    pub at: At,
+    pub at: Millis,
     /// Position of the record with its text.
-    pub spot: Spot,
+    pub record: RecordRef,
     /// The sender.
     pub from: MemberIndex,
     /// The recipient.
     pub to: MemberIndex,
     /// The type of message.
-    pub kind: Kind,
-    read: At,
-    shown: At,
+    pub kind: MessageKind,
+    read: Millis,
+    shown: Millis,
 }
 
 /// Marks a time that is not set.
-const NEVER: At = At(i64::MIN);
+const NEVER: Millis = Millis(i64::MIN);
 
 /// How far a message has been delivered, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +33,14 @@ pub enum DeliveryStatus {
     /// In the inbox, unread.
     Written,
     /// Read by the recipient's program.
-    Read(At),
+    Read(Millis),
     /// Shown to the recipient's model.
-    Shown(At),
+    Shown(Millis),
 }
 
-impl Letter {
+impl MessageRef {
     /// The delivery status.
-    pub fn fate(&self) -> DeliveryStatus {
+    pub fn status(&self) -> DeliveryStatus {
         match (self.shown != NEVER, self.read != NEVER) {
             (true, _) => DeliveryStatus::Shown(self.shown),
             (false, true) => DeliveryStatus::Read(self.read),
@@ -49,7 +49,7 @@ impl Letter {
     }
 
     /// When it was read.
-    pub fn read(&self) -> Option<At> {
+    pub fn read(&self) -> Option<Millis> {
         (self.read != NEVER).then_some(self.read)
     }
 }
@@ -58,15 +58,15 @@ macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $kind:literal,)*) => {
         /// The type of a message: plain text, or a protocol message.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Kind {
+        pub enum MessageKind {
             /// Plain text.
-            Words,
+            Text,
             $($(#[$doc])* $name,)*
             /// A protocol message of an unknown type.
             Other,
         }
 
-        impl Kind {
+        impl MessageKind {
             /// From the `type` on the wire.
             pub(super) fn from_wire(kind: &str) -> Self {
                 match kind {
@@ -104,35 +104,43 @@ kinds! {
 /// All messages.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MessageLog {
-    messages: Vec<Letter>,
+    messages: Vec<MessageRef>,
     by_key: HashMap<(MemberIndex, MessageKey), u32>,
 }
 
 impl MessageLog {
-    pub(super) fn letters(&self) -> &[Letter] {
+    pub(super) fn letters(&self) -> &[MessageRef] {
         &self.messages
     }
 
     /// Adds a message and returns its number; `None` if it is known: a sent message may also be found in the inbox.
     pub(super) fn add(
         &mut self,
-        at: At,
-        spot: Spot,
+        at: Millis,
+        spot: RecordRef,
         (from, to): (MemberIndex, MemberIndex),
         key: MessageKey,
-        kind: Kind,
+        kind: MessageKind,
     ) -> Option<u32> {
         let number = u32::try_from(self.messages.len()).ok()?;
         match self.by_key.entry((to, key)) {
             std::collections::hash_map::Entry::Occupied(_) => return None,
             std::collections::hash_map::Entry::Vacant(free) => free.insert(number),
         };
-        self.messages.push(Letter { at, spot, from, to, kind, read: NEVER, shown: NEVER });
+        self.messages.push(MessageRef {
+            at,
+            record: spot,
+            from,
+            to,
+            kind,
+            read: NEVER,
+            shown: NEVER,
+        });
         Some(number)
     }
 
     /// Marks it read. Returns whether it was unread until now.
-    pub(super) fn read(&mut self, to: MemberIndex, key: MessageKey, at: At) -> bool {
+    pub(super) fn read(&mut self, to: MemberIndex, key: MessageKey, at: Millis) -> bool {
         let Some(message) = self.message_mut(to, key) else { return false };
         let is_news = message.read == NEVER;
         if is_news {
@@ -142,7 +150,7 @@ impl MessageLog {
     }
 
     /// Marks it shown. Returns whether it was unread until now.
-    pub(super) fn shown(&mut self, to: MemberIndex, key: MessageKey, at: At) -> bool {
+    pub(super) fn shown(&mut self, to: MemberIndex, key: MessageKey, at: Millis) -> bool {
         let Some(message) = self.message_mut(to, key) else { return false };
         let was_unread = message.read == NEVER && message.shown == NEVER;
         if message.shown == NEVER {
@@ -156,7 +164,7 @@ impl MessageLog {
         self.by_key.clear();
     }
 
-    fn message_mut(&mut self, to: MemberIndex, key: MessageKey) -> Option<&mut Letter> {
+    fn message_mut(&mut self, to: MemberIndex, key: MessageKey) -> Option<&mut MessageRef> {
         let number = *self.by_key.get(&(to, key))?;
         self.messages.get_mut(usize::try_from(number).ok()?)
     }

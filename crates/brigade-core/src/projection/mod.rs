@@ -15,7 +15,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
-//! # let bob = lead.of("bob".parse()?);
+//! # let bob = lead.for_member("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! let (mut feed, _) = lead.store.event_stream(&lead.team).await?;
 //! let mut picture = TeamProjection::default();
@@ -32,12 +32,12 @@
 //! # }
 //! ```
 
-mod asked;
-mod board;
-mod face;
-mod hold;
+mod block_reason;
 mod mail;
-mod person;
+mod member;
+mod message_view;
+mod requests;
+mod tasks;
 #[cfg(test)]
 mod tests;
 
@@ -48,15 +48,15 @@ use brigade_wire::team::Team;
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-pub use self::asked::{Asked, Reply};
-pub use self::board::Card;
-use self::face::{MessageFields, MessageSummary};
-pub use self::hold::BlockReason;
-pub use self::mail::{DeliveryStatus, Kind, Letter};
-pub use self::person::{Act, ActivitySpan, Entry, MemberActivity, Person, Span};
-use crate::event::{Act as WorkEvent, Ending, Event, Record};
+pub use self::block_reason::BlockReason;
+pub use self::mail::{DeliveryStatus, MessageKind, MessageRef};
+pub use self::member::{BusyKind, BusySpan, MemberActivity, MemberDetails, MemberView, WorkRef};
+use self::message_view::{MessageFields, MessageSummary};
+pub use self::requests::{RequestAnswer, RequestEntry};
+pub use self::tasks::TaskEntry;
+use crate::event::{Event, Record, TurnOutcome, WorkEvent};
 use crate::graph::Graph;
-use crate::store::event_log::Spot;
+use crate::store::event_log::RecordRef;
 
 /// Identifies a member, numbered by first appearance in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,16 +64,16 @@ pub struct MemberIndex(pub(crate) u16);
 
 /// A time in milliseconds since 1970. Compact, because there can be millions of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct At(pub i64);
+pub struct Millis(pub i64);
 
-impl At {
+impl Millis {
     /// Converts to a timestamp.
     pub fn timestamp(self) -> Timestamp {
         Timestamp::from_millisecond(self.0).unwrap_or_default()
     }
 }
 
-impl From<Timestamp> for At {
+impl From<Timestamp> for Millis {
     fn from(at: Timestamp) -> Self {
         Self(at.as_millisecond())
     }
@@ -82,26 +82,26 @@ impl From<Timestamp> for At {
 /// The state of a team.
 #[derive(Clone, Debug, Default)]
 pub struct TeamProjection {
-    people: Vec<Person>,
+    people: Vec<MemberView>,
     by_name: HashMap<Box<str>, MemberIndex>,
     lead: Option<MemberIndex>,
     title: String,
     description: String,
     is_there: bool,
     /// When the team was deleted; cleared when a team of the same name is created.
-    deleted: Option<At>,
+    deleted: Option<Millis>,
     mail: mail::MessageLog,
-    asked: asked::RequestLog,
-    board: board::TaskCards,
+    asked: requests::RequestLog,
+    board: tasks::TaskCards,
     records: usize,
-    first: Option<At>,
-    last: Option<At>,
+    first: Option<Millis>,
+    last: Option<Millis>,
 }
 
 impl TeamProjection {
     /// Applies one record. Records should be roughly in order of time.
-    pub fn update(&mut self, spot: Spot, record: &Arc<Record>) {
-        let at = At::from(record.at);
+    pub fn update(&mut self, spot: RecordRef, record: &Arc<Record>) {
+        let at = Millis::from(record.at);
         self.records += 1;
         self.first.get_or_insert(at);
         self.last = self.last.max(Some(at));
@@ -127,8 +127,12 @@ impl TeamProjection {
                 }
             }
             Event::Answered { request_id, to, yes, reason, hand, .. } => {
-                let reply =
-                    Reply { at, yes: *yes, hand: Some(hand.clone()), reason: reason.clone() };
+                let reply = RequestAnswer {
+                    at,
+                    yes: *yes,
+                    decided_by: Some(hand.clone()),
+                    reason: reason.clone(),
+                };
                 let to = self.index_of(to);
                 self.apply_answer(request_id, Some(to), reply);
             }
@@ -163,20 +167,20 @@ impl TeamProjection {
         let next = u16::try_from(self.people.len()).unwrap_or(u16::MAX);
         let who = MemberIndex(next);
         if next < u16::MAX {
-            self.people.push(Person::new(who, name));
+            self.people.push(MemberView::new(who, name));
         }
         self.by_name.insert(name.into(), who);
         who
     }
 
-    fn person_mut(&mut self, who: MemberIndex) -> Option<&mut Person> {
+    fn person_mut(&mut self, who: MemberIndex) -> Option<&mut MemberView> {
         self.people.get_mut(usize::from(who.0))
     }
 
     fn add_message(
         &mut self,
-        at: At,
-        spot: Spot,
+        at: Millis,
+        spot: RecordRef,
         to: MemberIndex,
         key: crate::event::MessageKey,
         by: Option<&str>,
@@ -188,9 +192,9 @@ impl TeamProjection {
         let Some(number) = self.mail.add(at, spot, (from, to), key, summary.kind) else { return };
         for who in [from, to] {
             if let Some(person) = self.person_mut(who)
-                && person.letters.last() != Some(&number)
+                && person.messages.last() != Some(&number)
             {
-                person.letters.push(number);
+                person.messages.push(number);
             }
         }
         if let Some(person) = self.person_mut(to) {
@@ -198,52 +202,58 @@ impl TeamProjection {
         }
         if let Some(person) = self.person_mut(from) {
             match summary.kind {
-                Kind::Words => person.said = Some(spot),
-                Kind::Idle => person.apply_idle(at),
+                MessageKind::Text => person.last_text = Some(spot),
+                MessageKind::Idle => person.apply_idle(at),
                 _ => {}
             }
         }
         let Some(id) = summary.request_id else { return };
         match summary.kind {
-            Kind::PlanRequest | Kind::PermissionRequest | Kind::ShutdownRequest => {
-                if self.asked.ask(Asked {
+            MessageKind::PlanRequest
+            | MessageKind::PermissionRequest
+            | MessageKind::ShutdownRequest => {
+                if self.asked.ask(RequestEntry {
                     id: id.into_owned(),
                     kind: summary.kind,
                     from,
                     to,
                     at,
-                    spot,
+                    record: spot,
                     reply: None,
-                }) && summary.kind != Kind::ShutdownRequest
+                }) && summary.kind != MessageKind::ShutdownRequest
                     && let Some(person) = self.person_mut(from)
                 {
                     person.add_open_requests(at, 1);
                 }
             }
-            Kind::PlanResponse | Kind::PermissionResponse => {
-                let reply = Reply { at, yes: summary.yes, hand: None, reason: None };
+            MessageKind::PlanResponse | MessageKind::PermissionResponse => {
+                let reply = RequestAnswer { at, yes: summary.yes, decided_by: None, reason: None };
                 self.apply_answer(&id, Some(to), reply);
             }
-            Kind::ShutdownApproved | Kind::ShutdownRejected => {
-                let yes = summary.kind == Kind::ShutdownApproved;
-                self.apply_answer(&id, None, Reply { at, yes, hand: None, reason: None });
+            MessageKind::ShutdownApproved | MessageKind::ShutdownRejected => {
+                let yes = summary.kind == MessageKind::ShutdownApproved;
+                self.apply_answer(
+                    &id,
+                    None,
+                    RequestAnswer { at, yes, decided_by: None, reason: None },
+                );
             }
             _ => {}
         }
     }
 
     /// Applies an answer; `asker` is the member who made the request, if the answer names it.
-    fn apply_answer(&mut self, id: &str, asker: Option<MemberIndex>, reply: Reply) {
+    fn apply_answer(&mut self, id: &str, asker: Option<MemberIndex>, reply: RequestAnswer) {
         let at = reply.at;
         let Some((from, kind)) = self.asked.answer(id, asker, reply) else { return };
-        if kind != Kind::ShutdownRequest
+        if kind != MessageKind::ShutdownRequest
             && let Some(person) = self.person_mut(from)
         {
             person.add_open_requests(at, -1);
         }
     }
 
-    fn apply_created(&mut self, at: At, team: &RawValue) {
+    fn apply_created(&mut self, at: Millis, team: &RawValue) {
         // The board of the previous team of that name stayed visible until now.
         if let Some(deleted) = self.deleted.take() {
             self.board.remove_until(deleted);
@@ -271,19 +281,19 @@ impl TeamProjection {
     }
 
     /// Unread messages are deleted together with the team. They must not count as read in a later team of that name.
-    fn apply_deleted(&mut self, at: At) {
+    fn apply_deleted(&mut self, at: Millis) {
         (self.is_there, self.deleted) = (false, Some(at));
         self.mail.forget_keys();
         for person in &mut self.people {
             person.unread = 0;
         }
-        let all: Vec<MemberIndex> = self.people.iter().map(|person| person.who).collect();
+        let all: Vec<MemberIndex> = self.people.iter().map(|person| person.index).collect();
         for who in all {
             self.apply_left(at, who);
         }
     }
 
-    fn apply_member(&mut self, at: At, who: MemberIndex, member: &RawValue, joined: bool) {
+    fn apply_member(&mut self, at: Millis, who: MemberIndex, member: &RawValue, joined: bool) {
         // A journal may start in the middle of a team's history.
         self.is_there = true;
         if let Some(person) = self.person_mut(who) {
@@ -295,7 +305,7 @@ impl TeamProjection {
         }
     }
 
-    fn apply_left(&mut self, at: At, who: MemberIndex) {
+    fn apply_left(&mut self, at: Millis, who: MemberIndex) {
         self.board.invalidate_roster();
         let open = self.asked.close_requests_of(who, at);
         if let Some(person) = self.person_mut(who) {
@@ -308,7 +318,7 @@ impl TeamProjection {
 /// Queries.
 impl TeamProjection {
     /// Whether the team exists, as far as the events show.
-    pub fn is_there(&self) -> bool {
+    pub fn exists(&self) -> bool {
         self.is_there
     }
 
@@ -323,50 +333,50 @@ impl TeamProjection {
     }
 
     /// Returns a member by index.
-    pub fn person(&self, who: MemberIndex) -> Option<&Person> {
+    pub fn member(&self, who: MemberIndex) -> Option<&MemberView> {
         self.people.get(usize::from(who.0))
     }
 
     /// Returns a member's name.
     pub fn name(&self, who: MemberIndex) -> &str {
-        self.person(who).map_or("?", |person| &person.name)
+        self.member(who).map_or("?", |person| &person.name)
     }
 
     /// Returns a member by name.
-    pub fn called(&self, name: &str) -> Option<&Person> {
-        self.person(*self.by_name.get(name)?)
+    pub fn member_named(&self, name: &str) -> Option<&MemberView> {
+        self.member(*self.by_name.get(name)?)
     }
 
     /// Every name that occurred in the events, whether a member or not.
-    pub fn people(&self) -> &[Person] {
+    pub fn all_members(&self) -> &[MemberView] {
         &self.people
     }
 
     /// The current members: the lead first, then in order of joining.
-    pub fn members(&self) -> Vec<&Person> {
-        let mut members: Vec<&Person> =
+    pub fn members(&self) -> Vec<&MemberView> {
+        let mut members: Vec<&MemberView> =
             self.people.iter().filter(|person| person.entry.is_some()).collect();
-        members.sort_by_key(|person| (!self.leads(person.who), person.joined, person.who));
+        members.sort_by_key(|person| (!self.is_lead(person.index), person.joined, person.index));
         members
     }
 
     /// Whether this member is the lead.
-    pub fn leads(&self, who: MemberIndex) -> bool {
+    pub fn is_lead(&self, who: MemberIndex) -> bool {
         self.lead == Some(who)
     }
 
     /// The lead.
-    pub fn lead(&self) -> Option<&Person> {
-        self.lead.and_then(|who| self.person(who))
+    pub fn lead(&self) -> Option<&MemberView> {
+        self.lead.and_then(|who| self.member(who))
     }
 
     /// Every message, oldest first; the position is its number.
-    pub fn letters(&self) -> &[Letter] {
+    pub fn messages(&self) -> &[MessageRef] {
         self.mail.letters()
     }
 
     /// Every request, oldest first.
-    pub fn asked(&self) -> &[Asked] {
+    pub fn requests(&self) -> &[RequestEntry] {
         self.asked.all()
     }
 
@@ -377,12 +387,12 @@ impl TeamProjection {
     }
 
     /// The tasks on the board, ordered by number.
-    pub fn cards(&self) -> impl Iterator<Item = &Card> {
+    pub fn tasks(&self) -> impl Iterator<Item = &TaskEntry> {
         self.board.cards()
     }
 
     /// Returns one task.
-    pub fn card(&self, id: u64) -> Option<&Card> {
+    pub fn task(&self, id: u64) -> Option<&TaskEntry> {
         self.board.card(id)
     }
 
@@ -392,8 +402,9 @@ impl TeamProjection {
     }
 
     /// Why a task makes no progress; `None` if it does, or is completed.
-    pub fn hold(&self, id: u64) -> Option<&BlockReason> {
-        self.board.hold(id, |owner| self.called(owner).is_some_and(|person| person.entry.is_some()))
+    pub fn block_reason(&self, id: u64) -> Option<&BlockReason> {
+        self.board
+            .hold(id, |owner| self.member_named(owner).is_some_and(|person| person.entry.is_some()))
     }
 
     /// Changes whenever the tasks or the roster change, so that callers can cache what they derive from them.
@@ -407,7 +418,7 @@ impl TeamProjection {
     }
 
     /// Time of the first and of the last record.
-    pub fn span(&self) -> Option<(At, At)> {
+    pub fn span(&self) -> Option<(Millis, Millis)> {
         Some((self.first?, self.last?))
     }
 }

@@ -1,7 +1,7 @@
 //! The event history of a team followed by live events, without holding all of it in memory.
 //!
-//! A [`Feed`] yields the records in order of time, in batches as long as they are history. A reader keeps only
-//! the [`Spot`] of each record. The [`RecordLookupHandle`] returns the record itself for the few that are needed.
+//! An [`EventStream`] yields the records in order of time, in batches as long as they are history. A reader keeps only
+//! the [`RecordRef`] of each record. The [`RecordLookupHandle`] returns the record itself for the few that are needed.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -12,7 +12,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
-//! # let bob = lead.of("bob".parse()?);
+//! # let bob = lead.for_member("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! let (mut feed, library) = lead.store.event_stream(&lead.team).await?;
 //! let batch = feed.next().await.ok_or("nothing happened")?;
@@ -63,48 +63,48 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     async fn event_stream(
         &self,
         team: &TeamName,
-    ) -> Result<(Feed, RecordLookupHandle), StoreError> {
-        held(self, team).await
+    ) -> Result<(EventStream, RecordLookupHandle), StoreError> {
+        stream_from_memory(self, team).await
     }
 }
 
 /// Position of a record, valid in the library that came with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Spot(pub u64);
+pub struct RecordRef(pub u64);
 
 /// Some records, in order.
 #[derive(Debug, Default)]
-pub struct Batch {
+pub struct RecordBatch {
     /// The records, each with its position.
-    pub records: Vec<(Spot, Arc<Record>)>,
+    pub records: Vec<(RecordRef, Arc<Record>)>,
     /// Whether the reader has reached the end of the history.
     pub caught_up: bool,
 }
 
 /// Streams the records of a team, from the first one on.
-pub struct Feed {
-    batches: mpsc::Receiver<Batch>,
+pub struct EventStream {
+    batches: mpsc::Receiver<RecordBatch>,
     /// Number of journal lines that could not be parsed.
     passed_over: Arc<AtomicU64>,
     /// Stops the producer when dropped, which is after the channel is closed.
     _source: Box<dyn Send + Sync>,
 }
 
-impl fmt::Debug for Feed {
+impl fmt::Debug for EventStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Feed")
     }
 }
 
-impl Feed {
+impl EventStream {
     /// A stream of the batches sent to this channel.
-    pub fn new(batches: mpsc::Receiver<Batch>) -> Self {
-        Self::of(batches, Arc::default(), ())
+    pub fn new(batches: mpsc::Receiver<RecordBatch>) -> Self {
+        Self::with_source(batches, Arc::default(), ())
     }
 
     /// A stream of the batches sent to this channel. Drops `source` when the stream is dropped.
-    pub fn of(
-        batches: mpsc::Receiver<Batch>,
+    pub fn with_source(
+        batches: mpsc::Receiver<RecordBatch>,
         passed_over: Arc<AtomicU64>,
         source: impl Send + Sync + 'static,
     ) -> Self {
@@ -112,12 +112,12 @@ impl Feed {
     }
 
     /// Number of lines skipped so far because they could not be parsed.
-    pub fn passed_over(&self) -> u64 {
+    pub fn skipped_lines(&self) -> u64 {
         self.passed_over.load(Ordering::Relaxed)
     }
 
     /// Waits for the next batch; `None` when the stream has ended.
-    pub async fn next(&mut self) -> Option<Batch> {
+    pub async fn next(&mut self) -> Option<RecordBatch> {
         self.batches.recv().await
     }
 }
@@ -159,7 +159,7 @@ impl fmt::Debug for Watch {
 /// Looks up records by position.
 pub trait RecordLookup: fmt::Debug + Send + Sync {
     /// Returns the record at that position, if it is still available.
-    fn record(&self, spot: Spot) -> Option<Arc<Record>>;
+    fn record(&self, spot: RecordRef) -> Option<Arc<Record>>;
 }
 
 /// Shared handle to look up the records of a stream.
@@ -167,21 +167,21 @@ pub type RecordLookupHandle = Arc<dyn RecordLookup>;
 
 /// Records kept in memory.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct InMemoryRecords {
     records: RwLock<Vec<Arc<Record>>>,
 }
 
-impl Held {
+impl InMemoryRecords {
     /// Adds a record and returns its position.
-    pub fn keep(&self, record: Arc<Record>) -> Spot {
+    pub fn add(&self, record: Arc<Record>) -> RecordRef {
         let mut records = self.records.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         records.push(record);
-        Spot(records.len() as u64 - 1)
+        RecordRef(records.len() as u64 - 1)
     }
 }
 
-impl RecordLookup for Held {
-    fn record(&self, spot: Spot) -> Option<Arc<Record>> {
+impl RecordLookup for InMemoryRecords {
+    fn record(&self, spot: RecordRef) -> Option<Arc<Record>> {
         let records = self.records.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         records.get(usize::try_from(spot.0).ok()?).cloned()
     }
@@ -196,10 +196,10 @@ const MAX_BATCH: usize = 4096;
 pub const BATCHES: usize = 4;
 
 /// Event stream for a store that has no journal files: the records are kept in memory.
-async fn held<S: EventLog + ?Sized>(
+async fn stream_from_memory<S: EventLog + ?Sized>(
     store: &S,
     team: &TeamName,
-) -> Result<(Feed, RecordLookupHandle), StoreError> {
+) -> Result<(EventStream, RecordLookupHandle), StoreError> {
     // Start the watch before reading the history, so that no event is missed.
     let watch = match store.watch(team).await {
         Ok(watch) => Some(watch),
@@ -207,27 +207,27 @@ async fn held<S: EventLog + ?Sized>(
         Err(error) => return Err(error),
     };
     let history: Vec<Arc<Record>> = store.history(team).await?.into_iter().map(Arc::new).collect();
-    let library = Arc::new(Held::default());
+    let library = Arc::new(InMemoryRecords::default());
     let (sender, batches) = mpsc::channel(BATCHES);
     tokio::spawn(feed(Arc::clone(&library), history, watch, sender));
-    Ok((Feed::new(batches), library))
+    Ok((EventStream::new(batches), library))
 }
 
 /// Sends the history, then the events of the watch.
 async fn feed(
-    library: Arc<Held>,
+    library: Arc<InMemoryRecords>,
     history: Vec<Arc<Record>>,
     watch: Option<Watch>,
-    sender: mpsc::Sender<Batch>,
+    sender: mpsc::Sender<RecordBatch>,
 ) {
-    let add = |record: &Arc<Record>| (library.keep(Arc::clone(record)), Arc::clone(record));
+    let add = |record: &Arc<Record>| (library.add(Arc::clone(record)), Arc::clone(record));
     for records in history.chunks(MAX_BATCH) {
         let records = records.iter().map(add).collect();
-        if sender.send(Batch { records, caught_up: false }).await.is_err() {
+        if sender.send(RecordBatch { records, caught_up: false }).await.is_err() {
             return;
         }
     }
-    if sender.send(Batch { records: Vec::new(), caught_up: true }).await.is_err() {
+    if sender.send(RecordBatch { records: Vec::new(), caught_up: true }).await.is_err() {
         return;
     }
     let Some(mut watch) = watch else { return };
@@ -243,7 +243,7 @@ async fn feed(
             continue;
         }
         let records = vec![add(&record)];
-        if sender.send(Batch { records, caught_up: true }).await.is_err() {
+        if sender.send(RecordBatch { records, caught_up: true }).await.is_err() {
             return;
         }
     }

@@ -202,7 +202,7 @@ impl MailStore for MemoryStore {
         let mut state = self.state();
         let stored = state.team_mut(team)?;
         let bytes = stored.inboxes.entry(to.to_string()).or_insert_with(|| inbox::EMPTY.to_vec());
-        let receipt = Receipt { msg_id: message.msg_id.clone(), waits: None };
+        let receipt = Receipt { msg_id: message.msg_id.clone(), pending: None };
         if MessageKey::all(read_inbox(bytes)?.messages()).iter().any(|(k, _)| *k == message.key()) {
             return Ok(receipt);
         }

@@ -60,7 +60,7 @@ impl Outgoing {
     }
 
     /// A copy of a message from its original sender, under a new id and without a signature.
-    pub fn again(message: &Message<'_>, msg_id: String) -> Self {
+    pub fn copy_of(message: &Message<'_>, msg_id: String) -> Self {
         Self {
             msg_id,
             from: message.from().into_owned(),
@@ -112,7 +112,7 @@ pub struct Receipt {
     pub msg_id: String,
     /// Why the message is not in the inbox yet, if it is not. The sender need not do anything: the next process
     /// that uses this inbox delivers it.
-    pub waits: Option<StoreError>,
+    pub pending: Option<StoreError>,
 }
 
 /// A message in an inbox.
@@ -127,30 +127,30 @@ pub struct Mail {
 impl Mail {
     /// The claimed sender; empty if the entry is not a message.
     pub fn from(&self) -> String {
-        self.look(|message| message.from().into_owned()).unwrap_or_default()
+        self.read_with(|message| message.from().into_owned()).unwrap_or_default()
     }
 
     /// The text, plain or a protocol message; empty if the entry is not a message.
     pub fn text(&self) -> String {
-        self.look(|message| message.text().into_owned()).unwrap_or_default()
+        self.read_with(|message| message.text().into_owned()).unwrap_or_default()
     }
 
     /// The text; `None` if it is a protocol message.
-    pub fn words(&self) -> Option<String> {
+    pub fn plain_text(&self) -> Option<String> {
         let plain = |message: Message<'_>| match message.body() {
             Body::Text => Some(message.text().into_owned()),
             _ => None,
         };
-        self.look(plain).flatten()
+        self.read_with(plain).flatten()
     }
 
     /// Whether the entry is a message that is not marked read.
     pub fn is_unread(&self) -> bool {
-        self.look(|message| !message.read()).unwrap_or_default()
+        self.read_with(|message| !message.read()).unwrap_or_default()
     }
 
     /// Parses the message and passes it to `read`; `None` if the entry is not a message.
-    pub fn look<T>(&self, read: impl FnOnce(Message<'_>) -> T) -> Option<T> {
+    pub fn read_with<T>(&self, read: impl FnOnce(Message<'_>) -> T) -> Option<T> {
         with_message(&self.json, |message| message.map(read)).ok().flatten()
     }
 }

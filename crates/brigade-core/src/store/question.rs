@@ -39,7 +39,7 @@ impl Question {
     }
 
     /// The member who may answer it.
-    pub fn of(&self) -> &MemberName {
+    pub fn member(&self) -> &MemberName {
         &self.member
     }
 

@@ -2,10 +2,10 @@
 
 mod hour;
 
-use brigade_core::approvals::{self, Wanted};
+use brigade_core::approvals::{self, ApprovalSubject};
 use brigade_core::authority::Denied;
 use brigade_core::event::Event;
-use brigade_core::handshake::{self, Answer, HandshakeError, Leave};
+use brigade_core::handshake::{self, Answer, HandshakeError, PermissionAsk};
 use brigade_core::policy::{Rule, RuleDecision};
 use brigade_core::roster;
 use brigade_core::seat::SeatUser;
@@ -19,7 +19,7 @@ use brigade_testkit::files::{Files, in_memory};
 
 /// Asks for permission to run a command and returns the request id.
 async fn ask(env: &TestEnv, who: &str, command: &str) -> String {
-    let permission = Leave {
+    let permission = PermissionAsk {
         tool: "commandExecution",
         tool_use_id: "t",
         description: "to see",
@@ -62,7 +62,7 @@ fn a_request_shows_the_agents_own_tool_and_input() {
         let [waiting] = &*approvals::waiting(&lead).await.unwrap() else { panic!("not one") };
         assert_eq!((waiting.number, waiting.request_id.as_str()), (1, id.as_str()));
         assert_eq!(waiting.from, member("bob"));
-        let Wanted::Permission { tool, input, cwd, description } = &waiting.wanted else {
+        let ApprovalSubject::Permission { tool, input, cwd, description } = &waiting.subject else {
             panic!("{waiting:?}")
         };
         assert_eq!((tool.as_str(), description.as_str()), ("commandExecution", "to see"));
@@ -85,11 +85,11 @@ fn rules_answer_matching_requests_and_keep_the_rest_waiting() {
         }
         handshake::submit_plan(&env.seat("bob"), "git away", None).await.unwrap();
         let lead = env.seat("team-lead");
-        let ruled = approvals::apply(&lead, rules).await.unwrap();
+        let ruled = approvals::apply_rules(&lead, rules).await.unwrap();
         let ruled: Vec<_> =
-            ruled.iter().map(|found| (found.approval.number, found.rule, found.ruling)).collect();
+            ruled.iter().map(|found| (found.approval.number, found.rule, found.decision)).collect();
         assert_eq!(ruled, [(1, 2, RuleDecision::Allow), (3, 1, RuleDecision::Deny)]);
-        assert_eq!(approvals::apply(&lead, rules).await.unwrap(), []);
+        assert_eq!(approvals::apply_rules(&lead, rules).await.unwrap(), []);
         let waiting = approvals::waiting(&lead).await.unwrap();
         assert_eq!(waiting.iter().map(|found| found.number).collect::<Vec<_>>(), [2, 4, 5, 6]);
         assert_eq!(
@@ -100,7 +100,7 @@ fn rules_answer_matching_requests_and_keep_the_rest_waiting() {
             ]
         );
         // Rules can be applied only from the lead's seat.
-        let refused = approvals::apply(&env.seat("bob"), rules).await.unwrap_err();
+        let refused = approvals::apply_rules(&env.seat("bob"), rules).await.unwrap_err();
         assert!(matches!(refused, HandshakeError::Denied(Denied::LeadOnly { .. })), "{refused}");
     });
 }
@@ -110,10 +110,10 @@ fn rules_answer_matching_requests_and_keep_the_rest_waiting() {
 fn each_request_is_answered_once() {
     Files::run(async |files| {
         for _ in 0..10 {
-            ask(&files.house, "bob", "git status").await;
+            ask(&files.env, "bob", "git status").await;
         }
         let ruling = |env: TestEnv| async move {
-            let ruled = approvals::apply(&env.seat("team-lead"), rules).await.unwrap();
+            let ruled = approvals::apply_rules(&env.seat("team-lead"), rules).await.unwrap();
             ruled.len()
         };
         let person = |env: TestEnv| async move {
@@ -134,8 +134,8 @@ fn each_request_is_answered_once() {
             given += one.await.unwrap();
         }
         assert_eq!(given, 10);
-        assert_eq!(files.house.texts("bob").await.len(), 10);
-        assert_eq!(answers(&files.house).await.len(), 10);
+        assert_eq!(files.env.texts("bob").await.len(), 10);
+        assert_eq!(answers(&files.env).await.len(), 10);
     });
 }
 
@@ -175,7 +175,7 @@ fn an_agent_without_the_right_cannot_answer() {
         let lead = env.seat("team-lead");
         assert_eq!(approvals::waiting(&lead).await.unwrap().len(), 2);
         assert_eq!(
-            approvals::apply(&lead, |_| vec![rule(RuleDecision::Allow, "make")])
+            approvals::apply_rules(&lead, |_| vec![rule(RuleDecision::Allow, "make")])
                 .await
                 .unwrap()
                 .len(),
@@ -214,8 +214,8 @@ fn request_numbers_are_stable() {
 #[test]
 fn an_answer_by_another_program_counts() {
     Files::run(async |files| {
-        let id = ask(&files.house, "bob", "make").await;
-        let other = ask(&files.house, "bob", "make").await;
+        let id = ask(&files.env, "bob", "make").await;
+        let other = ask(&files.env, "bob", "make").await;
         let response = json!({
             "type": "permission_response", "request_id": id, "subtype": "error", "error": "no",
         });
@@ -224,7 +224,7 @@ fn an_answer_by_another_program_counts() {
             "read": false,
         }]);
         std::fs::write(files.inbox("bob"), entry.to_string()).unwrap();
-        let lead = files.house.seat("team-lead");
+        let lead = files.env.seat("team-lead");
         let waiting = approvals::waiting(&lead).await.unwrap();
         assert_eq!(waiting.iter().map(|found| &found.request_id).collect::<Vec<_>>(), [&other]);
         let late = handshake::answer_permission(&lead, &id, Answer::Yes).await.unwrap_err();
@@ -237,16 +237,16 @@ fn an_answer_by_another_program_counts() {
 #[test]
 fn an_unfinished_answer_is_sent_later() {
     Files::run(async |files| {
-        let id = ask(&files.house, "bob", "make").await;
-        let lead = files.house.seat("team-lead");
+        let id = ask(&files.env, "bob", "make").await;
+        let lead = files.env.seat("team-lead");
         std::fs::create_dir(files.inbox("bob")).unwrap();
         handshake::answer_permission(&lead, &id, Answer::Yes).await.unwrap_err();
         std::fs::remove_dir(files.inbox("bob")).unwrap();
         assert_eq!(approvals::waiting(&lead).await.unwrap(), []);
-        assert_eq!(approvals::apply(&lead, rules).await.unwrap(), []);
-        assert_eq!(files.house.texts("bob").await.len(), 1);
-        assert_eq!(approvals::apply(&lead, rules).await.unwrap(), []);
-        assert_eq!(files.house.texts("bob").await.len(), 1);
+        assert_eq!(approvals::apply_rules(&lead, rules).await.unwrap(), []);
+        assert_eq!(files.env.texts("bob").await.len(), 1);
+        assert_eq!(approvals::apply_rules(&lead, rules).await.unwrap(), []);
+        assert_eq!(files.env.texts("bob").await.len(), 1);
     });
 }
 
@@ -258,7 +258,7 @@ fn a_withdrawn_request_no_longer_waits() {
         let still = ask(&env, "bob", "make").await;
         let neighbours = ask(&env, "alice", "make").await;
         handshake::submit_plan(&bob, "p", None).await.unwrap();
-        handshake::take_back(&bob, |id| id != still).await.unwrap();
+        handshake::withdraw(&bob, |id| id != still).await.unwrap();
         let waiting = approvals::waiting(&lead).await.unwrap();
         assert_eq!(waiting.iter().map(|found| found.number).collect::<Vec<_>>(), [2, 3, 4]);
         let late = handshake::answer_permission(&lead, &gone, Answer::Yes).await.unwrap_err();
@@ -266,7 +266,7 @@ fn a_withdrawn_request_no_longer_waits() {
         assert!(first.to_string().starts_with("it was withdrawn at 2026-"), "{first}");
         // An answered request cannot be withdrawn.
         handshake::answer_permission(&lead, &neighbours, Answer::Yes).await.unwrap();
-        handshake::take_back(&env.seat("alice"), |_| true).await.unwrap();
+        handshake::withdraw(&env.seat("alice"), |_| true).await.unwrap();
         assert_eq!(env.texts("alice").await.len(), 1);
         assert_eq!(env.texts("bob").await, []);
         assert_eq!(
@@ -293,11 +293,11 @@ fn withdrawing_does_not_decide_the_leads_question() {
             env.store.decided(&team(), &question).await.unwrap().is_some()
         };
         let gone = ask(&env, "bob", "make").await;
-        handshake::take_back(&bob, |_| true).await.unwrap();
+        handshake::withdraw(&bob, |_| true).await.unwrap();
         assert!(!is_decided("team-lead", format!("permission-{gone}")).await);
         assert!(is_decided("bob", format!("takes-back-permission-{gone}")).await);
         assert_eq!(approvals::waiting(&lead).await.unwrap(), []);
-        assert_eq!(approvals::apply(&lead, rules).await.unwrap(), []);
+        assert_eq!(approvals::apply_rules(&lead, rules).await.unwrap(), []);
         handshake::answer_permission(&lead, &gone, Answer::Yes).await.unwrap_err();
         assert_eq!(env.texts("bob").await, [], "no message is sent");
 

@@ -2,7 +2,7 @@
 
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::handshake::{self, Answer};
-use brigade_core::mail::{self, Words};
+use brigade_core::mail::{self, MessageText};
 use brigade_core::roster::{self, Activity, SkipChecks};
 use brigade_core::seat::Seat;
 use brigade_testkit::env::{TestEnv, member};
@@ -20,7 +20,7 @@ async fn attempt(env: &TestEnv, who: &str, what: &str) -> String {
 }
 
 async fn perform(seat: &Seat, what: &str) -> Result<(), String> {
-    let text_message = Words { text: "hi", summary: None };
+    let text_message = MessageText { text: "hi", summary: None };
     let one = TaskId::new(1).unwrap();
     let bob = member("bob");
     let to_bob = Update { owner: Change::Set(bob.clone()), ..Update::default() };

@@ -90,7 +90,7 @@ fn concurrent_updates_cannot_create_a_cycle() {
             let both = first.await.unwrap() && second.await.unwrap();
             assert!(!both, "round {round}");
             let (_, graph) = board::list(&lead).await.unwrap();
-            assert!(graph.circles().is_empty(), "round {round}");
+            assert!(graph.cycles().is_empty(), "round {round}");
         }
     });
 }

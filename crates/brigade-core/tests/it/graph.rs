@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use brigade_core::graph::{Graph, State};
+use brigade_core::graph::{Graph, TaskState};
 use brigade_wire::name::TaskId;
 use brigade_wire::task::Task;
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ fn graph(board: &str) -> Graph {
         .collect();
     let tasks: Vec<(TaskId, Task<'_>)> =
         texts.iter().map(|(id, text)| (*id, Task::read(text.as_bytes()).unwrap())).collect();
-    Graph::of(tasks.iter().map(|(id, task)| (*id, task)))
+    Graph::from_tasks(tasks.iter().map(|(id, task)| (*id, task)))
 }
 
 fn numbers(ids: Vec<TaskId>) -> Vec<u64> {
@@ -50,10 +50,10 @@ fn check(board: &str, states: &str, path: &[u64]) {
     let states_found: Vec<&str> = graph
         .nodes()
         .map(|(id, _)| match graph.state(id).unwrap() {
-            State::Blocked => "blocked",
-            State::Ready => "ready",
-            State::Taken => "taken",
-            State::Done => "done",
+            TaskState::Blocked => "blocked",
+            TaskState::Ready => "ready",
+            TaskState::Taken => "taken",
+            TaskState::Done => "done",
         })
         .collect();
     assert_eq!(states_found.join(" "), states, "{board}");
@@ -80,7 +80,7 @@ fn states_and_the_critical_path() {
 #[test]
 fn cycles_by_other_programs_are_reported_and_do_not_hang() {
     let graph = graph("1 p 2\n2 p 1\n3 p 2\n4 p");
-    let circles: Vec<Vec<u64>> = graph.circles().into_iter().map(numbers).collect();
+    let circles: Vec<Vec<u64>> = graph.cycles().into_iter().map(numbers).collect();
     assert_eq!(circles, [[1, 2]], "3 is only downstream");
     assert_eq!(numbers(graph.topological_order()), [4, 1, 2, 3]);
     assert_eq!(numbers(graph.critical_path()), [4]);
@@ -89,7 +89,7 @@ fn cycles_by_other_programs_are_reported_and_do_not_hang() {
 #[test]
 fn cycles_consist_of_unfinished_tasks() {
     let check = |board: &str, found: &[&[u64]]| {
-        let circles: Vec<Vec<u64>> = graph(board).circles().into_iter().map(numbers).collect();
+        let circles: Vec<Vec<u64>> = graph(board).cycles().into_iter().map(numbers).collect();
         assert_eq!(circles, found, "{board}");
     };
     check("1 p 3\n2 p 1\n3 c 2", &[]);
@@ -115,7 +115,7 @@ proptest! {
             })
             .collect();
         let graph = graph(&lines.join("\n"));
-        prop_assert!(graph.circles().is_empty());
+        prop_assert!(graph.cycles().is_empty());
         let order = graph.topological_order();
         let place = |id: TaskId| order.iter().position(|&other| other == id).unwrap();
         for (id, node) in graph.nodes() {
@@ -127,6 +127,6 @@ proptest! {
         for pair in path.windows(2) {
             prop_assert!(graph.waits_for(pair[1]).contains(&pair[0]));
         }
-        prop_assert_eq!(path.is_empty(), graph.nodes().all(|(id, _)| graph.state(id) == Some(State::Done)));
+        prop_assert_eq!(path.is_empty(), graph.nodes().all(|(id, _)| graph.state(id) == Some(TaskState::Done)));
     }
 }

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use brigade_core::depth;
-use brigade_core::mail::{self, InboxFilter, MAX_TEXT_BYTES, Words};
+use brigade_core::mail::{self, InboxFilter, MAX_TEXT_BYTES, MessageText};
 use brigade_core::store::Mark;
 use brigade_core::wire::inbox::with_message;
 use brigade_testkit::env::{member, team};
 
 use brigade_testkit::files::in_memory;
 
-fn with_summary(text: &str) -> Words<'_> {
-    Words { text, summary: Some("a summary") }
+fn with_summary(text: &str) -> MessageText<'_> {
+    MessageText { text, summary: Some("a summary") }
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn receive_waits_and_returns_each_message_once() {
         let bob = env.seat("bob");
         let receive = async |millis| {
             let mail = mail::receive(&bob, Duration::from_millis(millis)).await.unwrap();
-            mail.iter().map(|mail| (mail.from(), mail.words())).collect::<Vec<_>>()
+            mail.iter().map(|mail| (mail.from(), mail.plain_text())).collect::<Vec<_>>()
         };
         let later = async {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -60,7 +60,7 @@ fn a_protocol_message_is_not_plain_text() {
         let lead = env.seat("team-lead");
         brigade_core::handshake::request_shutdown(&lead, "bob", None).await.unwrap();
         let mail = mail::receive(&env.seat("bob"), Duration::ZERO).await.unwrap();
-        assert_eq!((mail.len(), mail[0].words()), (1, None));
+        assert_eq!((mail.len(), mail[0].plain_text()), (1, None));
         assert!(mail[0].text().contains("shutdown_request"));
     });
 }

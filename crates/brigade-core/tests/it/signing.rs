@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use brigade_core::handshake::{self, Answer};
-use brigade_core::mail::{self, Words};
+use brigade_core::mail::{self, MessageText};
 use brigade_core::signature::{LeadKey, Signer, SigningKey};
 use brigade_core::store::Outgoing;
 use brigade_core::wire::inbox::with_message;
@@ -21,7 +21,7 @@ pub(crate) struct Keys(HashMap<String, SigningKey>);
 
 impl Keys {
     pub(crate) fn of(names: &[&str]) -> Arc<Self> {
-        let key = |name: &&str| ((*name).to_owned(), SigningKey::make(1).unwrap());
+        let key = |name: &&str| ((*name).to_owned(), SigningKey::generate(1).unwrap());
         Arc::new(Self(names.iter().map(key).collect()))
     }
 
@@ -77,13 +77,13 @@ fn signatures_match_another_implementation() {
 
 #[test]
 fn only_the_unchanged_signed_message_verifies() {
-    let key = SigningKey::make(7).unwrap();
+    let key = SigningKey::generate(7).unwrap();
     let known: LeadKey = key.verify_key().parse().unwrap();
     assert_eq!(known, key.verify_key().parse().unwrap());
     let signed = Outgoing { lead_sig: key.sign(&vector()), ..vector() };
     assert!(verifies(&known, &signed));
     assert!(!verifies(&known, &vector()));
-    let other = SigningKey::make(7).unwrap();
+    let other = SigningKey::generate(7).unwrap();
     assert!(!verifies(&other.verify_key().parse().unwrap(), &signed));
     for changed in [
         Outgoing { text: "go on".into(), ..signed.clone() },
@@ -119,7 +119,7 @@ fn only_the_lead_signs_and_only_for_members_with_a_key() {
         let known = keys.lead_key("bob");
         let signing = |name: &str| env.seat(name).with_signer(Arc::clone(&keys) as _);
         let (lead, alice, bob) = (signing("team-lead"), signing("alice"), signing("bob"));
-        let message = Words { text: "hello", summary: Some("a greeting") };
+        let message = MessageText { text: "hello", summary: Some("a greeting") };
         mail::send(&lead, "bob", message).await.unwrap();
         assert!(last_is_signed(&env, "bob", &known).await);
         mail::broadcast(&lead, message).await.unwrap();

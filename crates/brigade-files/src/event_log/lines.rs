@@ -56,7 +56,9 @@ impl LineReader {
 
     /// Returns the current line: its position, its bytes, the length of the parsed time prefix, and
     /// the time.
-    pub(super) fn line(&self) -> (brigade_core::store::event_log::Spot, &[u8], usize, Timestamp) {
+    pub(super) fn line(
+        &self,
+    ) -> (brigade_core::store::event_log::RecordRef, &[u8], usize, Timestamp) {
         let (start, end) = self.line;
         let spot = self.index.spot(self.base + start as u64);
         (spot, self.buffer.get(start..end).unwrap_or_default(), self.time_len, self.at)

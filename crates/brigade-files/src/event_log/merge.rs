@@ -18,7 +18,7 @@ use super::lines::LineReader;
 use super::source::{JournalIndex, JournalRange};
 use crate::lock_mutex;
 use brigade_core::event::{Event, Record};
-use brigade_core::store::event_log::{Batch, Spot};
+use brigade_core::store::event_log::{RecordBatch, RecordRef};
 
 /// Maximum number of lines in a batch, and its approximate maximum size in bytes.
 const BATCH_LINES: usize = 2048;
@@ -47,7 +47,7 @@ pub(super) struct MergeRound {
 struct LineBatch {
     number: u64,
     text: Vec<u8>,
-    lines: Vec<(Spot, Option<Timestamp>, usize, usize)>,
+    lines: Vec<(RecordRef, Option<Timestamp>, usize, usize)>,
     last: bool,
 }
 
@@ -57,7 +57,7 @@ struct RoundWorkers<'r> {
     /// Number of the batch to be sent next; `None` after the receiver was dropped.
     turn: Mutex<Option<u64>>,
     turn_changed: Condvar,
-    sender: &'r Sender<Batch>,
+    sender: &'r Sender<RecordBatch>,
     skipped: &'r AtomicU64,
 }
 
@@ -97,7 +97,7 @@ impl MergeRound {
     /// Returns the journals that could not be read to the end, with the offset to retry from.
     pub(super) fn send_all(
         mut self,
-        sender: &Sender<Batch>,
+        sender: &Sender<RecordBatch>,
         skipped: &AtomicU64,
     ) -> Vec<(JournalIndex, u64)> {
         self.read_first_lines();
@@ -144,7 +144,7 @@ impl MergeRound {
 }
 
 impl LineBatch {
-    fn push(&mut self, (spot, line, time_len, at): (Spot, &[u8], usize, Timestamp)) {
+    fn push(&mut self, (spot, line, time_len, at): (RecordRef, &[u8], usize, Timestamp)) {
         let start = self.text.len();
         if time_len > 0 {
             self.text.push(b'{');
@@ -154,7 +154,7 @@ impl LineBatch {
     }
 
     /// Returns the records, and the number of lines that are not records.
-    fn parse(&self) -> (Vec<(Spot, Arc<Record>)>, u64) {
+    fn parse(&self) -> (Vec<(RecordRef, Arc<Record>)>, u64) {
         // Checking all of the text for UTF-8 once is faster than checking each string.
         let text = std::str::from_utf8(&self.text).ok();
         let mut records = Vec::with_capacity(self.lines.len());
@@ -211,7 +211,7 @@ impl RoundWorkers<'_> {
             }
             let (records, skipped_lines) = lines.parse();
             self.skipped.fetch_add(skipped_lines, Ordering::Relaxed);
-            let batch = Batch { records, caught_up: lines.last };
+            let batch = RecordBatch { records, caught_up: lines.last };
             if !self.wait_for(lines.number) {
                 return;
             }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::merge::MergeRound;
 use super::source::{JournalRange, JournalSource};
 use super::{JournalLookup, spawn_reader};
-use brigade_core::store::event_log::{BATCHES, Feed, RecordLookupHandle};
+use brigade_core::store::event_log::{BATCHES, EventStream, RecordLookupHandle};
 
 /// The first line of a team export begins with this.
 const EXPORT_PREFIX: &[u8] = b"{\"brigade_team\":";
@@ -57,7 +57,9 @@ pub enum RecordsFileError {
 
 /// Streams the records of a file as it is now, in file order. Lines that are not records are
 /// skipped.
-pub fn stream_records_file(path: &Path) -> Result<(Feed, RecordLookupHandle), RecordsFileError> {
+pub fn stream_records_file(
+    path: &Path,
+) -> Result<(EventStream, RecordLookupHandle), RecordsFileError> {
     let io_error = |error: io::Error| RecordsFileError::Io { path: path.to_owned(), source: error };
     // Without `NONBLOCK`, opening a pipe that has no writer would block.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -87,7 +89,7 @@ pub fn stream_records_file(path: &Path) -> Result<(Feed, RecordLookupHandle), Re
     }
     let skipped = Arc::<AtomicU64>::default();
     let (sender, batches) = mpsc::channel(BATCHES);
-    let feed = Feed::of(batches, Arc::clone(&skipped), ());
+    let feed = EventStream::with_source(batches, Arc::clone(&skipped), ());
     let round = round();
     spawn_reader(move || drop(round.send_all(&sender, &skipped))).map_err(io_error)?;
     Ok((feed, lookup))

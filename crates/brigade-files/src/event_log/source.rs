@@ -11,7 +11,7 @@ use crate::team_state::TeamStateDir;
 use brigade_core::event::Record;
 use brigade_core::hash::Fnv;
 use brigade_core::store::StoreError;
-use brigade_core::store::event_log::Spot;
+use brigade_core::store::event_log::RecordRef;
 
 /// Number of bytes to read when looking up one record. Most records are shorter.
 const LOOKUP_BUFFER: usize = 4096;
@@ -66,12 +66,12 @@ impl JournalIndex {
         number.map(|number| Self(number << OFFSET_BITS))
     }
 
-    pub(super) fn spot(self, offset: u64) -> Spot {
-        Spot(self.0 | offset & ((1 << OFFSET_BITS) - 1))
+    pub(super) fn spot(self, offset: u64) -> RecordRef {
+        RecordRef(self.0 | offset & ((1 << OFFSET_BITS) - 1))
     }
 
     /// Splits a record position into journal number and offset.
-    pub(super) fn split(spot: Spot) -> (usize, u64) {
+    pub(super) fn split(spot: RecordRef) -> (usize, u64) {
         let number = usize::try_from(spot.0 >> OFFSET_BITS).unwrap_or(usize::MAX);
         (number, spot.0 & ((1 << OFFSET_BITS) - 1))
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use brigade_core::event::{Event, Record};
 use brigade_core::store::EventLog;
-use brigade_core::store::event_log::{Feed, RecordLookupHandle, Spot};
+use brigade_core::store::event_log::{EventStream, RecordLookupHandle, RecordRef};
 use brigade_files::{layout, stream_records_file};
 use brigade_testkit::contract::run;
 use brigade_testkit::env::team;
@@ -27,7 +27,7 @@ fn second(number: usize) -> String {
     format!("2026-11-15T12:00:{number:02}.5Z")
 }
 
-fn name((_, record): &(Spot, Arc<Record>)) -> String {
+fn name((_, record): &(RecordRef, Arc<Record>)) -> String {
     match &record.event {
         Event::MemberLeft { name } => name.clone(),
         other => panic!("{other:?}"),
@@ -35,7 +35,7 @@ fn name((_, record): &(Spot, Arc<Record>)) -> String {
 }
 
 /// Returns all records until the stream ends or has caught up.
-async fn read_history(feed: &mut Feed) -> Vec<(Spot, Arc<Record>)> {
+async fn read_history(feed: &mut EventStream) -> Vec<(RecordRef, Arc<Record>)> {
     let mut records = Vec::new();
     while let Some(batch) = feed.next().await {
         records.extend(batch.records);
@@ -47,7 +47,7 @@ async fn read_history(feed: &mut Feed) -> Vec<(Spot, Arc<Record>)> {
 }
 
 /// Checks that each record can be looked up by its position.
-fn check_lookup(lookup: &RecordLookupHandle, records: &[(Spot, Arc<Record>)]) {
+fn check_lookup(lookup: &RecordLookupHandle, records: &[(RecordRef, Arc<Record>)]) {
     for (spot, record) in records {
         let line = |record: &Record| serde_json::to_string(record).unwrap();
         assert_eq!(line(&lookup.record(*spot).unwrap()), line(record));
@@ -191,7 +191,7 @@ fn long_journals_are_streamed_completely_and_in_order() {
 }
 
 /// Waits for the record with this name. Returns the names before it.
-async fn names_before(feed: &mut Feed, expected: &str) -> Vec<String> {
+async fn names_before(feed: &mut EventStream, expected: &str) -> Vec<String> {
     let mut names = Vec::new();
     let wait = async {
         while let Some(batch) = feed.next().await {
@@ -220,8 +220,8 @@ fn append(path: &Path, lines: &[String]) {
 #[test]
 fn a_journal_may_be_truncated_or_replaced_meanwhile() {
     Files::run(async |files| {
-        let path = files.own().join("work/carol.jsonl");
-        let (mut feed, lookup) = files.house.store.event_stream(&team()).await.unwrap();
+        let path = files.team_state_dir().join("work/carol.jsonl");
+        let (mut feed, lookup) = files.env.store.event_stream(&team()).await.unwrap();
         read_history(&mut feed).await;
         append(&path, &[record(&second(1), "one"), record(&second(2), "two")]);
         assert_eq!(names_before(&mut feed, "two").await, ["one"]);
@@ -245,15 +245,15 @@ fn a_journal_may_be_truncated_or_replaced_meanwhile() {
         assert_eq!(batch.records.iter().map(name).collect::<Vec<_>>(), ["six"]);
         check_lookup(&lookup, &batch.records);
         // Replace the whole folder.
-        let team_state = files.own();
+        let team_state = files.team_state_dir();
         fs::rename(&team_state, team_state.with_extension("gone")).unwrap();
         fs::remove_dir_all(team_state.with_extension("gone")).unwrap();
-        files.house.store.inbox(&team(), &"alice".parse().unwrap()).await.unwrap();
+        files.env.store.inbox(&team(), &"alice".parse().unwrap()).await.unwrap();
         append(&path, &[record(&second(7), "seven")]);
         let wait = async {
             loop {
                 let batch = feed.next().await.expect("the stream should continue");
-                let is_seven = |(_, record): &(Spot, Arc<Record>)| matches!(&record.event, Event::MemberLeft { name } if name == "seven");
+                let is_seven = |(_, record): &(RecordRef, Arc<Record>)| matches!(&record.event, Event::MemberLeft { name } if name == "seven");
                 if batch.records.iter().any(is_seven) {
                     break;
                 }
@@ -279,7 +279,7 @@ fn a_file_of_records_is_streamed_in_file_order() {
         let records = read_history(&mut feed).await;
         assert_eq!(records.iter().map(name).collect::<Vec<_>>(), ["one", "two", "three"]);
         assert!(feed.next().await.is_none());
-        assert_eq!(feed.passed_over(), 2);
+        assert_eq!(feed.skipped_lines(), 2);
         check_lookup(&lookup, &records);
     });
 }

@@ -39,7 +39,7 @@ fn teams_of_both_generations_are_found_and_joined() {
     Files::run(async |files| {
         for (recorded, name) in [("2.1.50/0041", "labtui"), ("2.1.325/0030", "session-e04d42a1")] {
             let (config, bytes) = write_native_team(&files, recorded, name);
-            let mut seat = files.house.seat("team-lead");
+            let mut seat = files.env.seat("team-lead");
             seat.team = name.parse().unwrap();
             roster::join(&seat, &member("carol"), member_plan()).await.unwrap();
             let after = fs::read(config).unwrap();
@@ -50,7 +50,7 @@ fn teams_of_both_generations_are_found_and_joined() {
                 assert_eq!(new_member.json(), old_member.json(), "{name}");
             }
         }
-        let teams = files.house.store.teams().await.unwrap();
+        let teams = files.env.store.teams().await.unwrap();
         let names: Vec<&str> = teams.iter().map(brigade_wire::name::TeamName::as_str).collect();
         assert_eq!(names, ["demo", "labtui", "session-e04d42a1"]);
     });
@@ -64,13 +64,13 @@ fn an_unfinished_roster_is_restored() {
         for left in [0, 100] {
             // In place, as Claude Code writes it.
             fs::write(&config, whole.get(..left).unwrap()).unwrap();
-            let read = files.house.store.team(&team()).await.unwrap().unwrap();
+            let read = files.env.store.team(&team()).await.unwrap().unwrap();
             assert_eq!(read.bytes, whole);
             assert_eq!(fs::read(&config).unwrap(), whole);
-            files.house.say("alice", "bob", "still works").await;
+            files.env.say("alice", "bob", "still works").await;
         }
         // A copy of the torn file is kept, unless it was empty.
-        let copies: Vec<_> = fs::read_dir(files.own().join("aside")).unwrap().collect();
+        let copies: Vec<_> = fs::read_dir(files.team_state_dir().join("aside")).unwrap().collect();
         assert_eq!(copies.len(), 1);
         let copy = fs::read(copies.first().unwrap().as_ref().unwrap().path()).unwrap();
         assert_eq!(copy, whole.get(..100).unwrap());
@@ -87,7 +87,7 @@ fn is_ours_waits_for_a_roster_write_in_place() {
             std::thread::sleep(Duration::from_millis(100));
             fs::write(&config, whole).unwrap();
         });
-        assert!(files.house.store.is_ours(&team()).await.unwrap());
+        assert!(files.env.store.is_ours(&team()).await.unwrap());
         writer.join().unwrap();
     });
 }
@@ -96,7 +96,7 @@ fn is_ours_waits_for_a_roster_write_in_place() {
 fn a_torn_roster_of_a_claude_code_team_is_not_restored() {
     Files::run(async |files| {
         let (config, _) = write_native_team(&files, "2.1.50/0041", "labtui");
-        let mut seat = files.house.seat("team-lead");
+        let mut seat = files.env.seat("team-lead");
         seat.team = "labtui".parse().unwrap();
         roster::join(&seat, &member("carol"), member_plan()).await.unwrap();
         fs::write(&config, "").unwrap();
@@ -115,7 +115,7 @@ fn of_two_overlapping_roster_writes_the_last_one_is_kept() {
         let tail = [bytes.as_slice(), b"ue\n    }\n  ]\n}"].concat();
         fs::write(&config, &tail).unwrap();
         let team = "labtui".parse().unwrap();
-        let read = files.house.store.team(&team).await.unwrap().unwrap();
+        let read = files.env.store.team(&team).await.unwrap().unwrap();
         assert_eq!(read.bytes, bytes);
         assert_eq!(fs::read(config).unwrap(), bytes);
     });
@@ -124,7 +124,7 @@ fn of_two_overlapping_roster_writes_the_last_one_is_kept() {
 #[test]
 fn own_files_are_private_and_native_files_keep_their_mode() {
     Files::run(async |files| {
-        let env = &files.house;
+        let env = &files.env;
         env.say("alice", "bob", "one").await;
         fs::set_permissions(files.inbox("bob"), fs::Permissions::from_mode(0o640)).unwrap();
         env.say("alice", "bob", "two").await;
@@ -150,7 +150,7 @@ fn own_files_are_private_and_native_files_keep_their_mode() {
 #[test]
 fn task_numbers_continue_after_those_of_claude_code() {
     Files::run(async |files| {
-        let env = &files.house;
+        let env = &files.env;
         let lead = env.seat("team-lead");
         let plan = TaskPlan { subject: "ours".into(), ..TaskPlan::default() };
         let native = |id: u64| {
@@ -177,7 +177,7 @@ fn task_numbers_continue_after_those_of_claude_code() {
 #[test]
 fn a_watch_reports_changes_by_claude_code() {
     Files::run(async |files| {
-        let env = &files.house;
+        let env = &files.env;
         let mut watch = files.reopen().store.watch(&team()).await.unwrap();
         let entry = r#"[{"from":"team-lead","text":"native","timestamp":"2026-11-15T00:00:00.000Z","read":false}]"#;
         fs::write(files.inbox("bob"), entry).unwrap();
@@ -220,7 +220,7 @@ fn each_watch_reports_events_from_its_start() {
         texts
     }
     Files::run(async |files| {
-        let env = &files.house;
+        let env = &files.env;
         let mut first = env.store.watch(&team()).await.unwrap();
         env.say("alice", "bob", "one").await;
         let mut second = env.store.watch(&team()).await.unwrap();
@@ -242,7 +242,7 @@ fn each_watch_reports_events_from_its_start() {
 #[test]
 fn leftover_temporary_files_are_removed() {
     Files::run(async |files| {
-        let env: &TestEnv = &files.house;
+        let env: &TestEnv = &files.env;
         let plan = TaskPlan { subject: "ours".into(), ..TaskPlan::default() };
         board::add(&env.seat("team-lead"), &plan).await.unwrap();
         env.say("alice", "bob", "one").await;
@@ -250,7 +250,7 @@ fn leftover_temporary_files_are_removed() {
         let leftovers = [
             files.inbox("bob").with_file_name(temp_name("bob.json", 99_999_999, 1)),
             files.task(1).with_file_name(temp_name("1.json", 99_999_999, 7)),
-            files.own().join("pulse").join(temp_name("bob.json", 99_999_999, 3)),
+            files.team_state_dir().join("pulse").join(temp_name("bob.json", 99_999_999, 3)),
         ];
         let pulse = async |note| {
             env.store.put_note(&team(), &member("bob"), NoteKind::Pulse, note).await.unwrap();
@@ -274,10 +274,10 @@ fn leftover_temporary_files_are_removed() {
 fn deleting_a_team_deletes_its_answers() {
     Files::run(async |files| {
         let question = Question::new(&member("alice"), "shutdown-1@alice");
-        files.house.store.decide(&team(), &question, b"yes").await.unwrap();
-        let decided = files.own().join("decided");
+        files.env.store.decide(&team(), &question, b"yes").await.unwrap();
+        let decided = files.team_state_dir().join("decided");
         assert_eq!(fs::read_dir(&decided).unwrap().count(), 1);
-        files.house.store.delete_team(&team(), &Actor("team-lead".into())).await.unwrap();
+        files.env.store.delete_team(&team(), &Actor("team-lead".into())).await.unwrap();
         assert!(!decided.exists());
     });
 }
@@ -294,7 +294,7 @@ fn an_old_roster_written_back_does_not_undo_changes() {
         fs::write(files.config(), text.replace("\"a test\"", "\"theirs\"")).unwrap();
         for (name, presence) in [("carol", true), ("bob", false)] {
             let before = config();
-            let (seat, member) = (files.house.seat("team-lead"), member(name));
+            let (seat, member) = (files.env.seat("team-lead"), member(name));
             let changing = tokio::spawn(async move {
                 if presence {
                     roster::join(&seat, &member, member_plan()).await.map(drop)

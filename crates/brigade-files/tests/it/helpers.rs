@@ -14,15 +14,15 @@ pub(crate) async fn texts(env: &TestEnv, member_name: &str) -> Vec<String> {
 
 /// Sends a message from alice to bob. Returns why it waits, if it does.
 pub(crate) async fn send(env: &TestEnv, text: &str) -> Result<Option<String>, String> {
-    let message = mail::Words { text, summary: None };
+    let message = mail::MessageText { text, summary: None };
     let sent = mail::send(&env.seat("alice"), "bob", message).await;
-    sent.map(|sent| sent.receipt.waits.map(|why| why.to_string()))
+    sent.map(|sent| sent.receipt.pending.map(|why| why.to_string()))
         .map_err(|error| error.to_string())
 }
 
 /// Changes the head of bob's mailbox state, and corrects its checksum.
 pub(crate) fn edit_head(files: &Files, edit: impl FnOnce(&mut [u8])) {
-    let path = files.own().join("mail/bob.state");
+    let path = files.team_state_dir().join("mail/bob.state");
     let mut bytes = fs::read(&path).unwrap();
     let (head, sum) = bytes[..160].split_at_mut(152);
     edit(head);

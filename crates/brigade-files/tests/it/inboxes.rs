@@ -54,7 +54,7 @@ async fn message_events(env: &TestEnv) -> Vec<String> {
 #[test]
 fn messages_that_others_write_and_prune_are_recorded() {
     Files::run(async |files| {
-        let env = &files.house;
+        let env = &files.env;
         fs::write(files.inbox("bob"), inbox_of(&[native_entry("theirs", false)])).unwrap();
         env.say("alice", "bob", "ours").await;
         assert_eq!(texts(env, "bob").await, ["theirs", "ours"]);
@@ -71,7 +71,7 @@ fn messages_that_others_write_and_prune_are_recorded() {
 #[test]
 fn a_native_read_mark_is_recorded() {
     Files::run(async |files| {
-        let env = &files.house;
+        let env = &files.env;
         fs::write(
             files.inbox("bob"),
             inbox_of(&[native_entry("one", false), native_entry("two", true)]),
@@ -92,7 +92,7 @@ fn a_native_read_mark_is_recorded() {
 #[test]
 fn identical_messages_are_kept_apart() {
     Files::run(async |files| {
-        let env = &files.house;
+        let env = &files.env;
         let twice = [native_entry("same", false), native_entry("same", false)];
         fs::write(files.inbox("bob"), inbox_of(&twice)).unwrap();
         let mail = env.store.inbox(&team(), &member("bob")).await.unwrap();
@@ -107,7 +107,7 @@ fn identical_messages_are_kept_apart() {
 #[test]
 fn a_live_inbox_is_pruned_and_its_history_is_kept() {
     Files::run(async |files| {
-        let env = &files.house;
+        let env = &files.env;
         let bob = env.seat("bob");
         for round in 0..10 {
             for number in 0..30 {
@@ -136,8 +136,8 @@ fn an_unread_message_keeps_its_index() {
             (0..200).map(|number| native_entry(&format!("old {number}"), true)).collect();
         entries.push(native_entry("unread", false));
         fs::write(files.inbox("bob"), inbox_of(&entries)).unwrap();
-        files.house.say("alice", "bob", "new").await;
-        let texts = texts(&files.house, "bob").await;
+        files.env.say("alice", "bob", "new").await;
+        let texts = texts(&files.env, "bob").await;
         assert_eq!((texts.len(), texts[200].as_str()), (202, "unread"));
     });
 }
@@ -145,7 +145,7 @@ fn an_unread_message_keeps_its_index() {
 #[test]
 fn a_torn_inbox_is_copied_and_repaired() {
     Files::run(async |files| {
-        let env = &files.house;
+        let env = &files.env;
         for text in ["one", "two", "three"] {
             env.say("alice", "bob", text).await;
         }
@@ -155,7 +155,7 @@ fn a_torn_inbox_is_copied_and_repaired() {
             fs::write(files.inbox("bob"), torn).unwrap();
             env.say("alice", "bob", "four").await;
             assert_eq!(texts(env, "bob").await[..4], ["one", "two", "three", "four"]);
-            let aside = fs::read_dir(files.own().join("aside")).unwrap();
+            let aside = fs::read_dir(files.team_state_dir().join("aside")).unwrap();
             let copied = aside.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
             assert!(copied.into_iter().any(|copy| copy == torn), "cut at {cut}");
             fs::write(files.inbox("bob"), &whole).unwrap();
@@ -170,7 +170,7 @@ fn a_torn_inbox_is_copied_and_repaired() {
 #[test]
 fn an_inbox_that_is_being_created_is_not_locked() {
     Files::run(async |files| {
-        let env = &files.house;
+        let env = &files.env;
         env.texts("bob").await;
         fs::write(files.inbox("bob"), "").unwrap();
         let folder = files.inbox("bob").with_file_name("");
@@ -195,8 +195,8 @@ fn native_messages_are_salvaged_too() {
         let whole = inbox_of(&entries);
         // Torn before brigade first read it: complete entries are kept.
         fs::write(files.inbox("bob"), whole.get(..whole.len() - 30).unwrap()).unwrap();
-        files.house.say("alice", "bob", "ours").await;
-        let texts = texts(&files.house, "bob").await;
+        files.env.say("alice", "bob", "ours").await;
+        let texts = texts(&files.env, "bob").await;
         assert_eq!((texts.len(), texts[18].as_str(), texts[19].as_str()), (20, "m18", "ours"));
     });
 }
@@ -206,11 +206,11 @@ fn native_messages_are_salvaged_too() {
 #[test]
 fn an_unfinished_rename_is_finished_once() {
     Files::run(async |files| {
-        files.house.say("alice", "bob", "one").await;
+        files.env.say("alice", "bob", "one").await;
         let before = fs::read(files.inbox("bob")).unwrap();
-        files.house.say("alice", "bob", "two").await;
+        files.env.say("alice", "bob", "two").await;
         // Undo the rename: the temporary file has its name again, and the old inbox is back.
-        let state = fs::read(files.own().join("mail/bob.state")).unwrap();
+        let state = fs::read(files.team_state_dir().join("mail/bob.state")).unwrap();
         let temp = u64::from_le_bytes(state[56..64].try_into().unwrap());
         let name = format!("bob.json.tmp.brigade-{}-{}", temp >> 32, temp & 0xffff_ffff);
         fs::rename(files.inbox("bob"), files.inbox("bob").with_file_name(&name)).unwrap();
@@ -227,13 +227,13 @@ fn an_unfinished_rename_is_finished_once() {
 #[test]
 fn a_lost_state_loses_no_message() {
     Files::run(async |files| {
-        let env = &files.house;
+        let env = &files.env;
         for text in ["one", "two"] {
             env.say("alice", "bob", text).await;
         }
         let mail = env.store.inbox(&team(), &member("bob")).await.unwrap();
         mail::mark(&env.seat("bob"), &[mail[0].key], Mark::Read).await.unwrap();
-        fs::write(files.own().join("mail/bob.state"), "").unwrap();
+        fs::write(files.team_state_dir().join("mail/bob.state"), "").unwrap();
         fs::write(files.inbox("bob"), "[]").unwrap();
         let reopened = files.reopen();
         reopened.say("alice", "bob", "three").await;
@@ -261,7 +261,7 @@ fn messages_pending_behind_a_lock_are_shown_and_delivered() {
 #[test]
 fn the_lock_of_a_dead_brigade_process_is_taken_immediately() {
     Files::run(async |files| {
-        files.house.say("alice", "bob", "one").await;
+        files.env.say("alice", "bob", "one").await;
         let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();
         let meta = fs::metadata(&lock).unwrap();
@@ -275,7 +275,7 @@ fn the_lock_of_a_dead_brigade_process_is_taken_immediately() {
         let start = std::time::Instant::now();
         files.reopen().say("alice", "bob", "two").await;
         assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
-        assert_eq!(texts(&files.house, "bob").await, ["one", "two"]);
+        assert_eq!(texts(&files.env, "bob").await, ["one", "two"]);
     });
 }
 
@@ -287,8 +287,8 @@ fn messages_overwritten_by_a_stale_copy_are_restored() {
         fs::write(files.inbox("bob"), inbox_of(&[native_entry("old", false)])).unwrap();
         let lock = files.lock("bob");
         create_stale_lock(&lock);
-        files.house.say("alice", "bob", "one").await;
-        files.house.say("alice", "bob", "two").await;
+        files.env.say("alice", "bob", "one").await;
+        files.env.say("alice", "bob", "two").await;
         let stale = inbox_of(&[native_entry("old", false), native_entry("slept", false)]);
         fs::write(files.inbox("bob"), stale).unwrap();
         assert_eq!(texts(&files.reopen(), "bob").await, ["old", "slept", "one", "two"]);
@@ -303,7 +303,7 @@ fn after_a_stolen_lock_a_message_is_redelivered_at_most_once() {
     Files::run(async |files| {
         let lock = files.lock("bob");
         create_stale_lock(&lock);
-        files.house.say("alice", "bob", "one").await;
+        files.env.say("alice", "bob", "one").await;
         fs::write(files.inbox("bob"), "[]").unwrap();
         assert_eq!(texts(&files.reopen(), "bob").await, ["one"]);
         fs::write(files.inbox("bob"), "[]").unwrap();
@@ -326,13 +326,13 @@ fn natives_ended_frees_the_lock_and_clears_the_risk() {
 
         // The lock is stale, so brigade takes it.
         create_stale_lock(&lock);
-        files.house.say("alice", "bob", "two").await;
+        files.env.say("alice", "bob", "two").await;
         fs::write(files.inbox("bob"), "[]").unwrap();
         store.recover_after_natives_ended(&team(), &bob).await.unwrap();
         // The message may have been overwritten, and is in the inbox before any program reads it.
         assert!(fs::read_to_string(files.inbox("bob")).unwrap().contains("two"));
         assert_eq!(texts(&files.reopen(), "bob").await, ["two"]);
-        files.house.say("alice", "bob", "three").await;
+        files.env.say("alice", "bob", "three").await;
         fs::write(files.inbox("bob"), "[]").unwrap();
         assert!(texts(&files.reopen(), "bob").await.is_empty());
     });
@@ -343,10 +343,10 @@ fn natives_ended_frees_the_lock_and_clears_the_risk() {
 #[test]
 fn a_truncated_journal_hides_no_later_message() {
     Files::run(async |files| {
-        files.house.say("alice", "bob", "one").await;
-        let journal = files.own().join("mail/bob.jsonl");
+        files.env.say("alice", "bob", "one").await;
+        let journal = files.team_state_dir().join("mail/bob.jsonl");
         let whole = fs::read(&journal).unwrap();
-        files.house.say("alice", "bob", "two").await;
+        files.env.say("alice", "bob", "two").await;
         // The disk kept the state and lost the last record. The next record is exactly as long.
         fs::write(&journal, &whole).unwrap();
         let reopened = files.reopen();
@@ -361,10 +361,10 @@ fn a_symbolic_link_is_not_followed() {
         let target = files.home.path().join("target.json");
         fs::write(&target, "[]").unwrap();
         symlink(&target, files.inbox("bob")).unwrap();
-        let error = send(&files.house, "hello").await.unwrap_err();
+        let error = send(&files.env, "hello").await.unwrap_err();
         assert!(error.ends_with("bob.json: it is a symbolic link"));
         assert_eq!(fs::read_to_string(&target).unwrap(), "[]");
-        assert!(message_events(&files.house).await.is_empty(), "nothing was acknowledged");
+        assert!(message_events(&files.env).await.is_empty(), "nothing was acknowledged");
     });
 }
 
@@ -373,10 +373,10 @@ fn a_lock_that_is_a_file_is_reported() {
     Files::run(async |files| {
         let lock = files.lock("bob");
         fs::write(&lock, "").unwrap();
-        let why = send(&files.house, "hello").await.unwrap().expect("no program can take it");
+        let why = send(&files.env, "hello").await.unwrap().expect("no program can take it");
         assert!(why.ends_with("is a file, but a lock must be a directory; remove the file"));
         fs::remove_file(&lock).unwrap();
-        assert_eq!(texts(&files.house, "bob").await, ["hello"]);
+        assert_eq!(texts(&files.env, "bob").await, ["hello"]);
     });
 }
 

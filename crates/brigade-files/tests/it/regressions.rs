@@ -27,14 +27,14 @@ async fn mark_all(env: &TestEnv, mark: Mark) {
 #[test]
 fn a_salvage_that_failed_to_write_is_repeated() {
     Files::run(async |files| {
-        let env = &files.house;
+        let env = &files.env;
         env.say("alice", "bob", "one").await;
         env.say("alice", "bob", "two").await;
         let whole = fs::read(files.inbox("bob")).unwrap();
         fs::write(files.inbox("bob"), &whole[..whole.len() - 20]).unwrap();
         // Directories with the next names block the creation of temporary files.
         let pid = std::process::id();
-        let state = fs::read(files.own().join("mail/bob.state")).unwrap();
+        let state = fs::read(files.team_state_dir().join("mail/bob.state")).unwrap();
         let last = u32::from_le_bytes(state[56..60].try_into().unwrap());
         let blockers: Vec<_> = (last + 1..last + 3000)
             .map(|n| files.inbox("bob").with_file_name(temp_name("bob.json", pid, n)))
@@ -52,7 +52,7 @@ fn a_salvage_that_failed_to_write_is_repeated() {
 #[test]
 fn shown_after_read_is_recorded() {
     Files::run(async |files| {
-        let env = &files.house;
+        let env = &files.env;
         for number in 0..16 {
             env.say("alice", "bob", &number.to_string()).await;
         }
@@ -69,7 +69,7 @@ fn shown_after_read_is_recorded() {
 fn one_bad_inbox_does_not_stop_a_watch() {
     Files::run(async |files| {
         symlink("/etc/passwd", files.inbox("mallory")).unwrap();
-        files.house.store.watch(&team()).await.unwrap();
+        files.env.store.watch(&team()).await.unwrap();
     });
 }
 
@@ -95,7 +95,7 @@ fn the_deleter_of_a_watched_team_is_recorded() {
             });
             ready.recv().unwrap();
             let lead = Actor("team-lead".into());
-            files.house.store.delete_team(&team(), &lead).await.unwrap();
+            files.env.store.delete_team(&team(), &lead).await.unwrap();
             assert_eq!(watching.join().unwrap(), Some(lead.0));
         });
     }
@@ -105,7 +105,7 @@ fn the_deleter_of_a_watched_team_is_recorded() {
 #[test]
 fn read_messages_are_not_delivered_again_after_a_lock() {
     Files::run(async |files| {
-        let env = &files.house;
+        let env = &files.env;
         let lock = files.lock("bob");
         create_stale_lock(&lock);
         env.say("alice", "bob", "one").await; // takes the lock
@@ -128,12 +128,12 @@ fn read_messages_are_not_delivered_again_after_a_lock() {
 #[test]
 fn a_kill_before_the_lock_check_delivers_nothing_twice() {
     Files::run(async |files| {
-        let env = &files.house;
+        let env = &files.env;
         env.say("alice", "bob", "one").await;
         // The state as a process killed right after its rename leaves it: the lock is not verified.
         edit_head(&files, |head| head[128] &= !4);
         let lock = files.lock("bob");
-        fs::rename(files.own().join("mail/bob.lock"), &lock).unwrap();
+        fs::rename(files.team_state_dir().join("mail/bob.lock"), &lock).unwrap();
         // A brigade process reads the inbox and removes the lock of the dead process.
         assert_eq!(texts(&files.reopen(), "bob").await, ["one"]);
         assert!(!lock.exists());
@@ -147,7 +147,7 @@ fn a_kill_before_the_lock_check_delivers_nothing_twice() {
 #[test]
 fn a_failed_update_changes_nothing() {
     Files::run(async |files| {
-        let lead = files.house.seat("team-lead");
+        let lead = files.env.seat("team-lead");
         let plan = TaskPlan { subject: "one".into(), ..TaskPlan::default() };
         let one = board::add(&lead, &plan).await.unwrap();
         let owner = Change::Set(member("bob"));
@@ -163,7 +163,7 @@ fn a_failed_update_changes_nothing() {
 #[test]
 fn claim_and_graph_agree_on_what_is_blocked() {
     Files::run(async |files| {
-        let lead = files.house.seat("team-lead");
+        let lead = files.env.seat("team-lead");
         let plan = TaskPlan { subject: "one".into(), ..TaskPlan::default() };
         board::add(&lead, &plan).await.unwrap();
         let two = board::add(&lead, &plan).await.unwrap();
@@ -171,7 +171,7 @@ fn claim_and_graph_agree_on_what_is_blocked() {
         fs::write(files.task(1), task.replace("\"blocks\": []", "\"blocks\": [\"2\"]")).unwrap();
         let (_, graph) = board::list(&lead).await.unwrap();
         assert!(graph.waits_for(two).is_empty());
-        board::claim(&files.house.seat("bob"), two).await.unwrap();
+        board::claim(&files.env.seat("bob"), two).await.unwrap();
     });
 }
 
@@ -194,12 +194,12 @@ fn a_recreated_team_receives_no_old_mail() {
             let lock = files.lock("bob");
             fs::create_dir(&lock).unwrap();
             files.impatient(Duration::ZERO).say("alice", "bob", "old").await;
-            recreate_team(&files.house).await;
+            recreate_team(&files.env).await;
             let found = if pending {
                 fs::create_dir(&lock).unwrap();
                 texts(&files.impatient(Duration::ZERO), "bob").await
             } else {
-                texts(&files.house, "bob").await
+                texts(&files.env, "bob").await
             };
             assert!(found.is_empty(), "{found:?}, pending: {pending}");
         });

@@ -10,7 +10,9 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::parse;
-use crate::spec::{AccessLevel, ApprovalAuthority, MemberSpec, Place, Restart, TaskSpec, TeamSpec};
+use crate::spec::{
+    AccessLevel, ApprovalAuthority, MemberPlace, MemberSpec, Restart, TaskSpec, TeamSpec,
+};
 
 const ROOT: &str = "/";
 
@@ -102,7 +104,11 @@ fn rules() -> impl Strategy<Value = Vec<Rule>> {
 fn member(name: MemberName) -> impl Strategy<Value = MemberSpec> {
     let agent = prop_oneof![Just("claude".to_owned()), Just("acp:my agent".to_owned())];
     let access = prop_oneof![Just(AccessLevel::Ask), Just(AccessLevel::Full)];
-    let place = prop_oneof![Just(Place::Headless), Just(Place::Tmux), Just(Place::Native)];
+    let place = prop_oneof![
+        Just(MemberPlace::Headless),
+        Just(MemberPlace::Tmux),
+        Just(MemberPlace::Native)
+    ];
     let restart = prop_oneof![Just(Restart::Always), Just(Restart::Never)];
     let env = option::of(vec("[A-Z_][A-Z0-9_]{0,5}", 0..3));
     let non_blank = (option::of(non_blank()), option::of(non_blank()));
@@ -112,7 +118,7 @@ fn member(name: MemberName) -> impl Strategy<Value = MemberSpec> {
         move |(agent, (model, prompt), (plan, worktree), access, rules, env, place, restart)| {
             MemberSpec {
                 name: name.clone(),
-                place: if agent == "claude" { place } else { Place::Tmux },
+                place: if agent == "claude" { place } else { MemberPlace::Tmux },
                 agent,
                 program: None,
                 model,

@@ -12,7 +12,7 @@ use super::prompt;
 use super::tables::{Common, Defaults, File, Lead, Member, NonEmpty, RuleTable};
 use super::tasks;
 use super::toml_value::{Field, Located};
-use crate::spec::{MemberSpec, Place, TeamSpec};
+use crate::spec::{MemberPlace, MemberSpec, TeamSpec};
 use crate::suggest;
 
 /// Returns the team, or `None` if there are mistakes.
@@ -123,7 +123,7 @@ impl Resolver<'_> {
         let place = inherited(&own.place, &default.place).unwrap_or_default();
         let native = |agent: &str| driver::agent(agent).is_some_and(|choice| choice.agent.native);
         if let Some(agent) = agent.as_ref().filter(|agent| !native(&agent.0))
-            && place == Place::Native
+            && place == MemberPlace::Native
         {
             let agent_at = own.agent.located().map(|agent| &agent.span);
             let span =

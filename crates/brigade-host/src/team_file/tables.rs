@@ -14,7 +14,7 @@ use super::toml_value::{
     with_copied_member,
 };
 use crate::location::{StoreAddress, StoreAddressError};
-use crate::spec::{AccessLevel, ApprovalAuthority, Place, Restart};
+use crate::spec::{AccessLevel, ApprovalAuthority, MemberPlace, Restart};
 
 tables! {
     /// A team of coding agents, for `brigade up`.
@@ -58,7 +58,7 @@ tables! {
         env: Vec<EnvName>,
         /// Where it runs: `headless` (the default) in the background, `tmux` in a
         /// tmux window, `native` as the real Claude Code in a tmux window.
-        place: Place,
+        place: MemberPlace,
         /// The reaction when its process dies: `always` (the default) restarts it, `never`
         /// releases its tasks.
         restart: Restart,
@@ -132,7 +132,7 @@ tables! {
 
 keywords! {
     "access" AccessLevel { "ask" => Self::Ask, "full" => Self::Full, }
-    "place" Place {
+    "place" MemberPlace {
         "headless" => Self::Headless, "tmux" => Self::Tmux, "native" => Self::Native,
     }
     "restart" Restart { "always" => Self::Always, "never" => Self::Never, }

@@ -23,7 +23,7 @@ pub(super) fn tasks(
         |(key, task): &(Located<String>, TaskTable)| spec(key, task, &keys, members, mistakes);
     let specs: Vec<TaskSpec> = tasks.iter().map(read).collect();
     let graph = graph(&specs);
-    for circle in graph.circles() {
+    for circle in graph.cycles() {
         let circle: Vec<&(Located<String>, TaskTable)> =
             circle.into_iter().filter_map(|id| tasks.get(task_index(id)?)).collect();
         report_cycle(&circle, mistakes);
@@ -115,7 +115,7 @@ pub fn graph(specs: &[TaskSpec]) -> Graph {
         .zip(1..)
         .filter_map(|(document, number)| Some((TaskId::new(number)?, Task::read(document).ok()?)))
         .collect();
-    Graph::of(tasks.iter().map(|(id, task)| (*id, task)))
+    Graph::from_tasks(tasks.iter().map(|(id, task)| (*id, task)))
 }
 
 /// Returns the index of the task with this number.

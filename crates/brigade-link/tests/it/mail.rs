@@ -96,7 +96,7 @@ async fn local_mail_stays_local_and_is_recorded_in_the_shared_journal() {
 async fn mail_from_a_member_on_the_shared_store_is_delivered_once() {
     let (shared_store, a, b) = two_hosts().await;
     let seat = shared_seat(&shared_store, "bob");
-    let message = brigade_core::mail::Words { text: "from the shared store", summary: None };
+    let message = brigade_core::mail::MessageText { text: "from the shared store", summary: None };
     brigade_core::mail::send(&seat, "alice", message).await.unwrap();
     sync(&[&a, &b]).await;
     a.read_inbox(New, "alice");
@@ -121,7 +121,7 @@ impl Signer for BobSigner {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_leads_mail_is_signed_with_the_recipients_key() {
     let (_, a, mut b) = two_hosts().await;
-    let key = SigningKey::make(0).unwrap();
+    let key = SigningKey::generate(0).unwrap();
     let lead: LeadKey = key.verify_key().parse().unwrap();
     b.signer = Some(std::sync::Arc::new(BobSigner(key)));
     a.write(Old, "team-lead", "bob", "an order");

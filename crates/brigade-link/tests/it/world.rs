@@ -14,7 +14,7 @@ use brigade_core::store::memory::MemoryStore;
 use brigade_core::store::{MailStore, Store};
 use brigade_core::wire::inbox::with_message;
 use brigade_files::FileStore;
-use brigade_link::{Link, LinkConfig, LinkEvent, LinkStateStore, Pace};
+use brigade_link::{Link, LinkConfig, LinkEvent, LinkStateStore, LinkTiming};
 use brigade_testkit::env::{member, member_plan, team, team_plan};
 use brigade_wire::generation::Generation;
 use brigade_wire::inbox::{self, Inbox};
@@ -76,22 +76,25 @@ impl TestHost {
     pub(crate) fn link(&self) -> Link {
         let events = Arc::clone(&self.events);
         let retry = Duration::from_millis(20);
-        let pace =
-            Pace { sweep: Duration::from_secs(2), patience: Duration::from_millis(500), retry };
+        let pace = LinkTiming {
+            sweep: Duration::from_secs(2),
+            call_timeout: Duration::from_millis(500),
+            retry,
+        };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         // A separate store, as in another process, so that nothing is cached in memory.
         let local = Arc::new(FileStore::new(options(&self.home), Arc::clone(&clock)));
         Link::new(LinkConfig {
             local,
-            far: Arc::clone(&self.flaky) as _,
+            shared: Arc::clone(&self.flaky) as _,
             clock,
             host: self.name.into(),
             team: team(),
-            speaks_for: self.speaks_for.clone(),
+            acts_for: self.speaks_for.clone(),
             signer: self.signer.clone(),
-            notebook: Arc::clone(&self.notebook) as _,
-            hears: Arc::new(move |event: &LinkEvent| events.lock().unwrap().push(event.clone())),
-            pace,
+            state_store: Arc::clone(&self.notebook) as _,
+            on_event: Arc::new(move |event: &LinkEvent| events.lock().unwrap().push(event.clone())),
+            timing: pace,
         })
         .unwrap()
     }

@@ -109,7 +109,7 @@ fn answer(approve: bool, why: Option<&str>) -> Answer<'_> {
     if approve { Answer::Yes } else { Answer::No(why.unwrap_or("no reason given")) }
 }
 
-fn requested(what: &str, sent: handshake::Asked) -> ToolReply {
+fn requested(what: &str, sent: handshake::SentRequest) -> ToolReply {
     let target = sent.to.to_string();
     let message = format!("{what} sent to {target}. Request ID: {}", sent.request_id);
     let request_id = sent.request_id;

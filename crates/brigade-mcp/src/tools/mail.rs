@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brigade_core::event::Event;
-use brigade_core::mail::{self, InboxFilter, Words};
+use brigade_core::mail::{self, InboxFilter, MessageText};
 use brigade_core::protocol_text;
 use brigade_core::store::Mail;
 use brigade_core::wire::inbox::with_message;
@@ -105,7 +105,7 @@ struct MessageView {
 }
 
 pub(super) async fn send_message(call: &CallContext<'_>, args: SendMessageParams) -> CallResult {
-    let text = Words { text: &args.message, summary: args.summary.as_deref() };
+    let text = MessageText { text: &args.message, summary: args.summary.as_deref() };
     let to: Vec<&str> = args.to.iter().map(String::as_str).collect();
     if to.contains(&"*") {
         return Err(ToolError::new("to write to all members, use broadcast"));
@@ -134,7 +134,7 @@ pub(super) async fn send_message(call: &CallContext<'_>, args: SendMessageParams
 }
 
 pub(super) async fn broadcast(call: &CallContext<'_>, args: BroadcastParams) -> CallResult {
-    let text = Words { text: &args.message, summary: args.summary.as_deref() };
+    let text = MessageText { text: &args.message, summary: args.summary.as_deref() };
     let sent = mail::broadcast(call.seat()?, text).await?;
     let waiting = waiting(&sent);
     let to = names(&sent);
@@ -224,7 +224,7 @@ fn view(message: &Message<'_>) -> MessageView {
     let (kind, request_id, text) = match message.body() {
         Body::Protocol(protocol) => {
             let request_id = protocol_text::request_id(&protocol).map(str::to_owned);
-            (Some(protocol.kind().to_owned()), request_id, protocol_text::of(&protocol))
+            (Some(protocol.kind().to_owned()), request_id, protocol_text::render(&protocol))
         }
         _ => (None, None, message.text().into_owned()),
     };
@@ -246,7 +246,7 @@ fn envelope(message: &Message<'_>) -> String {
             // The id comes before the sender's text, so that the text cannot forge it.
             let id = protocol_text::request_id(&protocol);
             let id = id.map(|id| format!("request_id {id}: ")).unwrap_or_default();
-            format!("{id}{from} {}", protocol_text::of(&protocol))
+            format!("{id}{from} {}", protocol_text::render(&protocol))
         }
         _ => message.text().into_owned(),
     };
@@ -272,7 +272,7 @@ fn waiting(sent: &[mail::Sent]) -> String {
 fn routing(
     call: &CallContext<'_>,
     target: String,
-    text: Words<'_>,
+    text: MessageText<'_>,
 ) -> Result<MessageRouting, ToolError> {
     let mut content: String = text.text.chars().take(MAX_REPEATED).collect();
     if content.len() < text.text.len() {

@@ -12,7 +12,7 @@ use crate::call_context::CallContext;
 pub(super) use crate::reply::DoneReply;
 use crate::reply::{CallResult, ToolError, ToolReply};
 use brigade_host::progress::{Ended, silent};
-use brigade_host::shutdown::Manner;
+use brigade_host::shutdown::StopOptions;
 use brigade_host::{down, spawn};
 
 /// How long a call waits until the teammate has started. MCP clients time out.
@@ -64,7 +64,7 @@ pub(super) async fn spawn_teammate(
     let host = call.server.context.host()?;
     let root = host.registry.team(&seat.team)?.map(|team| team.root);
     let cwd = root.unwrap_or_else(|| call.server.context.cwd.clone());
-    let mut spec = spawn::plain(name, args.agent, cwd);
+    let mut spec = spawn::default_spec(name, args.agent, cwd);
     spec.prompt = Some(args.prompt);
     spec.model = args.model;
     spec.plan = args.plan;
@@ -94,7 +94,7 @@ pub(super) async fn stop_teammate(call: &CallContext<'_>, args: StopTeammatePara
         )));
     }
     let reason = args.reason.as_deref();
-    let manner = Manner { ask: Some(ANSWER_TIMEOUT), reason, may_refuse: true };
+    let manner = StopOptions { ask: Some(ANSWER_TIMEOUT), reason, may_refuse: true };
     match down::stop(context, seat, &name, manner, &silent).await? {
         Ended::Refused(why) => Err(ToolError::new(format!("{name} refuses and continues: {why}"))),
         Ended::Forced => Ok(ToolReply::done(format!("{name} did not answer and was killed"))),

@@ -9,7 +9,7 @@ pub(super) use super::NoParams;
 use crate::call_context::CallContext;
 pub(super) use crate::reply::DoneReply;
 use crate::reply::{CallResult, ToolError, ToolReply};
-use crate::team_view::{self, MemberView};
+use crate::team_view::{self, MemberSummary};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,7 +26,7 @@ pub(super) struct MembersReply {
     message: String,
     team: String,
     you: String,
-    members: Vec<MemberView>,
+    members: Vec<MemberSummary>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -40,7 +40,7 @@ pub(super) struct TeamCreated {
 pub(super) async fn list_members(call: &CallContext<'_>, _: NoParams) -> CallResult {
     let seat = call.seat()?;
     let members = team_view::members(seat).await?;
-    let render = |member: &MemberView| {
+    let render = |member: &MemberSummary| {
         let mut text = member.name.clone();
         if member.name == seat.name.as_str() {
             text.push_str(" (you)");

@@ -11,14 +11,14 @@ const ROUTE_PORT_OFFSET: u16 = 2000;
 
 /// Address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Address {
+pub struct ServerAddress {
     /// Host name or IP address; an IPv6 address in brackets.
     pub host: String,
     /// The port for clients.
     pub port: u16,
 }
 
-impl FromStr for Address {
+impl FromStr for ServerAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -38,7 +38,7 @@ impl FromStr for Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
     }
@@ -59,7 +59,7 @@ pub struct Tls {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
     /// The address of each server.
-    pub nodes: Vec<Address>,
+    pub nodes: Vec<ServerAddress>,
     /// The address to listen on, if not the host's own.
     pub listen: Option<String>,
     /// TLS settings; `None` for unencrypted connections.
@@ -69,7 +69,7 @@ pub struct Cluster {
 impl Cluster {
     /// One server on this machine, reachable only from here.
     pub fn here() -> Self {
-        let node = Address { host: "127.0.0.1".to_owned(), port: 4222 };
+        let node = ServerAddress { host: "127.0.0.1".to_owned(), port: 4222 };
         Self { nodes: vec![node], listen: None, tls: None }
     }
 
@@ -95,7 +95,7 @@ pub(super) struct ServerConfig<'c> {
 
 impl ServerConfig<'_> {
     /// The configuration of the server with this number, counted from 1.
-    pub(super) fn render(&self, number: usize, node: &Address) -> String {
+    pub(super) fn render(&self, number: usize, node: &ServerAddress) -> String {
         let mut text = format!(
             "# Written by `brigade org`, which overwrites it when organisations or seats change.\n\
              # Contains secrets of the servers.\n\
@@ -129,7 +129,7 @@ impl ServerConfig<'_> {
         text
     }
 
-    fn bind<'a>(&'a self, node: &'a Address) -> &'a str {
+    fn bind<'a>(&'a self, node: &'a ServerAddress) -> &'a str {
         self.cluster.listen.as_deref().unwrap_or(&node.host)
     }
 
@@ -143,7 +143,7 @@ impl ServerConfig<'_> {
         text.push_str(" }\n");
     }
 
-    fn routes(&self, text: &mut String, node: &Address) {
+    fn routes(&self, text: &mut String, node: &ServerAddress) {
         let listen = format!("{}:{}", self.bind(node), node.port + ROUTE_PORT_OFFSET);
         let password = self.password;
         let _infallible = write!(
@@ -220,8 +220,8 @@ mod tests {
     #[test]
     fn an_address_needs_a_host_and_a_port() {
         for text in ["", "a", "a:", ":1", "a:b", "a b:1", "a\"}:1", "a:65000"] {
-            assert!(text.parse::<Address>().is_err(), "{text:?}");
+            assert!(text.parse::<ServerAddress>().is_err(), "{text:?}");
         }
-        assert_eq!("[::1]:4222".parse::<Address>().unwrap().host, "[::1]");
+        assert_eq!("[::1]:4222".parse::<ServerAddress>().unwrap().host, "[::1]");
     }
 }

@@ -26,11 +26,11 @@ use super::claims;
 use super::config::{Cluster, ServerConfig};
 use super::files::{failed, lock, make_dir, read_json, remove, replace, replace_json, write_new};
 use super::jwt::{self, JwtSubject};
-use super::record::{Organisation, Seat};
+use super::record::{IssuedSeat, Organisation};
 use super::rights::rights;
-use crate::identity::{Role, inbox_prefix};
-use crate::layout::{self, Place};
-use crate::options::Settings;
+use crate::identity::{CredentialRole, inbox_prefix};
+use crate::layout::{self, Subjects};
+use crate::options::StreamSettings;
 
 /// Validity of our own credentials for the system account.
 const SYSTEM_LOGIN_VALIDITY: SignedDuration = SignedDuration::from_mins(5);
@@ -63,7 +63,7 @@ pub struct Granted {
     /// The members they may act as; at least one.
     pub members: Vec<MemberName>,
     /// The role.
-    pub role: Role,
+    pub role: CredentialRole,
     /// Whether they may answer requests and give orders.
     pub answers: bool,
     /// When they expire.
@@ -148,10 +148,10 @@ impl Folder {
     pub fn add(
         &self,
         name: &TeamName,
-        settings: &Settings,
+        settings: &StreamSettings,
         now: Timestamp,
     ) -> Result<Organisation, OrgError> {
-        let Settings { shards, replicas, retention } = settings.clone();
+        let StreamSettings { shards, replicas, retention } = settings.clone();
         if !layout::SHARDS.contains(&shards) {
             return Err(OrgError::Shards { shards });
         }
@@ -228,7 +228,7 @@ impl Folder {
         organisation: &mut Organisation,
         granted: Granted,
         now: Timestamp,
-    ) -> Result<Seat, OrgError> {
+    ) -> Result<IssuedSeat, OrgError> {
         let dir = self.org(&organisation.name);
         let Granted { team, members, role, answers, until, out } = granted;
         let names: Vec<&str> = members.iter().map(MemberName::as_str).collect();
@@ -240,7 +240,7 @@ impl Folder {
             remove(&file)?;
         }
         let account = self.key(&dir.join("seats.nk"))?;
-        let subjects = Place::of(&team, organisation.shards);
+        let subjects = Subjects::new(&team, organisation.shards);
         let mut tags = vec![format!("team:{team}"), format!("role:{}", role.as_str())];
         tags.extend(members.iter().map(|member| format!("member:{member}")));
         tags.push(format!("answers:{}", if answers { "yes" } else { "no" }));
@@ -253,7 +253,7 @@ impl Folder {
         write_new(&file, creds.as_bytes())?;
         let file = file.canonicalize().map_err(|source| failed("find", &file, source))?;
         let seat =
-            Seat { team, members, role, answers, key, made: now, until, revoked: None, file };
+            IssuedSeat { team, members, role, answers, key, made: now, until, revoked: None, file };
         organisation.seats.push(seat.clone());
         replace_json(&dir.join("org.json"), &organisation)?;
         Ok(seat)
@@ -267,7 +267,7 @@ impl Folder {
         team: &TeamName,
         name: &MemberName,
         now: Timestamp,
-    ) -> Result<Vec<Seat>, OrgError> {
+    ) -> Result<Vec<IssuedSeat>, OrgError> {
         let mut revoked = Vec::new();
         for seat in &mut organisation.seats {
             if seat.revoked.is_none() && seat.team == *team && seat.members.contains(name) {
@@ -355,8 +355,8 @@ fn user(
     Ok((jwt::creds(&jwt, &pair.seed()?), key))
 }
 
-fn settings_tags(settings: &Settings) -> Vec<String> {
-    let Settings { shards, replicas, retention } = settings;
+fn settings_tags(settings: &StreamSettings) -> Vec<String> {
+    let StreamSettings { shards, replicas, retention } = settings;
     let replicas = replicas.map(|replicas| format!("replicas:{replicas}"));
     let always = [format!("shards:{shards}"), format!("retention:{}", retention.as_secs())];
     always.into_iter().chain(replicas).collect()

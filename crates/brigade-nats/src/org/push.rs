@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::error::OrgError;
 use super::folder::Folder;
-use crate::options::Options;
+use crate::options::NatsOptions;
 
 /// The subject on which servers accept account JWTs.
 const UPDATE_SUBJECT: &str = "$SYS.REQ.CLAIMS.UPDATE";
@@ -48,7 +48,7 @@ pub enum PushError {
 /// disconnect revoked clients.
 pub async fn push(
     folder: &Folder,
-    options: &Options,
+    options: &NatsOptions,
     now: jiff::Timestamp,
 ) -> Result<Vec<UpdateResult>, PushError> {
     let client = login(folder, options, now).await?;
@@ -61,7 +61,7 @@ pub async fn push(
 
 async fn login(
     folder: &Folder,
-    options: &Options,
+    options: &NatsOptions,
     now: jiff::Timestamp,
 ) -> Result<Client, PushError> {
     let (jwt, key) = folder.system_user(now)?;

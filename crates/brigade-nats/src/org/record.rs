@@ -8,8 +8,8 @@ use brigade_wire::name::{MemberName, TeamName};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::identity::Role;
-use crate::options::Settings;
+use crate::identity::CredentialRole;
+use crate::options::StreamSettings;
 
 /// An organisation: its accounts, settings and issued credentials.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -31,19 +31,19 @@ pub struct Organisation {
     /// When the seats' account was last changed, in seconds. Increases with every change.
     pub(super) changed: i64,
     /// All credentials ever issued.
-    pub seats: Vec<Seat>,
+    pub seats: Vec<IssuedSeat>,
 }
 
 /// Issued credentials.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Seat {
+pub struct IssuedSeat {
     /// The team.
     pub team: TeamName,
     /// The members it may act as.
     pub members: Vec<MemberName>,
     /// The role.
-    pub role: Role,
+    pub role: CredentialRole,
     /// Whether it may answer requests and give orders.
     pub answers: bool,
     /// The public key.
@@ -62,8 +62,8 @@ pub struct Seat {
 
 impl Organisation {
     /// The stream settings.
-    pub fn settings(&self) -> Settings {
-        Settings {
+    pub fn settings(&self) -> StreamSettings {
+        StreamSettings {
             shards: self.shards,
             replicas: self.replicas,
             retention: Duration::from_secs(self.retention_seconds),

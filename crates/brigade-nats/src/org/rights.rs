@@ -6,8 +6,8 @@
 use brigade_wire::name::MemberName;
 use serde::Serialize;
 
-use crate::identity::{Role, SEATS_API};
-use crate::layout::{LAYOUT, Place, Stream, WAKE};
+use crate::identity::{CredentialRole, SEATS_API};
+use crate::layout::{LAYOUT, Stream, Subjects, WAKE};
 
 /// The subjects a user may publish and subscribe to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -67,19 +67,19 @@ const READS: &[(SeatKind, Stream, &str)] = &[
 /// The permissions of a seat that acts as some members of a team. Empty for an administrator, who is in the
 /// other account and may do everything there.
 pub fn rights(
-    role: Role,
+    role: CredentialRole,
     answers: bool,
-    subjects: &Place,
+    subjects: &Subjects,
     members: &[MemberName],
     inbox_prefix: &str,
 ) -> Permissions {
     let mut permissions = Permissions::default();
-    if role == Role::Admin {
+    if role == CredentialRole::Admin {
         return permissions;
     }
     let has = |kind| match kind {
         AnySeat => true,
-        Lead => role == Role::Lead,
+        Lead => role == CredentialRole::Lead,
         Answering => answers,
     };
     for me in members {
@@ -111,7 +111,7 @@ pub fn rights(
     permissions
 }
 
-fn expand(row: &str, subjects: &Place, me: &MemberName) -> String {
+fn expand(row: &str, subjects: &Subjects, me: &MemberName) -> String {
     let shard = subjects.shard.to_string();
     let tokens = row.split('.').map(|token| match token {
         "S" => shard.as_str(),
@@ -126,15 +126,16 @@ fn expand(row: &str, subjects: &Place, me: &MemberName) -> String {
 mod tests {
     use super::*;
 
-    fn permissions(role: Role, answers: bool, members: &[&str]) -> Permissions {
-        let subjects = Place { shard: 3, team: "demo".parse().unwrap() };
+    fn permissions(role: CredentialRole, answers: bool, members: &[&str]) -> Permissions {
+        let subjects = Subjects { shard: 3, team: "demo".parse().unwrap() };
         let members: Vec<MemberName> = members.iter().map(|name| name.parse().unwrap()).collect();
         rights(role, answers, &subjects, &members, "_INBOX.UKEY")
     }
 
     #[test]
     fn a_member_can_write_only_as_itself() {
-        let Permissions { publish, subscribe, .. } = permissions(Role::Member, false, &["alice"]);
+        let Permissions { publish, subscribe, .. } =
+            permissions(CredentialRole::Member, false, &["alice"]);
         let writes = publish.iter().filter(|subject| !subject.starts_with("js."));
         let writes: Vec<&str> = writes.map(String::as_str).collect();
         assert_eq!(
@@ -160,8 +161,8 @@ mod tests {
 
     #[test]
     fn a_lead_writes_the_roster_and_answers_only_if_allowed() {
-        let answering = permissions(Role::Lead, true, &["team-lead"]);
-        let not_answering = permissions(Role::Lead, false, &["team-lead"]);
+        let answering = permissions(CredentialRole::Lead, true, &["team-lead"]);
+        let not_answering = permissions(CredentialRole::Lead, false, &["team-lead"]);
         let answer = "mb.3.demo.*.team-lead.a".to_owned();
         assert!(answering.publish.contains(&answer));
         assert!(!not_answering.publish.contains(&answer));
@@ -171,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_host_can_act_as_each_of_its_members() {
-        let permissions = permissions(Role::Member, false, &["alice", "Bob"]);
+        let permissions = permissions(CredentialRole::Member, false, &["alice", "Bob"]);
         for me in ["alice", "Bob"] {
             assert!(permissions.publish.contains(&format!("mb.3.demo.*.{me}.w")));
             assert!(permissions.subscribe.contains(&format!("wake.mb.3.demo.{me}.>")));
@@ -184,7 +185,7 @@ mod tests {
     /// Seats get only API subjects limited to their team, or to consumers by name.
     #[test]
     fn seats_get_no_general_access_to_the_server_api() {
-        for role in [Role::Member, Role::Lead] {
+        for role in [CredentialRole::Member, CredentialRole::Lead] {
             for subject in permissions(role, true, &["alice"]).publish {
                 assert!(!subject.starts_with('$') && !subject.starts_with('>'), "{subject}");
                 let by_name = ["js.CONSUMER.MSG.NEXT.", "js.CONSUMER.DELETE."];

@@ -9,7 +9,7 @@ use brigade_wire::name::TeamName;
 
 use super::NatsStore;
 use crate::error::NatsError;
-use crate::layout::{Place, Stream};
+use crate::layout::{Stream, Subjects};
 use crate::watch::{self, WatchedFilter};
 use crate::write::{INCARNATION, PendingWrite};
 
@@ -59,7 +59,7 @@ impl EventLog for NatsStore {
 impl NatsStore {
     async fn follow(
         &self,
-        subjects: &Place,
+        subjects: &Subjects,
         filters: Vec<(Stream, String)>,
     ) -> Result<Watch, StoreError> {
         self.incarnation(&subjects.team).await?;

@@ -18,7 +18,7 @@ impl MailStore for NatsStore {
     ) -> Result<Receipt, StoreError> {
         let incarnation = self.incarnation(team).await?;
         self.connection.post(&self.subjects(team), to, message, &incarnation).await?;
-        Ok(Receipt { msg_id: message.msg_id.clone(), waits: None })
+        Ok(Receipt { msg_id: message.msg_id.clone(), pending: None })
     }
 
     async fn inbox(&self, team: &TeamName, member: &MemberName) -> Result<Vec<Mail>, StoreError> {

@@ -19,7 +19,7 @@ impl Notes for NatsStore {
         answer: &[u8],
     ) -> Result<Vec<u8>, StoreError> {
         self.incarnation(team).await?;
-        let subject = self.subjects(team).decision(question.of(), question.as_str());
+        let subject = self.subjects(team).decision(question.member(), question.as_str());
         let pending = PendingWrite::new(subject.clone(), answer).expect_last(subject, 0);
         match self.connection.write(pending, "decide").await {
             Ok(_) => Ok(answer.to_vec()),
@@ -41,7 +41,7 @@ impl Notes for NatsStore {
     ) -> Result<Option<Vec<u8>>, StoreError> {
         self.incarnation(team).await?;
         let subjects = self.subjects(team);
-        let subject = subjects.decision(question.of(), question.as_str());
+        let subject = subjects.decision(question.member(), question.as_str());
         let stream = subjects.stream(Stream::Team);
         let found = self.connection.last(&stream, &subject, "read a decision").await?;
         Ok(found.map(|found| found.payload.to_vec()))

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_nats::HeaderMap;
-use brigade_nats::identity::Role;
+use brigade_nats::identity::CredentialRole;
 use futures_util::StreamExt as _;
 
 use self::streams::state;
@@ -57,11 +57,11 @@ impl AttackSetup {
         let servers = OrgServers::start(1);
         let mut acme = servers.organisation("acme").await;
         let mut rival = servers.organisation("rival").await;
-        let member = (Role::Member, false);
+        let member = (CredentialRole::Member, false);
         let mut clients = BTreeMap::new();
         for (by, team, name, role) in [
-            ("lead", "demo", "team-lead", (Role::Lead, true)),
-            ("deputy", "demo", "deputy", (Role::Lead, false)),
+            ("lead", "demo", "team-lead", (CredentialRole::Lead, true)),
+            ("deputy", "demo", "deputy", (CredentialRole::Lead, false)),
             ("alice", "demo", "alice", member),
             ("bob", "demo", "bob", member),
             ("carol", "other", "carol", member),

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use brigade_core::store::Store;
-use brigade_nats::{NatsStore, Options};
-use brigade_testkit::nats_server::Engine;
+use brigade_nats::{NatsOptions, NatsStore};
+use brigade_testkit::nats_server::TestServers;
 use tokio::runtime::Runtime;
 
 /// A store on its own servers. The connection needs a runtime that outlives the test's.
-fn store(servers: Engine) -> (Arc<dyn Store>, (Runtime, Engine)) {
+fn store(servers: TestServers) -> (Arc<dyn Store>, (Runtime, TestServers)) {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
-    let options = Options { servers: servers.urls.clone(), ..Options::default() };
+    let options = NatsOptions { servers: servers.urls.clone(), ..NatsOptions::default() };
     let store = runtime.block_on(NatsStore::connect(options)).unwrap();
     (Arc::new(store), (runtime, servers))
 }
@@ -19,11 +19,11 @@ fn store(servers: Engine) -> (Arc<dyn Store>, (Runtime, Engine)) {
 mod one_node {
     use super::*;
 
-    brigade_testkit::contract_tests!(store(Engine::single()), NatsServer);
+    brigade_testkit::contract_tests!(store(TestServers::single()), NatsServer);
 }
 
 mod three_nodes {
     use super::*;
 
-    brigade_testkit::contract_tests!(store(Engine::cluster(3)), NatsServer);
+    brigade_testkit::contract_tests!(store(TestServers::cluster(3)), NatsServer);
 }

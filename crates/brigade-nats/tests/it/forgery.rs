@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::HeaderMap;
-use brigade_core::event::{Act, Event};
+use brigade_core::event::{Event, WorkEvent};
 use brigade_core::mail;
 use brigade_core::store::{Actor, Store};
-use brigade_nats::identity::Role;
+use brigade_nats::identity::CredentialRole;
 use brigade_nats::org::Organisation;
-use brigade_nats::{NatsStore, Options};
+use brigade_nats::{NatsOptions, NatsStore};
 use brigade_testkit::env::{TestEnv, member, team};
 use serde_json::json;
 
@@ -22,7 +22,7 @@ const LEAD_ANSWER_SUBJECT: &str = "mb.0.demo.bob.team-lead.a";
 
 async fn store(servers: &OrgServers, creds: &Path) -> Arc<dyn Store> {
     let creds = Some(creds.to_owned());
-    let options = Options { servers: servers.urls.clone(), creds, ..Options::default() };
+    let options = NatsOptions { servers: servers.urls.clone(), creds, ..NatsOptions::default() };
     Arc::new(NatsStore::connect(options).await.unwrap())
 }
 
@@ -51,9 +51,9 @@ async fn forged_authors_are_not_believed() {
     brigade_testkit::needs!(NatsServer);
     let (servers, mut acme, env) = organisation().await;
     let seats = [
-        ("team-lead", (Role::Lead, true)),
-        ("alice", (Role::Member, false)),
-        ("bob", (Role::Member, false)),
+        ("team-lead", (CredentialRole::Lead, true)),
+        ("alice", (CredentialRole::Member, false)),
+        ("bob", (CredentialRole::Member, false)),
     ];
     let [lead, alice, bob] =
         seats.map(|(name, role)| servers.grant(&mut acme, "demo", &[name], role).file);
@@ -92,7 +92,7 @@ async fn forged_authors_are_not_believed() {
     // A real message of the lead arrives.
     let mut seat = env.seat("team-lead");
     seat.store = lead;
-    mail::send(&seat, "bob", mail::Words { text: "go on", summary: None }).await.unwrap();
+    mail::send(&seat, "bob", mail::MessageText { text: "go on", summary: None }).await.unwrap();
     let mut received = Vec::new();
     while let Ok(Some(record)) = tokio::time::timeout(Duration::from_secs(2), watch.next()).await {
         received.push(serde_json::to_string(&record).unwrap());
@@ -127,7 +127,7 @@ async fn forged_authors_are_not_believed() {
 async fn an_empty_message_hides_nothing_that_comes_after_it() {
     brigade_testkit::needs!(NatsServer);
     let (servers, mut acme, env) = organisation().await;
-    let member_seat = (Role::Member, false);
+    let member_seat = (CredentialRole::Member, false);
     let alice = servers.grant(&mut acme, "demo", &["alice"], member_seat).file;
     let bob = servers.grant(&mut acme, "demo", &["bob"], member_seat).file;
     let (alice, bob) = (servers.raw(&alice).await.client, store(&servers, &bob).await);
@@ -150,12 +150,12 @@ async fn an_empty_message_hides_nothing_that_comes_after_it() {
 async fn a_member_cannot_record_work_of_another() {
     brigade_testkit::needs!(NatsServer);
     let (servers, mut acme, env) = organisation().await;
-    let alice = servers.grant(&mut acme, "demo", &["alice"], (Role::Member, false)).file;
+    let alice = servers.grant(&mut acme, "demo", &["alice"], (CredentialRole::Member, false)).file;
     let (raw, alice) = (servers.raw(&alice).await.client, store(&servers, &alice).await);
     let mut watch = env.store.watch(&team()).await.unwrap();
     let worked = |name: &str, text: &str| Event::Worked {
         name: name.to_owned(),
-        act: Act::Said { text: text.to_owned() },
+        act: WorkEvent::Said { text: text.to_owned() },
     };
     for subject in ["wk.0.demo.alice", "ev.0.demo.alice"] {
         let forged = serde_json::to_vec(&worked("bob", FORGED)).unwrap();

@@ -10,25 +10,25 @@ use brigade_core::board::{self, TaskPlan};
 use brigade_core::depth;
 use brigade_core::store::{BoardStore, MailStore, Mark, NoteKind, Notes, Store, StoreError};
 use brigade_nats::backup::{self, BackupError, Manifest, backup, restore};
-use brigade_nats::identity::Role;
-use brigade_nats::{NatsStore, Options};
+use brigade_nats::identity::CredentialRole;
+use brigade_nats::{NatsOptions, NatsStore};
 use brigade_testkit::env::{TestEnv, member, team};
-use brigade_testkit::nats_server::Engine;
+use brigade_testkit::nats_server::TestServers;
 use brigade_wire::name::TaskId;
 use jiff::Timestamp;
 use tempfile::TempDir;
 
 use crate::served::OrgServers;
 
-fn options(server: &Engine) -> Options {
-    Options { servers: server.urls.clone(), ..Options::default() }
+fn options(server: &TestServers) -> NatsOptions {
+    NatsOptions { servers: server.urls.clone(), ..NatsOptions::default() }
 }
 
-async fn save(server: &Engine, folder: &Path) -> Result<Manifest, BackupError> {
+async fn save(server: &TestServers, folder: &Path) -> Result<Manifest, BackupError> {
     backup(&options(server), folder, Timestamp::now()).await
 }
 
-async fn open(server: &Engine) -> Arc<NatsStore> {
+async fn open(server: &TestServers) -> Arc<NatsStore> {
     Arc::new(NatsStore::connect(options(server)).await.unwrap())
 }
 
@@ -38,10 +38,10 @@ async fn add_task(env: &TestEnv, subject: &str) -> TaskId {
 }
 
 /// An empty server, and a path for a backup.
-fn server_and_folder() -> (Engine, TempDir, PathBuf) {
+fn server_and_folder() -> (TestServers, TempDir, PathBuf) {
     let dir = TempDir::new().unwrap();
     let folder = dir.path().join("backup");
-    (Engine::single(), dir, folder)
+    (TestServers::single(), dir, folder)
 }
 
 /// Creates a team with mail in every state, tasks and a note.
@@ -89,7 +89,7 @@ async fn a_restored_team_is_complete_and_can_continue() {
     assert!(matches!(full, Err(BackupError::StreamExists { .. })), "{full:?}");
     // Remove the server with all its data.
     drop(server);
-    let server = Engine::single();
+    let server = TestServers::single();
     let restored = restore(&options(&server), &folder).await.unwrap();
     for (saved, restored) in manifest.streams.iter().zip(&restored) {
         let actual = (&restored.name, restored.messages, restored.last_seq, restored.too_old);
@@ -112,20 +112,20 @@ async fn a_backup_moves_between_a_cluster_and_a_single_server() {
     brigade_testkit::needs!(NatsServer);
     let dir = TempDir::new().unwrap();
     let (first, second) = (dir.path().join("first"), dir.path().join("second"));
-    let three = Engine::cluster(3);
+    let three = TestServers::cluster(3);
     let store = open(&three).await;
     create_team(Arc::clone(&store) as _).await;
     let before = snapshot_of(store.as_ref()).await;
     save(&three, &first).await.unwrap();
     drop((store, three));
 
-    let one = Engine::single();
+    let one = TestServers::single();
     restore(&options(&one), &first).await.unwrap();
     assert_eq!(snapshot_of(open(&one).await.as_ref()).await, before);
     save(&one, &second).await.unwrap();
     drop(one);
 
-    let three = Engine::cluster(3);
+    let three = TestServers::cluster(3);
     let mut three_replicas = options(&three);
     three_replicas.settings.replicas = Some(3);
     restore(&three_replicas, &second).await.unwrap();
@@ -144,7 +144,7 @@ async fn a_damaged_or_incomplete_backup_is_not_restored() {
     assert!(matches!(none, Err(BackupError::NoStreams)), "{none:?}");
     create_team(open(&server).await).await;
     save(&server, &folder).await.unwrap();
-    let empty = Engine::single();
+    let empty = TestServers::single();
     let path = folder.join("MB_0.tar.s2");
     let mut bytes = fs::read(&path).unwrap();
     let middle = bytes.len() / 2;
@@ -210,7 +210,7 @@ async fn a_backup_under_load_includes_what_was_acknowledged_before_it() {
     for sender in senders {
         acknowledged.push(sender.await.unwrap());
     }
-    let target = Engine::single();
+    let target = TestServers::single();
     restore(&options(&target), &folder).await.unwrap();
     let env = TestEnv { store: open(&target).await, clock: env.clock };
     let restored_texts = env.texts("alice").await;
@@ -232,7 +232,7 @@ async fn a_backup_under_load_includes_what_was_acknowledged_before_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mail_expires_after_the_retention() {
     brigade_testkit::needs!(NatsServer);
-    let server = Engine::single();
+    let server = TestServers::single();
     let env = TestEnv::build(open(&server).await).await;
     let store = open(&server).await;
     assert_eq!(store.measures().await.unwrap().retention_secs, Some(30 * 24 * 60 * 60));
@@ -253,7 +253,7 @@ async fn mail_expires_after_the_retention() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn conflicts_and_reconnects_are_counted() {
     brigade_testkit::needs!(NatsServer);
-    let mut server = Engine::single();
+    let mut server = TestServers::single();
     let store = open(&server).await;
     let env = TestEnv::build(Arc::clone(&store) as _).await;
     let id = add_task(&env, "one").await;
@@ -285,9 +285,12 @@ async fn a_seat_sees_only_its_own_mail_and_cannot_administer() {
     brigade_testkit::needs!(NatsServer);
     let servers = OrgServers::start(1);
     let mut acme = servers.organisation("acme").await;
-    let seat = servers.grant(&mut acme, "demo", &["alice"], (Role::Member, false));
-    let options =
-        |creds| Options { servers: servers.urls.clone(), creds: Some(creds), ..Options::default() };
+    let seat = servers.grant(&mut acme, "demo", &["alice"], (CredentialRole::Member, false));
+    let options = |creds| NatsOptions {
+        servers: servers.urls.clone(),
+        creds: Some(creds),
+        ..NatsOptions::default()
+    };
     let admin = NatsStore::connect(options(servers.folder.admin(&acme.name))).await.unwrap();
     let env = TestEnv::build(Arc::new(admin)).await;
     env.say("team-lead", "alice", "for alice").await;

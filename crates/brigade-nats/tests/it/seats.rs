@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use brigade_nats::Options;
-use brigade_nats::identity::Role;
+use brigade_nats::NatsOptions;
+use brigade_nats::identity::CredentialRole;
 use brigade_nats::org::{Organisation, push};
 use data_encoding::BASE64URL_NOPAD;
 use futures_util::StreamExt as _;
@@ -13,11 +13,11 @@ use serde_json::json;
 use crate::attacks::streams::request;
 use crate::served::{OrgServers, RawClient};
 
-const MEMBER: (Role, bool) = (Role::Member, false);
+const MEMBER: (CredentialRole, bool) = (CredentialRole::Member, false);
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-fn options(servers: &OrgServers) -> Options {
-    Options { servers: servers.urls.clone(), ..Options::default() }
+fn options(servers: &OrgServers) -> NatsOptions {
+    NatsOptions { servers: servers.urls.clone(), ..NatsOptions::default() }
 }
 
 async fn acme(nodes: usize) -> (OrgServers, Organisation) {
@@ -120,7 +120,7 @@ async fn credentials_expire() {
     let granted = brigade_nats::org::Granted {
         team: "demo".parse().unwrap(),
         members: vec!["alice".parse().unwrap()],
-        role: Role::Member,
+        role: CredentialRole::Member,
         answers: false,
         until: Some(Timestamp::now() + jiff::SignedDuration::from_secs(2)),
         out: None,
@@ -135,7 +135,7 @@ async fn credentials_expire() {
 async fn rules_hold_across_three_servers() {
     brigade_testkit::needs!(NatsServer);
     let (servers, mut acme) = acme(3).await;
-    let lead = servers.grant(&mut acme, "demo", &["team-lead"], (Role::Lead, true));
+    let lead = servers.grant(&mut acme, "demo", &["team-lead"], (CredentialRole::Lead, true));
     let bob = servers.grant(&mut acme, "demo", &["bob"], MEMBER);
     let on = |number: usize, creds: &std::path::Path| {
         let (url, creds) = (servers.urls[number].clone(), std::fs::read_to_string(creds).unwrap());

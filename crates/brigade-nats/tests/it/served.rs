@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use async_nats::{Client, ConnectOptions, Event};
 use brigade_nats::Identity;
-use brigade_nats::identity::Role;
-use brigade_nats::options::Settings;
-use brigade_nats::org::{Cluster, Folder, Granted, Organisation, Seat};
+use brigade_nats::identity::CredentialRole;
+use brigade_nats::options::StreamSettings;
+use brigade_nats::org::{Cluster, Folder, Granted, IssuedSeat, Organisation};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -78,8 +78,10 @@ impl OrgServers {
     /// Creates an organisation and its streams.
     pub(crate) async fn organisation(&self, name: &str) -> Organisation {
         let name = name.parse().unwrap();
-        let organisation = self.folder.add(&name, &Settings::default(), Timestamp::now()).unwrap();
-        let options = brigade_nats::Options { servers: self.urls.clone(), ..Default::default() };
+        let organisation =
+            self.folder.add(&name, &StreamSettings::default(), Timestamp::now()).unwrap();
+        let options =
+            brigade_nats::NatsOptions { servers: self.urls.clone(), ..Default::default() };
         // The servers may not be listening yet.
         for _ in 0..100 {
             let pushed = brigade_nats::org::push(&self.folder, &options, Timestamp::now()).await;
@@ -89,7 +91,8 @@ impl OrgServers {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         let creds = Some(self.folder.admin(&organisation.name));
-        let options = brigade_nats::Options { creds, settings: organisation.settings(), ..options };
+        let options =
+            brigade_nats::NatsOptions { creds, settings: organisation.settings(), ..options };
         brigade_nats::NatsStore::connect(options).await.unwrap();
         organisation
     }
@@ -100,8 +103,8 @@ impl OrgServers {
         organisation: &mut Organisation,
         team: &str,
         members: &[&str],
-        (role, answers): (Role, bool),
-    ) -> Seat {
+        (role, answers): (CredentialRole, bool),
+    ) -> IssuedSeat {
         let members = members.iter().map(|name| name.parse().unwrap()).collect();
         let team = team.parse().unwrap();
         let granted = Granted { team, members, role, answers, until: None, out: None };

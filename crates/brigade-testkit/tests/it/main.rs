@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use brigade_testkit::nats_server::Engine;
+use brigade_testkit::nats_server::TestServers;
 
 fn is_running(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
@@ -12,7 +12,7 @@ fn is_running(pid: u32) -> bool {
 #[test]
 fn a_server_is_killed_when_it_is_dropped() {
     brigade_testkit::needs!(NatsServer);
-    let engine = Engine::single();
+    let engine = TestServers::single();
     let pid = engine.pid(0);
     assert!(is_running(pid));
     drop(engine);
@@ -22,7 +22,7 @@ fn a_server_is_killed_when_it_is_dropped() {
 #[test]
 fn a_cluster_elects_a_new_leader_and_the_old_one_rejoins() {
     brigade_testkit::needs!(NatsServer);
-    let mut engine = Engine::cluster(3);
+    let mut engine = TestServers::cluster(3);
     let leader = engine.leader().unwrap();
     engine.stop(leader);
     let since = Instant::now();

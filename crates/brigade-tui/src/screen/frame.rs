@@ -1,6 +1,6 @@
 //! Draws the parts around the view: title line, tabs, and the bottom line with key hints or a notice.
 
-use brigade_core::projection::{MemberActivity, Person};
+use brigade_core::projection::{MemberActivity, MemberView};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -33,12 +33,12 @@ pub(crate) fn draw(screen: &Screen, buffer: &mut Buffer) -> FrameInfo {
 fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let members = screen.projection.members();
-    let is = |person: &&&Person, doing| person.doing() == doing && !screen.is_dead(person);
+    let is = |person: &&&MemberView, doing| person.activity() == doing && !screen.is_dead(person);
     let count = |doing| members.iter().filter(|person| is(person, doing)).count();
     let (working, limited) = (count(MemberActivity::Working), count(MemberActivity::Limited));
     let dead = members.iter().filter(|person| screen.is_dead(person)).count();
     let (mut done, mut all) = (0, 0);
-    for card in screen.projection.cards() {
+    for card in screen.projection.tasks() {
         all += 1;
         done += usize::from(card.done.is_some());
     }
@@ -63,7 +63,7 @@ fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     if dead > 0 {
         part(format!("✕ {dead} down"), theme.error());
     }
-    if !screen.projection.is_there() && screen.caught_up {
+    if !screen.projection.exists() && screen.caught_up {
         part("team deleted".into(), theme.error());
     }
     canvas.line(area, Line::from(spans));

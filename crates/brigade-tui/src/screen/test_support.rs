@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use brigade_core::event::{Act, Event, MessageKey, Record};
-use brigade_core::store::event_log::{Batch, Held};
+use brigade_core::event::{Event, MessageKey, Record, WorkEvent};
+use brigade_core::store::event_log::{InMemoryRecords, RecordBatch};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
@@ -31,10 +31,9 @@ pub(crate) fn records() -> Vec<Arc<Record>> {
 
 /// A screen with these records at this time.
 pub(crate) fn screen_with(records: &[Arc<Record>], now: Timestamp) -> Screen {
-    let stored = Arc::new(Held::default());
-    let records =
-        records.iter().map(|record| (stored.keep(Arc::clone(record)), Arc::clone(record)));
-    let batch = Batch { records: records.collect(), caught_up: true };
+    let stored = Arc::new(InMemoryRecords::default());
+    let records = records.iter().map(|record| (stored.add(Arc::clone(record)), Arc::clone(record)));
+    let batch = RecordBatch { records: records.collect(), caught_up: true };
     let mut screen = Screen::new("orbit".into(), stored, Theme { color: true }, now);
     screen.update(ScreenEvent::Records(batch));
     screen
@@ -112,7 +111,7 @@ pub(crate) fn buffer_text(buffer: &Buffer) -> String {
 /// A screen whose records the test provides.
 pub(crate) struct ScriptedTeam {
     pub(crate) screen: Screen,
-    stored: Arc<Held>,
+    stored: Arc<InMemoryRecords>,
     message_count: u64,
 }
 
@@ -123,7 +122,7 @@ pub(crate) fn at(milliseconds: i64) -> Timestamp {
 
 impl ScriptedTeam {
     pub(crate) fn new(view: View) -> Self {
-        let stored = Arc::new(Held::default());
+        let stored = Arc::new(InMemoryRecords::default());
         let mut screen =
             Screen::new("team".into(), Arc::clone(&stored) as _, Theme { color: false }, at(0));
         screen.view = view;
@@ -133,8 +132,8 @@ impl ScriptedTeam {
 
     fn add_record(&mut self, milliseconds: i64, event: Event) {
         let record = Arc::new(Record { at: at(milliseconds), by: None, event });
-        let spot = self.stored.keep(Arc::clone(&record));
-        let batch = Batch { records: vec![(spot, record)], caught_up: true };
+        let spot = self.stored.add(Arc::clone(&record));
+        let batch = RecordBatch { records: vec![(spot, record)], caught_up: true };
         self.screen.update(ScreenEvent::Records(batch));
         self.screen.update(ScreenEvent::Time(at(milliseconds)));
     }
@@ -148,7 +147,7 @@ impl ScriptedTeam {
         self.add_record(milliseconds, Event::MemberLeft { name: name.into() });
     }
 
-    pub(crate) fn work(&mut self, milliseconds: i64, name: &str, act: Act) {
+    pub(crate) fn work(&mut self, milliseconds: i64, name: &str, act: WorkEvent) {
         self.add_record(milliseconds, Event::Worked { name: name.into(), act });
     }
 

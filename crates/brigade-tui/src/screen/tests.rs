@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use brigade_core::event::Record;
-use brigade_core::pulse::{Judged, Liveness};
-use brigade_core::store::event_log::{Batch, Held};
+use brigade_core::pulse::{Judgement, Liveness};
+use brigade_core::store::event_log::{InMemoryRecords, RecordBatch};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use proptest::prelude::*;
 use ratatui::style::Color;
@@ -138,9 +138,9 @@ fn problems_are_shown() {
     assert!(limited.contains("■ ben        rate-limited"), "{limited}");
     assert!(limited.contains("You have exhausted your capacity"), "{limited}");
     let evidence = "its process 4711 is gone".to_owned();
-    let judged = Judged { liveness: Liveness::Dead, evidence };
+    let judged = Judgement { liveness: Liveness::Dead, evidence };
     let health = ProcessHealth { judged, host: Some("atlas".into()), retries: None };
-    let judged = Judged { liveness: Liveness::Working, evidence: String::new() };
+    let judged = Judgement { liveness: Liveness::Working, evidence: String::new() };
     let again = Some("Reconnecting... 2/5".to_owned());
     let retries = ProcessHealth { judged, host: None, retries: again };
     let health = [("ada".to_owned(), health), ("cleo".to_owned(), retries)];
@@ -255,13 +255,13 @@ proptest! {
         let records = records();
         let now = END.parse().expect("a time");
         let started = started.min(records.len());
-        let stored = Arc::new(Held::default());
+        let stored = Arc::new(InMemoryRecords::default());
         let mut screen = Screen::new("orbit".into(), Arc::clone(&stored) as _, Theme { color: true }, now);
         screen.me = Some("team-lead".parse().expect("a name"));
         let add_records = |screen: &mut Screen, records: &[Arc<Record>]| {
-            let store = |record: &Arc<Record>| (stored.keep(Arc::clone(record)), Arc::clone(record));
+            let store = |record: &Arc<Record>| (stored.add(Arc::clone(record)), Arc::clone(record));
             let records = records.iter().map(store).collect();
-            screen.update(ScreenEvent::Records(Batch { records, caught_up: true }));
+            screen.update(ScreenEvent::Records(RecordBatch { records, caught_up: true }));
         };
         screen.view = view;
         add_records(&mut screen, &records[..started]);

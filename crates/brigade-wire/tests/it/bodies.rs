@@ -334,14 +334,14 @@ fn permission_response() {
         request_id: s("perm-1794699000001-abcdefg"),
         tool_use_id: None,
         approved_request: None,
-        verdict: Verdict::Success(Grant {
+        verdict: PermissionVerdict::Success(Grant {
             updated_input: Some(input.clone()),
             permission_updates: Some(Vec::new()),
         }),
     };
     let no = PermissionResponse {
         request_id: s("perm-1794699000000-abcdefg"),
-        verdict: Verdict::Error(s("Permission denied")),
+        verdict: PermissionVerdict::Error(s("Permission denied")),
         ..yes.clone()
     };
     check(
@@ -367,7 +367,7 @@ fn permission_response() {
         PermissionResponse {
             tool_use_id: Some(s("toolu_y")),
             approved_request: asked("toolu_y"),
-            verdict: Verdict::Success(grant),
+            verdict: PermissionVerdict::Success(grant),
             ..yes
         },
     );

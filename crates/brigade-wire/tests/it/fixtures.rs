@@ -8,7 +8,7 @@ use brigade_wire::change::Change;
 use brigade_wire::generation::Generation;
 use brigade_wire::inbox::{self, Inbox};
 use brigade_wire::member::{Member, MemberChange, NewMember};
-use brigade_wire::message::{Entry, GenerationFields, NewMessage};
+use brigade_wire::message::{GenerationFields, InboxEntry, NewMessage};
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::task::{NewTask, Status, Task, TaskChange};
 use brigade_wire::team::{NewTeam, Team, TeamChange};
@@ -151,7 +151,7 @@ fn inbox(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
     }
     let mut rewritten = inbox::EMPTY.to_vec();
     for entry in inbox.entries() {
-        let Entry::Message(message) = entry else {
+        let InboxEntry::Message(message) = entry else {
             return Ok(None);
         };
         let (from, text, timestamp) = (message.from(), message.text(), message.timestamp());

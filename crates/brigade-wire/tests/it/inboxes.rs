@@ -3,10 +3,10 @@
 use brigade_wire::color::Color;
 use brigade_wire::generation::Generation;
 use brigade_wire::inbox::{self, Inbox};
-use brigade_wire::message::{Entry, GenerationFields, NewMessage};
+use brigade_wire::message::{GenerationFields, InboxEntry, NewMessage};
 use brigade_wire::task::Task;
 use brigade_wire::team::Team;
-use brigade_wire::{Damage, Kind};
+use brigade_wire::{Damage, JsonKind};
 
 use crate::files::text;
 
@@ -156,8 +156,8 @@ fn a_bad_entry_does_not_make_the_inbox_unreadable() {
     let shown: Vec<String> = inbox
         .entries()
         .map(|entry| match entry {
-            Entry::Message(message) => format!("{}: {}", message.from(), message.text()),
-            Entry::Other(json) => format!("other: {}", text(json)),
+            InboxEntry::Message(message) => format!("{}: {}", message.from(), message.text()),
+            InboxEntry::Other(json) => format!("other: {}", text(json)),
         })
         .collect();
     assert_eq!(shown[..4], ["other: 7", "other: {\"from\":\"a\"}", "a: c", "other: null"]);
@@ -220,7 +220,7 @@ fn incomplete_documents_are_reported_with_the_reason() {
     check(b"[]]", Damage::Tail { end: 2 });
     check(b"[1 2]", Damage::Syntax { line: 1, column: 4 });
     check(b"\xef\xbb\xbf[]", Damage::Syntax { line: 1, column: 1 });
-    check(b"{}", Damage::Shape { expected: "an array of messages", found: Kind::Object });
+    check(b"{}", Damage::Shape { expected: "an array of messages", found: JsonKind::Object });
     assert_eq!(
         Task::read(b"[]").unwrap_err().to_string(),
         "expected a task object, found an array"

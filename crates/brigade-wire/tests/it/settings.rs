@@ -3,28 +3,28 @@
 use std::borrow::Cow;
 
 use brigade_wire::Damage;
-use brigade_wire::settings::{EMPTY, Place, SettingChange, Settings};
+use brigade_wire::settings::{EMPTY, SettingChange, SettingPath, SettingsFile};
 use serde_json::{Value, json};
 
 use crate::files::text;
 
-const MODE: Place<'static> = Place { section: None, key: "teammateMode" };
-const TEAMS: Place<'static> = Place { section: Some("env"), key: "TEAMS" };
-const PATH: Place<'static> = Place { section: Some("env"), key: "PATH" };
+const MODE: SettingPath<'static> = SettingPath { section: None, key: "teammateMode" };
+const TEAMS: SettingPath<'static> = SettingPath { section: Some("env"), key: "TEAMS" };
+const PATH: SettingPath<'static> = SettingPath { section: Some("env"), key: "PATH" };
 
 /// Returns the file with these settings changed.
-fn with(before: &str, changes: &[(Place<'_>, Option<Value>)]) -> String {
+fn with(before: &str, changes: &[(SettingPath<'_>, Option<Value>)]) -> String {
     let changes: Vec<SettingChange<'_>> = changes
         .iter()
         .map(|(place, value)| SettingChange { place: *place, value: value.as_ref() })
         .collect();
-    text(&Settings::read(before.as_bytes()).unwrap().with(&changes).unwrap()).to_owned()
+    text(&SettingsFile::read(before.as_bytes()).unwrap().with(&changes).unwrap()).to_owned()
 }
 
 /// Sets three settings, checks the result, and undoes the change.
 #[track_caller]
 fn check_set_and_undo(before: &str, after: &str) {
-    let view = Settings::read(before.as_bytes()).unwrap();
+    let view = SettingsFile::read(before.as_bytes()).unwrap();
     let creates_section = !view.has("env");
     let values = [(MODE, json!("tmux")), (TEAMS, json!("1")), (PATH, json!("/b in/x"))];
     let set: Vec<_> = values.iter().map(|(place, value)| (*place, Some(value.clone()))).collect();
@@ -32,7 +32,7 @@ fn check_set_and_undo(before: &str, after: &str) {
     let changed = with(before, &set);
     assert_eq!(changed, after);
     let back = with(&changed, &was);
-    let back = Settings::read(back.as_bytes()).unwrap();
+    let back = SettingsFile::read(back.as_bytes()).unwrap();
     let back =
         if creates_section { back.without_empty(&["env"]) } else { Cow::Borrowed(back.bytes()) };
     assert_eq!(text(&back), before);
@@ -70,14 +70,14 @@ fn settings_can_be_added_to_an_empty_file() {
     let made = with(text(EMPTY), &[(TEAMS, Some(json!("1")))]);
     assert_eq!(made, "{\n  \"env\": {\n    \"TEAMS\": \"1\"\n  }\n}\n");
     let back = with(&made, &[(TEAMS, None)]);
-    let back = Settings::read(back.as_bytes()).unwrap().without_empty(&["env"]).into_owned();
-    assert!(Settings::read(&back).unwrap().is_empty(), "{}", text(&back));
+    let back = SettingsFile::read(back.as_bytes()).unwrap().without_empty(&["env"]).into_owned();
+    assert!(SettingsFile::read(&back).unwrap().is_empty(), "{}", text(&back));
 }
 
 #[test]
 fn an_equal_value_keeps_its_spelling() {
     let before = br#"{"env": {"TEAMS": "\u0031"}, "teammateMode": "tmux"}"#;
-    let settings = Settings::read(before).unwrap();
+    let settings = SettingsFile::read(before).unwrap();
     let (one, tmux) = (json!("1"), json!("tmux"));
     let changes = [
         SettingChange { place: TEAMS, value: Some(&one) },
@@ -90,7 +90,7 @@ fn an_equal_value_keeps_its_spelling() {
 
 #[test]
 fn a_section_that_is_not_an_object_is_not_replaced() {
-    let settings = Settings::read(br#"{"env": ["A=1"]}"#).unwrap();
+    let settings = SettingsFile::read(br#"{"env": ["A=1"]}"#).unwrap();
     let one = json!("1");
     let rejected = settings.with(&[SettingChange { place: TEAMS, value: Some(&one) }]);
     let shape = "expected a section of settings, found an array";
@@ -100,14 +100,14 @@ fn a_section_that_is_not_an_object_is_not_replaced() {
 
 #[test]
 fn setting_a_whole_section_takes_precedence() {
-    let env = Place { section: None, key: "env" };
+    let env = SettingPath { section: None, key: "env" };
     let changed = with(r#"{"env":{"A":"1"}}"#, &[(TEAMS, Some(json!("1"))), (env, Some(json!(7)))]);
     assert_eq!(changed, r#"{"env":7}"#);
 }
 
 #[test]
 fn comments_are_a_syntax_error() {
-    let damage = Settings::read(b"{\n  // mine\n  \"model\": \"opus\"\n}").unwrap_err();
+    let damage = SettingsFile::read(b"{\n  // mine\n  \"model\": \"opus\"\n}").unwrap_err();
     assert_eq!(damage, Damage::Syntax { line: 2, column: 3 });
-    assert_eq!(Settings::read(b"").unwrap_err(), Damage::Blank);
+    assert_eq!(SettingsFile::read(b"").unwrap_err(), Damage::Blank);
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use brigade_agents::driver::{AGENTS, Agent, Can, MidTurn, ReadOnly, Told};
+use brigade_agents::driver::{AGENTS, Agent, AgentCapabilities, MidTurn, ReadOnly, UsageReporting};
 use brigade_core::text;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
@@ -130,7 +130,9 @@ fn install(agent: Agent) -> String {
 }
 
 /// An agent's capabilities as text: delivery of new messages, enforcement of plan mode, usage reports.
-pub(crate) fn capability_text(can: Can) -> (&'static str, &'static str, &'static str) {
+pub(crate) fn capability_text(
+    can: AgentCapabilities,
+) -> (&'static str, &'static str, &'static str) {
     let mail = match can.mid_turn {
         MidTurn::Steered => "mid-turn",
         MidTurn::Held => "after the turn",
@@ -141,9 +143,9 @@ pub(crate) fn capability_text(can: Can) -> (&'static str, &'static str, &'static
         ReadOnly::Asking => "permission requests",
     };
     let usage = match can.usage {
-        Told::Tokens => "tokens",
-        Told::TokensAndCost => "tokens, cost",
-        Told::Nothing => "no",
+        UsageReporting::Tokens => "tokens",
+        UsageReporting::TokensAndCost => "tokens, cost",
+        UsageReporting::Nothing => "no",
     };
     (mail, read_only, usage)
 }
@@ -161,9 +163,9 @@ fn document(installation: &Installation) -> serde_json::Value {
         ReadOnly::Asking => "asking",
     };
     let usage = match agent.can.usage {
-        Told::Tokens => "tokens",
-        Told::TokensAndCost => "tokens_and_cost",
-        Told::Nothing => "nothing",
+        UsageReporting::Tokens => "tokens",
+        UsageReporting::TokensAndCost => "tokens_and_cost",
+        UsageReporting::Nothing => "nothing",
     };
     json!({
         "name": agent.name,

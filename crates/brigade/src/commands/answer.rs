@@ -4,7 +4,7 @@ use brigade_core::handshake::Answer;
 use brigade_host::answer as host;
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::CliError;
 use crate::slow_notice::with_lock_notice;
 use crate::{exit, output};
@@ -21,7 +21,7 @@ struct AnswerDocument {
 
 /// Answers each request. If one cannot be answered, the others still are.
 pub(crate) async fn run(
-    context: &Context,
+    context: &CliContext,
     which: &[String],
     answer: Answer<'_>,
 ) -> Result<u8, CliError> {
@@ -32,13 +32,13 @@ pub(crate) async fn run(
     for (approval, answered) in outcomes {
         match (answered, &refused) {
             (Ok(answered), _) => {
-                if let Some(why) = &answered.receipt.waits {
+                if let Some(why) = &answered.receipt.pending {
                     output::note(&format!("stored; not in {}'s inbox yet: {why}", approval.from));
                 }
                 given.push(AnswerDocument {
                     number: approval.number,
                     request_id: approval.request_id,
-                    kind: approval.wanted.kind().to_string(),
+                    kind: approval.subject.kind().to_string(),
                     to: answered.to.to_string(),
                     approved: answer == Answer::Yes,
                 });

@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::approval::{ApprovalDocument, show};
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::CliError;
 use crate::slow_notice::with_lock_notice;
 use crate::{exit, output};
@@ -20,7 +20,7 @@ use crate::{exit, output};
 /// How often to check whether standard output is still open while there are no events.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-pub(crate) async fn run(context: &Context, follow: bool) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, follow: bool) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     // Start the watch before reading the waiting requests, so that no later request is missed.
     let watch = if follow { Some(seat.watch_without_work().await?) } else { None };
@@ -55,7 +55,7 @@ pub(crate) async fn run(context: &Context, follow: bool) -> Result<u8, CliError>
 
 /// State of `--follow`.
 struct Follower<'c> {
-    context: &'c Context,
+    context: &'c CliContext,
     seat: Seat,
     /// Numbers of the requests printed so far.
     printed: HashSet<usize>,

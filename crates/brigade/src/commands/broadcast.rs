@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::mail::{self, Words};
+use brigade_core::mail::{self, MessageText};
 use serde::Serialize;
 
 use super::{note_delay, send};
 use crate::cli::MessageArgs;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble, Kind};
 use crate::slow_notice::with_lock_notice;
 use crate::{exit, output};
@@ -20,10 +20,10 @@ struct BroadcastDocument<'a> {
     waits: BTreeMap<&'a str, String>,
 }
 
-pub(crate) async fn run(context: &Context, message: MessageArgs) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, message: MessageArgs) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     let text = send::text(message.text)?;
-    let message = Words { text: &text, summary: message.summary.as_deref() };
+    let message = MessageText { text: &text, summary: message.summary.as_deref() };
     let sent = with_lock_notice(mail::broadcast(&seat, message)).await?;
     if sent.is_empty() {
         let error = CliTrouble::NobodyElse { team: seat.team.to_string() };

@@ -14,7 +14,7 @@ use crate::graph::{self, TaskTree};
 use crate::output::{self, Cell, FAINT, STRONG, Table};
 use crate::{env, exit};
 use brigade_host::preflight;
-use brigade_host::spec::{AccessLevel, MemberSpec, Place, TeamSpec};
+use brigade_host::spec::{AccessLevel, MemberPlace, MemberSpec, TeamSpec};
 use brigade_host::team_file::{self, TeamFileError};
 
 /// Maximum number of tasks to draw. A larger graph would be unreadable.
@@ -104,9 +104,9 @@ fn text(path: &Path, team: &TeamSpec) -> String {
 
 fn row(member: &MemberSpec, team: &TeamSpec) -> [Cell; 7] {
     let place = match member.place {
-        Place::Headless => "headless",
-        Place::Tmux => "tmux",
-        Place::Native => "native",
+        MemberPlace::Headless => "headless",
+        MemberPlace::Tmux => "tmux",
+        MemberPlace::Native => "native",
     };
     let access = match (member.access, member.plan) {
         (AccessLevel::Ask, false) => "ask",

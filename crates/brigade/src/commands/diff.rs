@@ -5,17 +5,21 @@ use std::io::IsTerminal as _;
 use brigade_wire::name::MemberName;
 use serde_json::json;
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble, Kind};
 use crate::{env, exit, output};
 use brigade_host::down::choose_team;
 use brigade_host::worktree::Worktree;
 
-pub(crate) async fn run(context: &Context, name: &MemberName, stat: bool) -> Result<u8, CliError> {
+pub(crate) async fn run(
+    context: &CliContext,
+    name: &MemberName,
+    stat: bool,
+) -> Result<u8, CliError> {
     let host = context.host()?;
     let team = choose_team(context, &host, None).await?;
     let spec = host.local_member(&team, name)?;
-    let worktree = host.worktree(&team, &spec).filter(Worktree::is_there);
+    let worktree = host.worktree(&team, &spec).filter(Worktree::exists);
     let Some(worktree) = worktree else {
         let error = CliError::failed(CliTrouble::NoWorktree { name: name.to_string() });
         return Err(error.hint("set `worktree = true` for the member in brigade.toml"));

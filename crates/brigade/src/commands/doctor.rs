@@ -4,7 +4,7 @@ use brigade_core::text;
 use serde::Serialize;
 
 use crate::cli::DoctorArgs;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::doctor::backup::BackupFolder;
 use crate::doctor::snapshot::DoctorSnapshot;
 use crate::doctor::{Cure, Finding, count, examine};
@@ -34,7 +34,7 @@ struct DoctorReport<'r> {
     fixed: &'r [FixOutcome],
 }
 
-pub(crate) async fn run(context: &Context, doctor: DoctorArgs) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, doctor: DoctorArgs) -> Result<u8, CliError> {
     let mut snapshot = DoctorSnapshot::read(context).await?;
     let mut findings = examine(&snapshot);
     let mut fixed = Vec::new();
@@ -59,7 +59,7 @@ pub(crate) async fn run(context: &Context, doctor: DoctorArgs) -> Result<u8, Cli
 
 /// Applies all automatic fixes. If one fails, the others still run.
 async fn fix_all(
-    context: &Context,
+    context: &CliContext,
     snapshot: &DoctorSnapshot,
     backups: &BackupFolder,
     findings: Vec<Finding>,

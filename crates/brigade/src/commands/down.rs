@@ -5,23 +5,23 @@ use std::time::Duration;
 use brigade_core::text;
 use brigade_host::down::{self, DownResult};
 use brigade_host::progress::Ended;
-use brigade_host::shutdown::Manner;
+use brigade_host::shutdown::StopOptions;
 use brigade_wire::name::MemberName;
 use serde_json::json;
 
 use crate::cli::{DownArgs, GlobalArgs, ShutdownArgs, StopArgs};
-use crate::context::{Context, host_alone, named_team};
+use crate::context::{CliContext, host_alone, named_team};
 use crate::error::{CliError, Trouble};
 use crate::output::{self, STRONG};
 use crate::{exit, progress};
 
-fn manner(ending: &ShutdownArgs, may_refuse: bool) -> Manner<'_> {
+fn manner(ending: &ShutdownArgs, may_refuse: bool) -> StopOptions<'_> {
     let ask = (!ending.now).then(|| Duration::from_secs(ending.limit));
-    Manner { ask, reason: ending.reason.as_deref(), may_refuse }
+    StopOptions { ask, reason: ending.reason.as_deref(), may_refuse }
 }
 
 /// `brigade stop`
-pub(crate) async fn stop(context: &Context, stop: &StopArgs) -> Result<u8, CliError> {
+pub(crate) async fn stop(context: &CliContext, stop: &StopArgs) -> Result<u8, CliError> {
     let lead = context.seat_of(context.team().await?, MemberName::lead());
     let manner = manner(&stop.how, !stop.how.now);
     let ended = down::stop(context, &lead, &stop.name, manner, &progress::print).await?;
@@ -39,7 +39,7 @@ pub(crate) async fn stop(context: &Context, stop: &StopArgs) -> Result<u8, CliEr
 }
 
 /// `brigade down`
-pub(crate) async fn run(context: &Context, down: &DownArgs) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, down: &DownArgs) -> Result<u8, CliError> {
     let manner = manner(&down.how, false);
     let taken = down::down(context, down.which.as_ref(), manner, &progress::print).await?;
     let DownResult { team, members, lost_tasks, stays_elsewhere } = taken;

@@ -11,7 +11,7 @@ use brigade_wire::body::Body;
 use brigade_wire::message::Message;
 use brigade_wire::name::MemberName;
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble};
 use crate::exit;
 use crate::output::{self, BUSY, FAINT, STRONG};
@@ -25,7 +25,7 @@ pub(crate) struct InboxOptions {
 }
 
 pub(crate) async fn run(
-    context: &Context,
+    context: &CliContext,
     of: Option<MemberName>,
     options: InboxOptions,
 ) -> Result<u8, CliError> {
@@ -93,7 +93,7 @@ fn show(message: &Message<'_>, room: usize) -> String {
             if let Some(id) = protocol_text::request_id(&protocol) {
                 let _infallible = write!(text, "  {FAINT}{}{FAINT:#}", text::one_line(id));
             }
-            format!("{from} {}", protocol_text::of(&protocol))
+            format!("{from} {}", protocol_text::render(&protocol))
         }
         Body::Unknown { kind } | Body::Malformed { kind, .. } => {
             let _infallible = write!(text, "  {}", text::one_line(&kind));

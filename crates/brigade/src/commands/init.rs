@@ -70,7 +70,7 @@ fn machine(global: GlobalArgs) -> Result<Machine, CliError> {
     let claude = is_elsewhere.then(|| claude_dir.to_string_lossy().into_owned());
     let state = env::read(env::XDG_STATE_HOME).and_then(|dir| dir.into_string().ok());
     let variables = [(env::CLAUDE_CONFIG_DIR, claude), (env::XDG_STATE_HOME, state)];
-    let home = global.home.engine().map(|_| global.home.variables()).unwrap_or_default();
+    let home = global.home.nats().map(|_| global.home.variables()).unwrap_or_default();
     let home = home.into_iter().map(|(name, value)| (name, value.into_string().ok()));
     let variables = variables.into_iter().chain(home);
     let variables = variables.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();

@@ -12,13 +12,13 @@ use brigade_core::clock::Clock;
 use brigade_core::store::Store;
 use brigade_core::text;
 use brigade_files::FileStore;
-use brigade_link::{Link, LinkConfig, LinkError, LinkEvent, LinkStateStore, Pace};
+use brigade_link::{Link, LinkConfig, LinkError, LinkEvent, LinkStateStore, LinkTiming};
 use brigade_wire::name::{MemberName, TeamName};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
 use crate::cli::{self, GlobalArgs};
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble};
 use crate::{env, exit, output};
 use brigade_host::error::file_failed;
@@ -29,7 +29,7 @@ use brigade_host::signals::stop_signal;
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(global: GlobalArgs, asked: cli::LinkArgs) -> Result<u8, CliError> {
-    if global.home.engine().is_none() {
+    if global.home.nats().is_none() {
         let error = CliError::usage(CliTrouble::NothingToLink);
         return Err(error.hint("add `--store nats://HOST:PORT`"));
     }
@@ -49,7 +49,7 @@ pub(crate) async fn run(global: GlobalArgs, asked: cli::LinkArgs) -> Result<u8, 
 
 /// State shared by all links of this host.
 struct HostLinks {
-    context: Context,
+    context: CliContext,
     local: Arc<FileStore>,
     host: String,
     named: BTreeSet<TeamName>,
@@ -63,7 +63,7 @@ impl HostLinks {
     async fn open(global: GlobalArgs, asked: &cli::LinkArgs) -> Result<Self, CliError> {
         let mut noted = false;
         let context = loop {
-            match Context::new(global.clone()).await {
+            match CliContext::new(global.clone()).await {
                 Ok(context) => break context,
                 Err(error) if asked.once || !error.is_unreachable() => return Err(error),
                 Err(error) => {
@@ -75,10 +75,10 @@ impl HostLinks {
             }
         };
         let local = Arc::clone(&context.files);
-        let home = context.home();
+        let home = context.location();
         let (claude_dir, state_dir) = context.folders();
         let folder = state_dir.join("link").join(home.key(claude_dir));
-        let speaks_for = match home.engine() {
+        let speaks_for = match home.nats() {
             Some(engine) => engine.speaks_for()?.into_iter().collect(),
             None => BTreeSet::new(),
         };
@@ -158,15 +158,15 @@ impl HostLinks {
         let (json, name) = (self.context.json, team.clone());
         let ends = LinkConfig {
             local: Arc::clone(&self.local),
-            far: Arc::clone(&self.context.store) as Arc<dyn Store>,
+            shared: Arc::clone(&self.context.store) as Arc<dyn Store>,
             clock: Arc::clone(&self.context.clock) as Arc<dyn Clock>,
             host: self.host.clone(),
             team: team.clone(),
-            speaks_for: self.speaks_for.clone(),
+            acts_for: self.speaks_for.clone(),
             signer: Some(Arc::new(self.context.file_store_keys(team)) as _),
-            notebook: Arc::new(LinkStateFile { path: self.folder.join(format!("{team}.json")) }),
-            hears: Arc::new(move |news: &LinkEvent| show(json, &name, news)),
-            pace: Pace::default(),
+            state_store: Arc::new(LinkStateFile { path: self.folder.join(format!("{team}.json")) }),
+            on_event: Arc::new(move |news: &LinkEvent| show(json, &name, news)),
+            timing: LinkTiming::default(),
         };
         Ok((Link::new(ends).map_err(failed)?, held))
     }
@@ -216,7 +216,7 @@ impl LinkStateStore for LinkStateFile {
 
 fn failed(error: LinkError) -> CliError {
     match error {
-        LinkError::Far(error) | LinkError::Here(error) => error.into(),
+        LinkError::Shared(error) | LinkError::Local(error) => error.into(),
         error => CliError::failed(error),
     }
 }

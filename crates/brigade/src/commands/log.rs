@@ -6,7 +6,7 @@ use std::time::Duration;
 use brigade_core::event::Record;
 use brigade_wire::name::TeamName;
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::CliError;
 use crate::{exit, output};
 use brigade_host::history_text::LogFormatter;
@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 /// How often to check whether standard output is still open while there are no events.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, follow: bool, work: bool) -> Result<u8, CliError> {
     let team = team(context).await?;
     let (mut events, _) = context.event_stream(&team).await?;
     let mut formatter = if work {
@@ -66,7 +66,7 @@ pub(crate) async fn run(context: &Context, follow: bool, work: bool) -> Result<u
 }
 
 /// The team. It may have been deleted.
-async fn team(context: &Context) -> Result<TeamName, CliError> {
+async fn team(context: &CliContext) -> Result<TeamName, CliError> {
     match context.named_team() {
         Some(team) => Ok(team.clone()),
         None => context.team().await,

@@ -2,19 +2,23 @@
 
 use std::sync::Arc;
 
-use brigade_agents::brief::Mail;
+use brigade_agents::instructions::MailDelivery;
 use brigade_core::store::StoreError;
 use brigade_wire::name::MemberName;
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble};
 use crate::{env, exit};
 
 /// The caller names the seat of the server. Nothing is guessed here, where the command line
 /// would: behind this stands a model, which must not find itself in a seat by accident.
-pub(crate) async fn run(context: Context) -> Result<u8, CliError> {
+pub(crate) async fn run(context: CliContext) -> Result<u8, CliError> {
     let context = Arc::new(context.into_host());
-    let mail = if env::read(env::DELIVERED).is_some() { Mail::Delivered } else { Mail::Fetched };
+    let mail = if env::read(env::DELIVERED).is_some() {
+        MailDelivery::Delivered
+    } else {
+        MailDelivery::Fetched
+    };
     let (team, me) = (context.named_team(), context.named_member());
     let leads = me.is_none_or(|me| *me == MemberName::lead());
     match team {

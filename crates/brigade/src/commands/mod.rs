@@ -48,7 +48,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 #[cfg(feature = "nats")]
 use crate::cli::OrgCommand;
 use crate::cli::{Cli, CliCommand, GlobalArgs, UpArgs};
-use crate::context::{Context, variable};
+use crate::context::{CliContext, variable};
 use crate::error::{CliError, failed};
 use crate::location::{TeamFileSource, location};
 use crate::{allocator, env, exit, output};
@@ -61,7 +61,7 @@ pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
     cli.global.home = home(&cli)?;
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_time();
-    let uses_nats = cli.global.home.engine().is_some();
+    let uses_nats = cli.global.home.nats().is_some();
     if uses_nats
         || matches!(
             cli.command,
@@ -138,65 +138,69 @@ fn home(cli: &Cli) -> Result<Location, CliError> {
 async fn dispatch(cli: Cli) -> Result<u8, CliError> {
     let global = cli.global;
     match cli.command {
-        None => overview::run(&Context::reading(global).await?).await,
+        None => overview::run(&CliContext::reading(global).await?).await,
         Some(CliCommand::Team(command)) => team::run(global, command).await,
         Some(CliCommand::Send { to, message }) => {
-            send::run(&Context::new(global).await?, &to, message).await
+            send::run(&CliContext::new(global).await?, &to, message).await
         }
         Some(CliCommand::Broadcast { message }) => {
-            broadcast::run(&Context::new(global).await?, message).await
+            broadcast::run(&CliContext::new(global).await?, message).await
         }
         Some(CliCommand::Inbox { name, unread, mark_read }) => {
-            let context = Context::new(global).await?;
+            let context = CliContext::new(global).await?;
             inbox::run(&context, name, inbox::InboxOptions { unread, mark_read }).await
         }
         Some(CliCommand::Log { follow, work }) => {
-            log::run(&Context::reading(global).await?, follow, work).await
+            log::run(&CliContext::reading(global).await?, follow, work).await
         }
         Some(CliCommand::Ui(ui)) => {
             // A replay reads a journal file and needs no NATS server.
             let home = if ui.replay.is_some() { Location::Files } else { global.home };
-            ui::run(Context::new(GlobalArgs { home, ..global }).await?, ui).await
+            ui::run(CliContext::new(GlobalArgs { home, ..global }).await?, ui).await
         }
-        Some(CliCommand::Task(command)) => task::run(&Context::new(global).await?, command).await,
+        Some(CliCommand::Task(command)) => {
+            task::run(&CliContext::new(global).await?, command).await
+        }
         Some(CliCommand::Approvals(asked)) => {
-            approvals::run(&Context::new(global).await?, asked.follow).await
+            approvals::run(&CliContext::new(global).await?, asked.follow).await
         }
         Some(CliCommand::Approve(asked)) => {
-            answer::run(&Context::new(global).await?, &asked.which, Answer::Yes).await
+            answer::run(&CliContext::new(global).await?, &asked.which, Answer::Yes).await
         }
         Some(CliCommand::Deny(asked)) => {
             let no = Answer::No(&asked.reason);
-            answer::run(&Context::new(global).await?, &[asked.which], no).await
+            answer::run(&CliContext::new(global).await?, &[asked.which], no).await
         }
         Some(CliCommand::Agents) => agents::run(global.json).await,
         Some(CliCommand::Init { undo: true, .. }) => init::undo(global.json),
         Some(CliCommand::Init { yes, undo: false }) => init::run(global, yes),
         Some(CliCommand::New(new)) => new::run(global.json, new),
         Some(CliCommand::Up(up)) if up.check => check::check(global.json, up.file.as_deref()),
-        Some(CliCommand::Mcp) => mcp::run(Context::new(global).await?).await,
-        Some(CliCommand::Up(up)) => up::run(&Context::new(global).await?, &up).await,
+        Some(CliCommand::Mcp) => mcp::run(CliContext::new(global).await?).await,
+        Some(CliCommand::Up(up)) => up::run(&CliContext::new(global).await?, &up).await,
         Some(CliCommand::Link(asked)) => link::run(global, asked).await,
         Some(CliCommand::Status { metrics }) => {
-            status::run(&Context::reading(global).await?, metrics).await
+            status::run(&CliContext::reading(global).await?, metrics).await
         }
-        Some(CliCommand::Doctor(doctor)) => doctor::run(&Context::new(global).await?, doctor).await,
-        Some(CliCommand::Down(down)) => match Context::new(global.clone()).await {
+        Some(CliCommand::Doctor(doctor)) => {
+            doctor::run(&CliContext::new(global).await?, doctor).await
+        }
+        Some(CliCommand::Down(down)) => match CliContext::new(global.clone()).await {
             Err(away) if away.is_unreachable() => down::without_store(&global, &down, away).await,
             context => down::run(&context?, &down).await,
         },
         Some(CliCommand::Diff { name, stat }) => {
-            diff::run(&Context::reading(global).await?, &name, stat).await
+            diff::run(&CliContext::reading(global).await?, &name, stat).await
         }
-        Some(CliCommand::Stop(stop)) => down::stop(&Context::new(global).await?, &stop).await,
+        Some(CliCommand::Stop(stop)) => down::stop(&CliContext::new(global).await?, &stop).await,
         Some(CliCommand::Resume(resume)) => {
-            resume::run(&Context::new(global).await?, &resume).await
+            resume::run(&CliContext::new(global).await?, &resume).await
         }
-        Some(CliCommand::Supervise) => supervise(&Context::lasting(global).await?).await,
-        Some(CliCommand::Play) => play::run(&Context::lasting(global).await?).await,
+        Some(CliCommand::Supervise) => supervise(&CliContext::lasting(global).await?).await,
+        Some(CliCommand::Play) => play::run(&CliContext::lasting(global).await?).await,
         #[cfg(feature = "nats")]
         Some(CliCommand::Org(command)) => org::run(global, command).await,
-        Some(CliCommand::Spawn(spawn)) => spawn::run(&Context::new(global).await?, &spawn).await,
+        Some(CliCommand::Spawn(spawn)) => spawn::run(&CliContext::new(global).await?, &spawn).await,
         Some(CliCommand::Teammate { arguments }) => teammate::run(global, arguments).await,
         Some(CliCommand::Completions { shell }) => completions::run(shell),
         Some(CliCommand::Man { dir }) => man::run(dir.as_deref()),
@@ -204,7 +208,7 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
 }
 
 /// Runs the supervisor, with its log on standard error.
-async fn supervise(context: &Context) -> Result<u8, CliError> {
+async fn supervise(context: &CliContext) -> Result<u8, CliError> {
     let log = |line: &str| output::eprint_line(&format!("{} {line}", jiff::Timestamp::now()));
     supervisor::run(context, &log).await?;
     Ok(exit::DONE)
@@ -233,5 +237,5 @@ fn start_log() -> Result<(), CliError> {
 fn note_delay(sent: &Sent) -> Option<String> {
     let why = sent.caveat()?;
     output::note(&format!("stored; {why}"));
-    Some(sent.receipt.waits.as_ref().map_or(why, ToString::to_string))
+    Some(sent.receipt.pending.as_ref().map_or(why, ToString::to_string))
 }

@@ -7,7 +7,7 @@ mod init;
 mod list;
 mod revoke;
 
-use brigade_nats::Options;
+use brigade_nats::NatsOptions;
 use brigade_nats::org::{Folder, PushError};
 
 use crate::cli::{GlobalArgs, OrgCommand};
@@ -26,13 +26,13 @@ pub(crate) async fn run(global: GlobalArgs, command: OrgCommand) -> Result<u8, C
 }
 
 /// Connection options for the servers of an organisation's folder.
-fn servers(folder: &Folder) -> Options {
+fn servers(folder: &Folder) -> NatsOptions {
     let ca = folder.cluster().tls.as_ref().and_then(|tls| tls.ca.clone());
-    Options { servers: folder.cluster().urls(), ca, ..Options::default() }
+    NatsOptions { servers: folder.cluster().urls(), ca, ..NatsOptions::default() }
 }
 
 /// The error for servers that could not be updated, with hints.
-fn push_failed(error: PushError, servers: &Options) -> CliError {
+fn push_failed(error: PushError, servers: &NatsOptions) -> CliError {
     match error {
         PushError::Org(error) => error.into(),
         error => CliError::failed(error).hint(format!(

@@ -12,11 +12,11 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 use serde::Serialize;
 
 use super::team::show;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::CliError;
 use crate::output::{self, BUSY, Cell, FAINT, READY, STRONG, Table};
 use crate::{exit, progress};
-use brigade_core::task_view::Look;
+use brigade_core::task_view::TaskView;
 use brigade_host::{Host, state};
 
 /// Maximum number of ready tasks to list.
@@ -65,7 +65,7 @@ struct OverviewTaskCounts {
     ready: usize,
 }
 
-pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     let teams = match context.named_team() {
         Some(_) => vec![context.team().await?],
         None => context.teams().await?,
@@ -107,7 +107,7 @@ async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliErro
         };
         let state = liveness.map_or_else(
             || show::state(&team, &member),
-            |liveness| Cell::new(progress::style(liveness), liveness.word()),
+            |liveness| Cell::new(progress::style(liveness), liveness.label()),
         );
         members.push(MemberLine {
             name: name.into_owned(),
@@ -123,12 +123,12 @@ async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliErro
     let mut ready = Vec::new();
     for (id, _) in graph.nodes() {
         counts.total += 1;
-        match Look::of(&graph, id) {
-            Look::Done => counts.done += 1,
-            Look::InProgress => counts.in_progress += 1,
-            Look::Blocked => counts.blocked += 1,
-            Look::Kept => counts.kept += 1,
-            Look::Ready => {
+        match TaskView::new(&graph, id) {
+            TaskView::Done => counts.done += 1,
+            TaskView::InProgress => counts.in_progress += 1,
+            TaskView::Blocked => counts.blocked += 1,
+            TaskView::Kept => counts.kept += 1,
+            TaskView::Ready => {
                 counts.ready += 1;
                 ready.push(id);
             }
@@ -186,7 +186,7 @@ fn render(team: &TeamOverview, width: Option<usize>) -> String {
         let subject = team.graph.node(id).map_or("", |node| &node.subject);
         let line = format!("{id}  {}", text::one_line(subject));
         let line = width.map_or(line.clone(), |width| text::cut(&line, width.saturating_sub(4)));
-        let _infallible = writeln!(text, "  {READY}{}{READY:#} {line}", Look::Ready.symbol());
+        let _infallible = writeln!(text, "  {READY}{}{READY:#} {line}", TaskView::Ready.symbol());
     }
     if team.ready.len() > MAX_READY {
         let more = team.ready.len() - MAX_READY;

@@ -13,21 +13,21 @@ use brigade_wire::team::Team;
 use rustix::process::setsid;
 
 use super::teammate::{self, TeammateSettings};
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble, Trouble};
 use crate::{env, exit};
 use brigade_host::error::failed;
 use brigade_host::native::{self, NativeOptions};
-use brigade_host::spec::{AccessLevel, MemberSpec, Place};
+use brigade_host::spec::{AccessLevel, MemberPlace, MemberSpec};
 use brigade_host::{Host, process_lock, spawn};
 
-pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     let missing = |what| CliError::usage(CliTrouble::NativeArgument { what });
     let team = context.named_team().ok_or_else(|| missing("--team"))?;
     let name = context.named_member().ok_or_else(|| missing("--as"))?;
     let host = context.host()?;
     let spec = host.local_member(team, name)?;
-    if spec.place == Place::Headless {
+    if spec.place == MemberPlace::Headless {
         // Fails only if this process already leads a session, which is fine.
         let _leads = setsid();
     }
@@ -48,17 +48,17 @@ pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
 }
 
 async fn play(
-    context: &Context,
+    context: &CliContext,
     host: &Host,
     team: &TeamName,
     name: &MemberName,
     spec: MemberSpec,
 ) -> Result<u8, CliError> {
     let mut seat = context.seat_of(team.clone(), name.clone());
-    if spec.place == Place::Native {
+    if spec.place == MemberPlace::Native {
         let keys = context.host()?.registry.keys(team);
         let inherits = spec.env.as_deref().map(inherits);
-        let in_files = context.home().engine().is_none();
+        let in_files = context.location().nats().is_none();
         let is_alone = in_files && is_alone(host, &seat).await?;
         let alone_in = is_alone.then(|| Arc::clone(&context.files));
         let options = NativeOptions {
@@ -83,7 +83,7 @@ async fn play(
     let first = seat.store.get_note(team, name, NoteKind::Memory).await?.is_none();
     let ours = host.leads(&seat).await?;
     // In a NATS store the server authenticates senders, so messages need no signature.
-    let is_signed = ours && context.home().engine().is_none();
+    let is_signed = ours && context.location().nats().is_none();
     let key = host.registry.keys(team).key(name, seat.clock.as_ref()).map_err(CliError::failed)?;
     let key = key.verify_key();
     if is_signed {
@@ -99,7 +99,7 @@ async fn play(
         cwd: spec.cwd.to_string_lossy().into_owned(),
         inherits: spec.env.map(|names| inherits(&names)),
         answers: host.registry.team(team)?.map(|team| team.answers).unwrap_or_default(),
-        home: context.home().clone(),
+        home: context.location().clone(),
         comes_back: true,
     };
     teammate::play(seat, choice, settings).await
@@ -118,7 +118,7 @@ async fn is_alone(host: &Host, seat: &Seat) -> Result<bool, CliError> {
     for other in team.members().filter(|other| !known.iter().any(|name| other.is(name))) {
         let Some(Ok(name)) = other.name().map(|name| name.parse()) else { return Ok(false) };
         match host.registry.member(&seat.team, &name)? {
-            Some(spec) if spec.place != Place::Native => {}
+            Some(spec) if spec.place != MemberPlace::Native => {}
             // A member without a process writes through brigade commands.
             None if other.backend_type().as_deref() == Some(backend::PROCESS) => {}
             _ => return Ok(false),

@@ -5,12 +5,12 @@ use brigade_host::resume;
 use serde_json::json;
 
 use crate::cli::ResumeArgs;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::{CliError, Trouble};
 use crate::output::{self, STRONG};
 use crate::{exit, progress};
 
-pub(crate) async fn run(context: &Context, asked: &ResumeArgs) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, asked: &ResumeArgs) -> Result<u8, CliError> {
     let done = |one: &resume::Resumed| {
         if context.json {
             return Ok(());

@@ -2,12 +2,12 @@
 
 use std::io::Read;
 
-use brigade_core::mail::{self, MAX_TEXT_BYTES, Words};
+use brigade_core::mail::{self, MAX_TEXT_BYTES, MessageText};
 use serde::Serialize;
 
 use super::note_delay;
 use crate::cli::MessageArgs;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble, failed};
 use crate::exit;
 use crate::output::{self, FAINT};
@@ -21,10 +21,14 @@ struct SendDocument<'a> {
     waits: Option<String>,
 }
 
-pub(crate) async fn run(context: &Context, to: &str, message: MessageArgs) -> Result<u8, CliError> {
+pub(crate) async fn run(
+    context: &CliContext,
+    to: &str,
+    message: MessageArgs,
+) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     let text = text(message.text)?;
-    let message = Words { text: &text, summary: message.summary.as_deref() };
+    let message = MessageText { text: &text, summary: message.summary.as_deref() };
     let sent = with_lock_notice(mail::send(&seat, to, message)).await?;
     let id = &sent.receipt.msg_id;
     let waits = note_delay(&sent);

@@ -1,37 +1,39 @@
 //! `brigade spawn`
 
-use brigade_agents::driver::{Access, Choice};
+use brigade_agents::driver::{Access, AgentChoice};
 use brigade_core::roster::{self, MemberPlan};
 use brigade_core::seat::Seat;
 use brigade_core::wire::backend;
 use brigade_host::spawn;
-use brigade_host::spec::{ApprovalAuthority, MemberSpec, Place};
+use brigade_host::spec::{ApprovalAuthority, MemberPlace, MemberSpec};
 use brigade_wire::name::MemberName;
 use serde_json::json;
 
 use super::teammate::{TeammateSettings, play};
 use crate::cli::{SpawnArgs, SpawnPlace};
-use crate::context::{Context, cwd};
+use crate::context::{CliContext, cwd};
 use crate::error::{CliError, Trouble};
 use crate::output::{self, STRONG};
 use crate::slow_notice::with_lock_notice;
 use crate::{exit, progress};
 
-pub(crate) async fn run(context: &Context, args: &SpawnArgs) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, args: &SpawnArgs) -> Result<u8, CliError> {
     let choice = spawn::known_agent(&args.agent)?;
     let seat = context.seat_of(context.team().await?, args.name.clone());
     match args.place {
         SpawnPlace::Here => run_in_terminal(context, seat, choice, args).await,
-        SpawnPlace::Headless => run_in_background(context, &seat, args, Place::Headless).await,
-        SpawnPlace::Tmux => run_in_background(context, &seat, args, Place::Tmux).await,
+        SpawnPlace::Headless => {
+            run_in_background(context, &seat, args, MemberPlace::Headless).await
+        }
+        SpawnPlace::Tmux => run_in_background(context, &seat, args, MemberPlace::Tmux).await,
     }
 }
 
 /// Runs the member in this terminal.
 async fn run_in_terminal(
-    context: &Context,
+    context: &CliContext,
     seat: Seat,
-    choice: Choice,
+    choice: AgentChoice,
     args: &SpawnArgs,
 ) -> Result<u8, CliError> {
     let SpawnArgs { name, agent, prompt, plan, .. } = args;
@@ -55,7 +57,7 @@ async fn run_in_terminal(
         cwd: cwd(),
         inherits: None,
         answers: ApprovalAuthority::Person,
-        home: context.home().clone(),
+        home: context.location().clone(),
         comes_back: false,
     };
     play(seat, choice, settings).await
@@ -63,19 +65,19 @@ async fn run_in_terminal(
 
 /// Lets the supervisor of this host run the member.
 async fn run_in_background(
-    context: &Context,
+    context: &CliContext,
     seat: &Seat,
     args: &SpawnArgs,
-    place: Place,
+    place: MemberPlace,
 ) -> Result<u8, CliError> {
     let spec = MemberSpec {
         model: args.model.clone(),
         prompt: args.prompt.clone(),
         plan: args.plan,
         place,
-        ..spawn::plain(args.name.clone(), args.agent.clone(), context.cwd.clone())
+        ..spawn::default_spec(args.name.clone(), args.agent.clone(), context.cwd.clone())
     };
-    let lead = seat.of(MemberName::lead());
+    let lead = seat.for_member(MemberName::lead());
     let spawned = spawn::spawn(&context.host()?, &lead, &spec, &progress::print).await?;
     let name = &spec.name;
     if context.json {

@@ -4,17 +4,17 @@ mod metrics;
 
 use brigade_wire::name::{MemberName, TeamName};
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::CliError;
 use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table};
 use crate::{exit, progress};
 use brigade_host::Host;
 use brigade_host::down::{choose_team, no_team_hint};
-use brigade_host::spec::Place;
+use brigade_host::spec::MemberPlace;
 use brigade_host::state::{self, TeamState};
 use brigade_host::worktree::BranchDistance;
 
-pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, only_metrics: bool) -> Result<u8, CliError> {
     if only_metrics {
         return metrics::run(context).await;
     }
@@ -38,7 +38,7 @@ pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, Cli
     } else {
         let texts: Vec<String> = states.iter().map(|state| render(&host, state)).collect();
         output::print(&texts.join("\n"))?;
-        if context.home().engine().is_some() {
+        if context.location().nats().is_some() {
             let teams = states.iter().map(|state| state.team.clone()).collect();
             output::print(&metrics::render(&metrics::StatusMetrics::read(context, teams).await?))?;
         }
@@ -54,7 +54,7 @@ pub(crate) async fn run(context: &Context, only_metrics: bool) -> Result<u8, Cli
 }
 
 /// The hint to print if no team runs on this host.
-async fn hint(context: &Context, host: &Host) -> Result<String, CliError> {
+async fn hint(context: &CliContext, host: &Host) -> Result<String, CliError> {
     let stored = context.teams().await?;
     Ok(match stored.as_slice() {
         [] => no_team_hint(context, host),
@@ -93,7 +93,7 @@ fn render(host: &Host, state: &TeamState) -> String {
         table.row([
             Cell::new(STRONG, member.name.as_str()),
             member.agent.as_str().into(),
-            Cell::new(progress::style(judged.liveness), judged.liveness.word()),
+            Cell::new(progress::style(judged.liveness), judged.liveness.label()),
             tasks.join(",").into(),
             unread.into(),
             tokens.into(),
@@ -118,7 +118,7 @@ fn render(host: &Host, state: &TeamState) -> String {
             "  {BUSY}The supervisor is not running. Start it with `brigade resume`{BUSY:#}\n"
         ));
     }
-    let has_window = |place: Place| place != Place::Headless;
+    let has_window = |place: MemberPlace| place != MemberPlace::Headless;
     if state.members.iter().any(|member| member.place.is_some_and(has_window)) {
         let attach = host.tmux().attach(team.as_str());
         text.push_str(&format!("  {FAINT}windows: {attach}{FAINT:#}\n"));

@@ -5,7 +5,7 @@ mod list;
 mod show;
 
 use brigade_core::board::{self, BoardError, TaskPlan, Update};
-use brigade_core::graph::State;
+use brigade_core::graph::TaskState;
 use brigade_core::seat::Seat;
 use brigade_core::text;
 use brigade_wire::change::Change;
@@ -13,14 +13,14 @@ use brigade_wire::name::{MemberName, TaskId};
 use serde_json::json;
 
 use crate::cli::{TaskAddArgs, TaskCommand, TaskUpdateArgs};
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble};
 use crate::exit;
 use crate::output::{self, STRONG};
 use crate::slow_notice::with_lock_notice;
-use brigade_core::task_view::{self, Look};
+use brigade_core::task_view::{self, TaskView};
 
-pub(crate) async fn run(context: &Context, command: TaskCommand) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, command: TaskCommand) -> Result<u8, CliError> {
     match command {
         TaskCommand::Add(task) => add(context, task).await,
         TaskCommand::List(which) => list::run(context, &which).await,
@@ -34,7 +34,7 @@ pub(crate) async fn run(context: &Context, command: TaskCommand) -> Result<u8, C
     }
 }
 
-async fn add(context: &Context, task: TaskAddArgs) -> Result<u8, CliError> {
+async fn add(context: &CliContext, task: TaskAddArgs) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     if let Some(owner) = &task.owner {
         // Check the owner first, so that a failure does not leave an unassigned task on the board.
@@ -61,7 +61,7 @@ async fn add(context: &Context, task: TaskAddArgs) -> Result<u8, CliError> {
     answer(context, id, &format!("added task {STRONG}{id}{STRONG:#} and notified {owner}"))
 }
 
-async fn update(context: &Context, update: TaskUpdateArgs) -> Result<u8, CliError> {
+async fn update(context: &CliContext, update: TaskUpdateArgs) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     let id = update.id;
     let owner = match update.owner {
@@ -94,7 +94,7 @@ async fn update(context: &Context, update: TaskUpdateArgs) -> Result<u8, CliErro
     answer(context, id, &format!("changed task {STRONG}{id}{STRONG:#}"))
 }
 
-async fn claim(context: &Context, id: TaskId) -> Result<u8, CliError> {
+async fn claim(context: &CliContext, id: TaskId) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     if let Err(error) = with_lock_notice(board::claim(&seat, id)).await {
         return Err(refused(&seat, error).await);
@@ -111,7 +111,7 @@ async fn refused(seat: &Seat, error: BoardError) -> CliError {
         for &id in waits_for {
             let Some(node) = graph.node(id) else { continue };
             let owner = node.owner.as_ref().map_or(String::new(), |owner| format!(" ({owner})"));
-            let word = Look::of(&graph, id).word();
+            let word = TaskView::new(&graph, id).label();
             hints.push(format!("task {id} is {word}{owner}: {}", text::one_line(&node.subject)));
         }
     }
@@ -120,26 +120,27 @@ async fn refused(seat: &Seat, error: BoardError) -> CliError {
         BoardError::Blocked { .. } | BoardError::Done(_) | BoardError::Taken { .. }
     );
     let ready = graph.nodes().map(|(id, _)| id);
-    let ready: Vec<TaskId> = ready.filter(|&id| graph.state(id) == Some(State::Ready)).collect();
+    let ready: Vec<TaskId> =
+        ready.filter(|&id| graph.state(id) == Some(TaskState::Ready)).collect();
     if claims && !ready.is_empty() {
         hints.push(format!("ready to claim: {}", task_view::join(ready)));
     }
     hints.into_iter().fold(error.into(), CliError::hint)
 }
 
-async fn done(context: &Context, id: TaskId) -> Result<u8, CliError> {
+async fn done(context: &CliContext, id: TaskId) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     with_lock_notice(board::done(&seat, id)).await?;
     answer(context, id, &format!("task {STRONG}{id}{STRONG:#} is done"))
 }
 
-async fn delete(context: &Context, id: TaskId) -> Result<u8, CliError> {
+async fn delete(context: &CliContext, id: TaskId) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     with_lock_notice(board::delete(&seat, id)).await?;
     answer(context, id, &format!("deleted task {STRONG}{id}{STRONG:#}"))
 }
 
-async fn release(context: &Context, name: &MemberName) -> Result<u8, CliError> {
+async fn release(context: &CliContext, name: &MemberName) -> Result<u8, CliError> {
     let seat = context.seat_or(name).await?;
     let released = with_lock_notice(board::release(&seat, name)).await?;
     let none = released.is_empty();
@@ -156,7 +157,7 @@ async fn release(context: &Context, name: &MemberName) -> Result<u8, CliError> {
     Ok(if none { exit::NOTHING } else { exit::DONE })
 }
 
-fn answer(context: &Context, id: TaskId, text: &str) -> Result<u8, CliError> {
+fn answer(context: &CliContext, id: TaskId, text: &str) -> Result<u8, CliError> {
     if context.json {
         output::print_json(&json!({ "task_id": id }))?;
     } else {

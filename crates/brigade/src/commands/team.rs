@@ -12,7 +12,7 @@ use serde_json::json;
 use brigade_core::task_view;
 
 use crate::cli::{ActivityWord, GlobalArgs, TeamCommand, TeamJoinArgs};
-use crate::context::{Context, cwd};
+use crate::context::{CliContext, cwd};
 use crate::error::{CliError, Trouble, members_hint};
 use crate::exit;
 use crate::output::{self, STRONG};
@@ -21,31 +21,31 @@ use crate::slow_notice::{with_lock_notice, with_notice};
 pub(crate) async fn run(global: GlobalArgs, command: TeamCommand) -> Result<u8, CliError> {
     match command {
         TeamCommand::Create { name, description } => {
-            create(&Context::new(global).await?, name, &description).await
+            create(&CliContext::new(global).await?, name, &description).await
         }
-        TeamCommand::List => list::run(&Context::reading(global).await?).await,
+        TeamCommand::List => list::run(&CliContext::reading(global).await?).await,
         TeamCommand::Show { name } => {
-            show::run(&Context::reading(global).await?.with_team(name)).await
+            show::run(&CliContext::reading(global).await?.with_team(name)).await
         }
         TeamCommand::Delete { name, force } => {
             let force = if force { SkipChecks::Yes } else { SkipChecks::No };
-            delete(&Context::new(global).await?.with_team(name), force).await
+            delete(&CliContext::new(global).await?.with_team(name), force).await
         }
         TeamCommand::Export { name, file } => {
-            transfer::export(&Context::new(global).await?, &name, &file).await
+            transfer::export(&CliContext::new(global).await?, &name, &file).await
         }
         TeamCommand::Import { file, rename } => {
-            transfer::import(&Context::new(global).await?, &file, rename.as_ref()).await
+            transfer::import(&CliContext::new(global).await?, &file, rename.as_ref()).await
         }
-        TeamCommand::Join(member) => join(&Context::new(global).await?, &member).await,
-        TeamCommand::Leave { name } => leave(&Context::new(global).await?, &name).await,
+        TeamCommand::Join(member) => join(&CliContext::new(global).await?, &member).await,
+        TeamCommand::Leave { name } => leave(&CliContext::new(global).await?, &name).await,
         TeamCommand::Activity { name, activity } => {
-            set_activity(&Context::new(global).await?, &name, activity).await
+            set_activity(&CliContext::new(global).await?, &name, activity).await
         }
     }
 }
 
-async fn create(context: &Context, name: TeamName, description: &str) -> Result<u8, CliError> {
+async fn create(context: &CliContext, name: TeamName, description: &str) -> Result<u8, CliError> {
     let seat = context.seat_of(name, MemberName::lead());
     let plan = TeamPlan { description, lead_model: "unknown", cwd: &cwd() };
     // A NATS server without the streams for teams takes seconds to refuse.
@@ -60,7 +60,7 @@ async fn create(context: &Context, name: TeamName, description: &str) -> Result<
     Ok(exit::DONE)
 }
 
-async fn delete(context: &Context, force: SkipChecks) -> Result<u8, CliError> {
+async fn delete(context: &CliContext, force: SkipChecks) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     with_lock_notice(roster::delete(&seat, force)).await?;
     let team = &seat.team;
@@ -75,7 +75,7 @@ async fn delete(context: &Context, force: SkipChecks) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-async fn join(context: &Context, member: &TeamJoinArgs) -> Result<u8, CliError> {
+async fn join(context: &CliContext, member: &TeamJoinArgs) -> Result<u8, CliError> {
     let TeamJoinArgs { name, agent_type, model, prompt } = member;
     let seat = context.seat_or(name).await?;
     let plan =
@@ -90,7 +90,7 @@ async fn join(context: &Context, member: &TeamJoinArgs) -> Result<u8, CliError> 
     Ok(exit::DONE)
 }
 
-async fn leave(context: &Context, name: &MemberName) -> Result<u8, CliError> {
+async fn leave(context: &CliContext, name: &MemberName) -> Result<u8, CliError> {
     let seat = context.seat_or(name).await?;
     let members = seat.member_names().await?;
     let roster::Left { was_there, released } = with_lock_notice(roster::leave(&seat, name)).await?;
@@ -115,7 +115,7 @@ async fn leave(context: &Context, name: &MemberName) -> Result<u8, CliError> {
 }
 
 async fn set_activity(
-    context: &Context,
+    context: &CliContext,
     name: &MemberName,
     word: ActivityWord,
 ) -> Result<u8, CliError> {

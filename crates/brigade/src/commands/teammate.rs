@@ -5,10 +5,10 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use brigade_agents::brief::{self, Mail};
-use brigade_agents::driver::{self, Access, Choice, LaunchOptions, ToolServer};
-use brigade_agents::program::Start;
-use brigade_agents::teammate::{self, Plan, Player};
+use brigade_agents::driver::{self, Access, AgentChoice, LaunchOptions, ToolServer};
+use brigade_agents::instructions::{self, MailDelivery};
+use brigade_agents::program::ProgramCommand;
+use brigade_agents::teammate::{self, AgentRunner, TeammateConfig};
 use brigade_core::authority::Role;
 use brigade_core::roster;
 use brigade_core::seat::Seat;
@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use crate::claude_args::Native;
 use crate::cli::GlobalArgs;
-use crate::context::{Context, cwd};
+use crate::context::{CliContext, cwd};
 use crate::error::{CliError, CliTrouble, failed};
 use crate::pane::Pane;
 use brigade_host::location::Location;
@@ -38,7 +38,7 @@ pub(crate) async fn run(global: GlobalArgs, arguments: Vec<OsString>) -> Result<
     let missing = |what| CliError::usage(CliTrouble::NativeArgument { what });
     let name = native.name().ok_or_else(|| missing("--agent-name"))?;
     let team = native.team().ok_or_else(|| missing("--team-name"))?;
-    let context = Context::lasting(global).await?;
+    let context = CliContext::lasting(global).await?;
     let mut seat = context.seat_of(team, name);
     seat.lead_key = match &native.lead_verify_key {
         Some(key) => Some(key.parse().map_err(CliError::usage)?),
@@ -56,7 +56,7 @@ pub(crate) async fn run(global: GlobalArgs, arguments: Vec<OsString>) -> Result<
         inherits: None,
         // Its lead is Claude Code, which answers requests.
         answers: ApprovalAuthority::Lead,
-        home: context.home().clone(),
+        home: context.location().clone(),
         comes_back: false,
     };
     play(seat, choice, settings).await
@@ -90,16 +90,16 @@ pub(crate) struct TeammateSettings {
 /// Runs a teammate in this terminal until it leave the team.
 pub(crate) async fn play(
     seat: Seat,
-    choice: Choice,
+    choice: AgentChoice,
     settings: TeammateSettings,
 ) -> Result<u8, CliError> {
     let itself = std::env::current_exe();
     let itself = itself.map_err(|source| failed("find the brigade program", source))?;
-    let Choice { agent, program, mut arguments } = choice;
+    let AgentChoice { agent, program, mut arguments } = choice;
     arguments.extend(env::agent_arguments(agent.name));
     let instructions = match seat.role().await? {
-        Some(Role::Lead) => brief::leading(&seat, Mail::Delivered).await?,
-        _ => brief::joining(&seat, Mail::Delivered).await?,
+        Some(Role::Lead) => instructions::lead_instructions(&seat, MailDelivery::Delivered).await?,
+        _ => instructions::teammate_instructions(&seat, MailDelivery::Delivered).await?,
     };
     let tools = tools(&seat, &itself, &settings);
     let mut launch = LaunchOptions::new(settings.cwd.clone(), tools);
@@ -115,7 +115,8 @@ pub(crate) async fn play(
     let mut variables = vec![(env::ANSWERS.into(), settings.answers.as_str().into())];
     variables.extend(settings.home.variables().into_iter().map(|(name, its)| (name.into(), its)));
     let guard = vec![itself.into_os_string(), super::GUARD.into()];
-    let mut start = Start::new(guard, named.unwrap_or_else(|| program.into()), settings.cwd);
+    let mut start =
+        ProgramCommand::new(guard, named.unwrap_or_else(|| program.into()), settings.cwd);
     start.sweep = process_tree::sweep;
     start.env = variables;
     start.inherits = settings.inherits;
@@ -126,7 +127,7 @@ pub(crate) async fn play(
         let _heard = typed.send(prompt);
     }
     let mut pane = Pane::open(&seat, &agent, typed);
-    let mut plan = Plan::new(seat.clone(), agent, Player::Program(start), launch);
+    let mut plan = TeammateConfig::new(seat.clone(), agent, AgentRunner::Program(start), launch);
     plan.process = process::current();
     plan.host = env::host_name();
     let ended = tokio::select! {

@@ -3,11 +3,11 @@
 use brigade_tui::UiOptions;
 
 use crate::cli::UiArgs;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::CliError;
 use crate::{env, exit};
 
-pub(crate) async fn run(context: Context, ui: UiArgs) -> Result<u8, CliError> {
+pub(crate) async fn run(context: CliContext, ui: UiArgs) -> Result<u8, CliError> {
     let options = UiOptions {
         view: ui.view,
         replay: ui.replay,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use brigade_core::event::Event;
 use brigade_core::pulse::Liveness;
 use brigade_core::seat::Seat;
-use brigade_core::store::event_log::Batch;
+use brigade_core::store::event_log::RecordBatch;
 use brigade_core::text;
 use brigade_wire::name::MemberName;
 use jiff::Timestamp;
@@ -18,12 +18,12 @@ use brigade_host::{down, team_file};
 
 use super::check;
 use crate::cli::UpArgs;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble, Trouble};
 use crate::output::{self, FAINT, STRONG};
 use crate::{exit, progress};
 use brigade_host::history_text::LogFormatter;
-use brigade_host::spec::{Place, TeamSpec};
+use brigade_host::spec::{MemberPlace, TeamSpec};
 use brigade_host::state::TeamState;
 use brigade_host::{Host, state, wait};
 
@@ -34,7 +34,7 @@ const IDLE_NOTE_DELAY: Duration = Duration::from_secs(60);
 /// After this long without an event, all earlier events have arrived.
 const QUIET_TIME: Duration = Duration::from_millis(200);
 
-pub(crate) async fn run(context: &Context, up: &UpArgs) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliError> {
     let began = context.clock.now();
     let end = up.limit.map(|limit| Instant::now() + Duration::from_secs(limit));
     let file = up.file.clone().map_or_else(check::found, Ok)?;
@@ -48,7 +48,7 @@ pub(crate) async fn run(context: &Context, up: &UpArgs) -> Result<u8, CliError> 
              restart it with `brigade stop {name}` and `brigade up`"
         ));
     }
-    host.supervised().await?;
+    host.ensure_supervisor().await?;
     let names: Vec<MemberName> =
         spec.members.iter().chain(&spec.lead).map(|member| member.name.clone()).collect();
     let ready = wait::until_ready(&host, &lead, &names, &progress::print);
@@ -116,7 +116,7 @@ fn summary(host: &Host, spec: &TeamSpec, new: usize, tasks: usize) -> String {
             format!("team {STRONG}{team}{STRONG:#} is up: {new}, {tasks}\n")
         }
     };
-    let in_tmux = spec.members.iter().any(|member| member.place != Place::Headless);
+    let in_tmux = spec.members.iter().any(|member| member.place != MemberPlace::Headless);
     if in_tmux {
         let attach = host.tmux().attach(team.as_str());
         text.push_str(&format!("{FAINT}windows: {attach}{FAINT:#}\n"));
@@ -126,7 +126,7 @@ fn summary(host: &Host, spec: &TeamSpec, new: usize, tasks: usize) -> String {
 
 /// Waits until every task is done, then takes the team down.
 async fn until_done(
-    context: &Context,
+    context: &CliContext,
     host: &Host,
     lead: &Seat,
     since: Timestamp,
@@ -147,7 +147,7 @@ async fn until_done(
         if state.tasks.done == state.tasks.total {
             break None;
         }
-        host.supervised().await?;
+        host.ensure_supervisor().await?;
         let left = state.tasks.total - state.tasks.done;
         let alive = state.members.iter().any(|member| {
             let is_played = member.pid.is_some();
@@ -237,10 +237,10 @@ impl IdleDetector {
 /// Prints the records that are not older than `since`. The formatter also needs the older ones, because newer records
 /// refer to them.
 fn show(
-    context: &Context,
+    context: &CliContext,
     formatter: &mut LogFormatter,
     since: Timestamp,
-    batch: &Batch,
+    batch: &RecordBatch,
 ) -> Result<(), CliError> {
     for (_, record) in &batch.records {
         let text = formatter.format_record(record, output::width());

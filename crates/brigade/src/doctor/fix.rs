@@ -20,7 +20,7 @@ use rustix::process::Signal;
 
 use super::backup::{BackupFolder, failed};
 use super::snapshot::DoctorSnapshot;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::{CliError, Trouble};
 use brigade_host::process::send_signal;
 use brigade_host::process_lock;
@@ -131,7 +131,7 @@ impl Fix {
     /// Applies the fix and returns what it did.
     pub(crate) async fn apply(
         self,
-        context: &Context,
+        context: &CliContext,
         snapshot: &DoctorSnapshot,
         backups: &BackupFolder,
     ) -> Result<String, CliError> {
@@ -216,7 +216,7 @@ impl Fix {
                 CliError::failed(Trouble::Io { doing: format!("close {window}"), source })
             })?,
             Self::Terminate(process) => terminate(&process).await,
-            Self::StartSupervisor => snapshot.host.supervised().await?,
+            Self::StartSupervisor => snapshot.host.ensure_supervisor().await?,
             Self::RemoveWorktree(worktree) => {
                 if worktree.remove()? == Removed::Stays {
                     return Ok("kept it because it has uncommitted changes".to_owned());
@@ -232,12 +232,12 @@ fn doctor_actor() -> Actor {
 }
 
 async fn seat_for(
-    context: &Context,
+    context: &CliContext,
     team: &TeamName,
     member: &MemberName,
 ) -> Result<Seat, CliError> {
     let lead = context.seat_of(team.clone(), MemberName::lead());
-    context.host()?.acting(&lead, member).await
+    context.host()?.acting_seat(&lead, member).await
 }
 
 fn back_up_roster(
@@ -324,7 +324,7 @@ fn remove_lock(path: &Path) -> io::Result<()> {
 async fn terminate(process: &Process) {
     send_signal(process, Signal::TERM);
     for _ in 0..100 {
-        if !brigade_host::process::is_there(process) {
+        if !brigade_host::process::is_running(process) {
             return;
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;

@@ -127,7 +127,7 @@ pub(super) fn worktrees(snapshot: &DoctorSnapshot, found: &mut Findings) {
                 continue;
             }
             let name = &member.name;
-            let Some(worktree) = Worktree::at(&member.path, &team.name, name) else {
+            let Some(worktree) = Worktree::from_folder(&member.path, &team.name, name) else {
                 let what = format!("a worktree of {name} whose repository was not found");
                 found.advise(member.path.as_path(), what, MOVE_AWAY);
                 continue;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use brigade_agents::driver::{self, AGENTS};
-use brigade_wire::settings::{Place as SettingPlace, Settings};
+use brigade_wire::settings::{SettingPath as SettingPlace, SettingsFile};
 
 use super::Findings;
 use super::snapshot::DoctorSnapshot;
@@ -12,7 +12,7 @@ use super::wording::member_place;
 use brigade_host::installed;
 
 use crate::env;
-use brigade_host::spec::{MemberSpec, Place};
+use brigade_host::spec::{MemberPlace, MemberSpec};
 use brigade_host::team_file::{self, TeamFileError};
 
 pub(super) fn outdated(_: &DoctorSnapshot, found: &mut Findings) {
@@ -96,13 +96,14 @@ pub(super) fn no_tmux(snapshot: &DoctorSnapshot, found: &mut Findings) {
         return;
     }
     let install = "install tmux with your package manager";
-    for (place, _) in
-        expected_members(snapshot).into_iter().filter(|(_, spec)| spec.place != Place::Headless)
+    for (place, _) in expected_members(snapshot)
+        .into_iter()
+        .filter(|(_, spec)| spec.place != MemberPlace::Headless)
     {
         found.advise(place, "it should run in tmux, which is not installed", install);
     }
     if let Some((path, Ok(settings))) =
-        read_settings(snapshot).as_ref().map(|(path, bytes)| (path, Settings::read(bytes)))
+        read_settings(snapshot).as_ref().map(|(path, bytes)| (path, SettingsFile::read(bytes)))
         && setting(&settings, None, "teammateMode").as_deref() == Some("tmux")
     {
         found.advise(
@@ -135,13 +136,13 @@ fn read_settings(snapshot: &DoctorSnapshot) -> Option<(PathBuf, Vec<u8>)> {
 }
 
 /// Reads a string setting.
-fn setting(settings: &Settings<'_>, section: Option<&str>, key: &str) -> Option<String> {
+fn setting(settings: &SettingsFile<'_>, section: Option<&str>, key: &str) -> Option<String> {
     settings.get(SettingPlace { section, key })?.as_str().map(str::to_owned)
 }
 
 pub(super) fn settings(snapshot: &DoctorSnapshot, found: &mut Findings) {
     let Some((path, bytes)) = read_settings(snapshot) else { return };
-    let Ok(settings) = Settings::read(&bytes) else {
+    let Ok(settings) = SettingsFile::read(&bytes) else {
         let advice = "correct it by hand; JSON does not allow comments";
         found.advise(path.as_path(), "Claude Code's settings cannot be read", advice);
         return;

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use brigade_core::event::{Event, Record};
-use brigade_core::handshake::{Kind, answer_question};
-use brigade_core::pulse::{Process, State};
+use brigade_core::handshake::{RequestKind, answer_question};
+use brigade_core::pulse::{Process, ReportedState};
 use brigade_core::store::Question;
 use brigade_core::wire::inbox::with_message;
 use brigade_files::layout::{DECIDED, MAIL, TEAM_JOURNAL, member_journal};
@@ -131,7 +131,7 @@ pub(super) fn ghosts(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let is_current = joined.is_some_and(|joined| pulse.at.as_millisecond() >= joined);
         if !is_current
             || silent < RESTART_GRACE
-            || process::is_there(&pulse.process)
+            || process::is_running(&pulse.process)
             || snapshot.hosted_member(&folder.name, name.as_str()).is_some()
             || departures(folder).get(name.as_str()).map(|left| left.joined_at)
                 == member.joined_at()
@@ -160,7 +160,7 @@ pub(super) fn stuck_active(snapshot: &DoctorSnapshot, found: &mut Findings) {
 pub(super) fn failed_turn(snapshot: &DoctorSnapshot, found: &mut Findings) {
     teammates(snapshot, |folder, _, name| {
         let state = folder.pulse(name.as_str()).map(|pulse| pulse.state);
-        if let Some(State::Idle { failed: Some(why) }) = state {
+        if let Some(ReportedState::Idle { failed: Some(why) }) = state {
             found.advise(
                 member_place(name, &folder.name),
                 turn_failed(&why),
@@ -211,7 +211,7 @@ pub(super) fn long_wait(snapshot: &DoctorSnapshot, found: &mut Findings) {
             .member_inboxes()
             .find(|(owner, _)| *owner == lead)
             .and_then(|(_, entry)| entry.read());
-        let mut requests: Vec<(String, Kind, String)> = Vec::new();
+        let mut requests: Vec<(String, RequestKind, String)> = Vec::new();
         let mut collect = |message: &Message<'_>| {
             requests.extend(request(&team, message).filter(|new| !requests.contains(new)));
         };
@@ -246,11 +246,15 @@ pub(super) fn long_wait(snapshot: &DoctorSnapshot, found: &mut Findings) {
 }
 
 /// If a message is a member's request: its id, its kind and when it was sent.
-fn request(team: &Team<'_>, message: &Message<'_>) -> Option<(String, Kind, String)> {
+fn request(team: &Team<'_>, message: &Message<'_>) -> Option<(String, RequestKind, String)> {
     team.member(&message.from())?;
     let (id, kind) = match message.body() {
-        Body::Protocol(Protocol::PlanApprovalRequest(asked)) => (asked.request_id, Kind::Plan),
-        Body::Protocol(Protocol::PermissionRequest(asked)) => (asked.request_id, Kind::Permission),
+        Body::Protocol(Protocol::PlanApprovalRequest(asked)) => {
+            (asked.request_id, RequestKind::Plan)
+        }
+        Body::Protocol(Protocol::PermissionRequest(asked)) => {
+            (asked.request_id, RequestKind::Permission)
+        }
         _ => return None,
     };
     Some((id, kind, message.timestamp().into_owned()))
@@ -268,7 +272,7 @@ pub(super) fn session_gone(snapshot: &DoctorSnapshot, found: &mut Findings) {
         };
         let Ok(pid) = u32::try_from(pid) else { continue };
         let is_here = !namespace.is_empty() && space.ends_with(&*namespace);
-        if is_here && !process::is_there(&Process { pid, began }) {
+        if is_here && !process::is_running(&Process { pid, began }) {
             let what = format!("a team of a Claude Code session whose process {pid} is gone");
             let advice = match &folder.team {
                 Some(team) => format!("`brigade --as team-lead team delete {team} --force`"),

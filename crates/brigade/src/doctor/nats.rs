@@ -5,7 +5,7 @@ use std::path::Path;
 
 use brigade_core::approvals;
 use brigade_core::mail::MAX_TEXT_BYTES;
-use brigade_core::pulse::{self, State};
+use brigade_core::pulse::{self, ReportedState};
 use brigade_core::seat::Seat;
 use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
@@ -13,7 +13,7 @@ use jiff::SignedDuration;
 
 use super::team_folder::{FileContent, TeamFolder};
 use super::wording::{ANSWER_ADVICE, LONG_WAIT, ago, continue_advice, member_place, turn_failed};
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::CliError;
 use crate::output;
 use brigade_host::location::NatsServers;
@@ -54,7 +54,7 @@ pub(crate) struct NatsSnapshot {
 
 /// Checks the NATS server and reads its teams.
 pub(super) async fn read(
-    context: &Context,
+    context: &CliContext,
     servers: &NatsServers,
 ) -> Result<NatsSnapshot, CliError> {
     let mut snapshot = NatsSnapshot { teams: Vec::new(), findings: check_servers(servers).await? };
@@ -107,7 +107,7 @@ async fn check_members(
             continue;
         }
         let team = &lead.team;
-        match pulse::of(lead, &name).await?.map(|pulse| pulse.state) {
+        match pulse::last_report(lead, &name).await?.map(|pulse| pulse.state) {
             None if member.is_active() == Some(true) => findings.push(NatsFinding {
                 check: "unplayed-active",
                 place: member_place(&name, team),
@@ -117,7 +117,7 @@ async fn check_members(
                      {team} team activity {name} idle`"
                 ),
             }),
-            Some(State::Idle { failed: Some(why) }) => findings.push(NatsFinding {
+            Some(ReportedState::Idle { failed: Some(why) }) => findings.push(NatsFinding {
                 check: "failed-turn",
                 place: member_place(&name, team),
                 what: turn_failed(&why),
@@ -152,7 +152,7 @@ async fn check_requests(lead: &Seat, findings: &mut Vec<NatsFinding>) -> Result<
 #[cfg(feature = "nats")]
 async fn check_servers(servers: &NatsServers) -> Result<Vec<NatsFinding>, CliError> {
     use brigade_nats::health::{self, StreamHealth};
-    let health = health::examine(&servers.store_options()).await?;
+    let health = health::check_health(&servers.store_options()).await?;
     let addresses = servers.servers.join(", ");
     let mut findings: Vec<NatsFinding> = Vec::new();
     if health.max_payload < 2 * MAX_TEXT_BYTES {
@@ -168,7 +168,10 @@ async fn check_servers(servers: &NatsServers) -> Result<Vec<NatsFinding>, CliErr
         findings.push(NatsFinding {
             check: "clock-apart",
             place: "this host".into(),
-            what: format!("its clock is {} {side} the server's", pulse::words(health.ahead.abs())),
+            what: format!(
+                "its clock is {} {side} the server's",
+                pulse::format_duration(health.ahead.abs())
+            ),
             advice: "synchronize both clocks with NTP".into(),
         });
     }
@@ -195,30 +198,30 @@ async fn check_servers(servers: &NatsServers) -> Result<Vec<NatsFinding>, CliErr
 }
 
 #[cfg(feature = "nats")]
-fn stream_finding(stream: &str, ailment: &brigade_nats::health::Ailment) -> NatsFinding {
-    use brigade_nats::health::Ailment;
+fn stream_finding(stream: &str, ailment: &brigade_nats::health::HealthProblem) -> NatsFinding {
+    use brigade_nats::health::HealthProblem;
     let (check, what, advice) = match ailment {
-        Ailment::Missing => (
+        HealthProblem::Missing => (
             "no-stream",
             "it does not exist".to_owned(),
             "restore it from a backup; a new one is empty",
         ),
-        Ailment::Setting(name) => (
+        HealthProblem::Setting(name) => (
             "odd-stream",
             format!("its {name} is not what brigade needs"),
             "change it with `nats stream edit`, or move the teams to a new NATS server",
         ),
-        Ailment::Leaderless => (
+        HealthProblem::Leaderless => (
             "no-leader",
             "it has no leader".to_owned(),
             "find out which servers are down, and start them",
         ),
-        Ailment::Replica(server) => (
+        HealthProblem::Replica(server) => (
             "lost-replica",
             format!("server {server} is unreachable or behind"),
             "start that server or fix the network; it catches up by itself",
         ),
-        Ailment::Few { replicas } => (
+        HealthProblem::Few { replicas } => (
             "few-replicas",
             format!("it is stored on only {replicas} of the cluster's servers"),
             "store it on three: `nats stream edit --replicas 3`",

@@ -9,7 +9,7 @@ use rustix::process::geteuid;
 
 use super::nats::{self, NatsFinding};
 use super::team_folder::{FolderEntry, TeamFolder, entries};
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::CliError;
 use brigade_host::spec::MemberSpec;
 use brigade_host::{Host, process_lock};
@@ -50,7 +50,7 @@ pub(crate) struct HostedMember {
 
 impl DoctorSnapshot {
     /// Reads everything.
-    pub(crate) async fn read(context: &Context) -> Result<Self, CliError> {
+    pub(crate) async fn read(context: &CliContext) -> Result<Self, CliError> {
         let (claude_dir, state_dir) = context.folders();
         let team_states_dir = team_states_dir(state_dir, claude_dir);
         let host = context.host()?;
@@ -58,7 +58,7 @@ impl DoctorSnapshot {
         // A folder that is being deleted is no longer a team.
         let is_team = |entry: &FolderEntry| entry.meta.is_dir() && !entry.name.contains(DELETED);
         let teams = entries(&teams_dir).into_iter().filter(is_team);
-        let (teams, nats_findings) = match context.home().engine() {
+        let (teams, nats_findings) = match context.location().nats() {
             None => (
                 teams.map(|entry| TeamFolder::read(claude_dir, &team_states_dir, entry)).collect(),
                 None,
@@ -105,7 +105,7 @@ impl HostedMember {
         Self {
             spec: host.registry.member(team, &name).ok().flatten(),
             process: process_lock::holder(&host.registry.seat(team, &name)).ok().flatten(),
-            failure: host.registry.trouble(team, &name),
+            failure: host.registry.failure(team, &name),
             name,
         }
     }

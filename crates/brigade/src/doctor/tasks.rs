@@ -90,10 +90,10 @@ pub(super) fn of_nobody(snapshot: &DoctorSnapshot, found: &mut Findings) {
 
 pub(super) fn circles(snapshot: &DoctorSnapshot, found: &mut Findings) {
     boards(snapshot, |folder, tasks| {
-        let graph = Graph::of(tasks.iter().map(|(id, task)| (*id, task)));
+        let graph = Graph::from_tasks(tasks.iter().map(|(id, task)| (*id, task)));
         let is_done =
             |id: &TaskId| graph.node(*id).is_some_and(|node| node.status == Status::Completed);
-        for circle in graph.circles() {
+        for circle in graph.cycles() {
             // A completed task does not block the others.
             if circle.iter().any(is_done) {
                 continue;

@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
-use brigade_core::graph::Node;
+use brigade_core::graph::TaskNode;
 use brigade_core::text;
 use brigade_wire::name::TaskId;
 use serde_json::{Value, json};
 
 use super::TaskTree;
-use brigade_core::task_view::{self, Look};
+use brigade_core::task_view::{self, TaskView};
 
-fn label(drawing: &TaskTree<'_>, id: TaskId, node: &Node) -> String {
-    let state = Look::of(drawing.graph, id);
+fn label(drawing: &TaskTree<'_>, id: TaskId, node: &TaskNode) -> String {
+    let state = TaskView::new(drawing.graph, id);
     let star = if drawing.is_critical(id) { " *" } else { "" };
     let ready = if drawing.is_ready(id) { " (ready)" } else { "" };
     let owner = node.owner.as_ref().map_or(String::new(), |owner| format!(" ({owner})"));
@@ -19,7 +19,8 @@ fn label(drawing: &TaskTree<'_>, id: TaskId, node: &Node) -> String {
 }
 
 fn edges<'d>(drawing: &'d TaskTree<'_>) -> impl Iterator<Item = (TaskId, TaskId)> + 'd {
-    let edges = |(id, node): (TaskId, &'d Node)| node.after.iter().map(move |&after| (after, id));
+    let edges =
+        |(id, node): (TaskId, &'d TaskNode)| node.after.iter().map(move |&after| (after, id));
     drawing.graph.nodes().flat_map(edges)
 }
 
@@ -28,12 +29,12 @@ pub(crate) fn dot(drawing: &TaskTree<'_>) -> String {
     let mut text = String::from("digraph board {\n  rankdir=LR;\n  node [shape=box];\n");
     for (id, node) in drawing.graph.nodes() {
         let label = label(drawing, id, node).replace('\\', "\\\\").replace('"', "\\\"");
-        let style = match Look::of(drawing.graph, id) {
-            Look::Ready => ", color=green",
-            Look::Kept => "",
-            Look::InProgress => ", color=orange",
-            Look::Blocked => ", style=dashed",
-            Look::Done => ", color=gray, fontcolor=gray",
+        let style = match TaskView::new(drawing.graph, id) {
+            TaskView::Ready => ", color=green",
+            TaskView::Kept => "",
+            TaskView::InProgress => ", color=orange",
+            TaskView::Blocked => ", style=dashed",
+            TaskView::Done => ", color=gray, fontcolor=gray",
         };
         let wide = if drawing.is_critical(id) { ", penwidth=2" } else { "" };
         let _infallible = writeln!(text, "  {id} [label=\"{label}\"{style}{wide}];");
@@ -56,12 +57,12 @@ pub(crate) fn mermaid(drawing: &TaskTree<'_>) -> String {
             .replace('"', "#quot;")
             .replace('<', "#lt;")
             .replace('>', "#gt;");
-        let class = match Look::of(drawing.graph, id) {
-            Look::Ready => ":::ready",
-            Look::Kept => "",
-            Look::InProgress => ":::progress",
-            Look::Blocked => ":::blocked",
-            Look::Done => ":::done",
+        let class = match TaskView::new(drawing.graph, id) {
+            TaskView::Ready => ":::ready",
+            TaskView::Kept => "",
+            TaskView::InProgress => ":::progress",
+            TaskView::Blocked => ":::blocked",
+            TaskView::Done => ":::done",
         };
         let _infallible = writeln!(text, "  t{id}[\"{label}\"]{class}");
     }
@@ -79,10 +80,10 @@ pub(crate) fn mermaid(drawing: &TaskTree<'_>) -> String {
 /// The graph as JSON.
 pub(crate) fn json(drawing: &TaskTree<'_>) -> Value {
     let tasks = drawing.graph.nodes().map(|(id, node)| {
-        let state = match Look::of(drawing.graph, id) {
+        let state = match TaskView::new(drawing.graph, id) {
             // The JSON name of this state differs from the word shown to people.
-            Look::Kept => "kept".to_owned(),
-            state => state.word().replace(' ', "_"),
+            TaskView::Kept => "kept".to_owned(),
+            state => state.label().replace(' ', "_"),
         };
         json!({
             "id": id,

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::TaskTree;
 use crate::output::{self, FAINT, STRONG};
-use brigade_core::task_view::{self, Look};
+use brigade_core::task_view::{self, TaskView};
 
 /// The graph as a tree with a legend. Symbols repeat everything that the colours show.
 pub(crate) fn text(drawing: &TaskTree<'_>, width: Option<usize>) -> String {
@@ -39,11 +39,11 @@ pub(crate) fn text(drawing: &TaskTree<'_>, width: Option<usize>) -> String {
 }
 
 fn legend(drawing: &TaskTree<'_>) -> String {
-    let states = [Look::Ready, Look::InProgress, Look::Done, Look::Blocked];
+    let states = [TaskView::Ready, TaskView::InProgress, TaskView::Done, TaskView::Blocked];
     let mut parts: Vec<String> = states
         .iter()
         .map(|state| {
-            let word = if *state == Look::Ready { "not started" } else { state.word() };
+            let word = if *state == TaskView::Ready { "not started" } else { state.label() };
             format!("{} {word}", state.symbol())
         })
         .collect();
@@ -58,7 +58,7 @@ struct TreeLine {
     critical: bool,
     /// The tree characters before the task.
     stem: String,
-    state: Look,
+    state: TaskView,
     id: TaskId,
     subject: String,
     notes: String,
@@ -103,7 +103,7 @@ fn branch(drawing: &TaskTree<'_>, id: TaskId, stem: &str, below: &str, lines: &m
     lines.push(TreeLine {
         critical: drawing.is_critical(id),
         stem: stem.to_owned(),
-        state: Look::of(drawing.graph, id),
+        state: TaskView::new(drawing.graph, id),
         id,
         subject: text::one_line(&node.subject),
         notes: notes(drawing, id),

@@ -57,7 +57,7 @@ pub(crate) fn agent_type(agent: &Agent) -> String {
 
 #[cfg(test)]
 mod tests {
-    use brigade_agents::driver::{Can, ReadOnly, ResumeTiming, Told};
+    use brigade_agents::driver::{AgentCapabilities, ReadOnly, ResumeTiming, UsageReporting};
 
     use super::*;
 
@@ -69,10 +69,10 @@ mod tests {
             package: "@other/cli",
             tested: "1.0.0",
             native: false,
-            can: Can {
+            can: AgentCapabilities {
                 mid_turn,
                 read_only: ReadOnly::Asking,
-                usage: Told::Nothing,
+                usage: UsageReporting::Nothing,
                 resumes: ResumeTiming::AtOnce,
             },
             driver: |_| unreachable!("never started"),

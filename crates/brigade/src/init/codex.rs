@@ -1,6 +1,6 @@
 //! The settings for Codex in its `config.toml`: the team's MCP tools, offered to every model.
 
-use brigade_agents::driver::{TOOLS, ToolServer};
+use brigade_agents::driver::{TOOL_SERVER_NAME, ToolServer};
 use toml::{Table, Value};
 
 use super::edit::{self, EditDecision, FileEdit};
@@ -38,7 +38,9 @@ pub(crate) fn decide(
         Err(error) => return unreadable(&error),
     };
     if server_in(&table).is_some() {
-        return EditDecision::leave_alone(format!("it already has another server named `{TOOLS}`"));
+        return EditDecision::leave_alone(format!(
+            "it already has another server named `{TOOL_SERVER_NAME}`"
+        ));
     }
     // Separate it with a blank line, except at the start of the file.
     let gap = match before.as_str() {
@@ -52,7 +54,7 @@ pub(crate) fn decide(
     let whole = text.parse::<Table>();
     if !whole.is_ok_and(|table| server_in(&table) == Some(&wanted)) {
         return EditDecision::leave_alone(format!(
-            "the way it is written does not allow appending a server `{TOOLS}`"
+            "the way it is written does not allow appending a server `{TOOL_SERVER_NAME}`"
         ));
     }
     EditDecision { edit: Some(FileEdit::Pieces(vec![piece])), left: None }
@@ -74,7 +76,7 @@ fn is_within(part: &Table, whole: &Table) -> bool {
 }
 
 fn server_in(table: &Table) -> Option<&Value> {
-    lookup(table, &["mcp_servers", TOOLS])
+    lookup(table, &["mcp_servers", TOOL_SERVER_NAME])
 }
 
 fn lookup<'t>(table: &'t Table, path: &[&str]) -> Option<&'t Value> {
@@ -98,13 +100,13 @@ fn server_table(server: &ToolServer) -> Value {
 fn server_text(server: &ToolServer) -> String {
     let args: Vec<String> = server.args.iter().map(|arg| quoted(arg)).collect();
     let mut text = format!(
-        "[mcp_servers.{TOOLS}]\ncommand = {}\nargs = [{}]\nomit_tools_from = [{}]\n",
+        "[mcp_servers.{TOOL_SERVER_NAME}]\ncommand = {}\nargs = [{}]\nomit_tools_from = [{}]\n",
         quoted(&server.command),
         args.join(", "),
         OMIT_FROM.map(quoted).join(", ")
     );
     if !server.env.is_empty() {
-        text += &format!("\n[mcp_servers.{TOOLS}.env]\n");
+        text += &format!("\n[mcp_servers.{TOOL_SERVER_NAME}.env]\n");
         for (key, value) in &server.env {
             text += &format!("{key} = {}\n", quoted(value));
         }

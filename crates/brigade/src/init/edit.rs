@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use brigade_wire::Damage;
-use brigade_wire::settings::{self, Place, SettingChange, Settings};
+use brigade_wire::settings::{self, SettingChange, SettingPath, SettingsFile};
 use serde_json::Value;
 
 use super::record::{ChangedFile, OurContent, OurSetting};
@@ -81,7 +81,7 @@ pub(crate) fn make(
 pub(crate) fn without<'t>(put: &OurContent, now: &'t str) -> Result<Cow<'t, str>, Damage> {
     match put {
         OurContent::Settings { settings, sections } => {
-            let view = Settings::read(now.as_bytes())?;
+            let view = SettingsFile::read(now.as_bytes())?;
             let ours =
                 settings.iter().filter(|ours| view.get(ours.place()).as_ref() == Some(&ours.is));
             let back: Vec<SettingChange<'_>> = ours
@@ -89,7 +89,7 @@ pub(crate) fn without<'t>(put: &OurContent, now: &'t str) -> Result<Cow<'t, str>
                 .collect();
             let text = view.with(&back)?;
             let sections: Vec<&str> = sections.iter().map(String::as_str).collect();
-            let text = Settings::read(&text)?.without_empty(&sections).into_owned();
+            let text = SettingsFile::read(&text)?.without_empty(&sections).into_owned();
             Ok(Cow::Owned(String::from_utf8_lossy(&text).into_owned()))
         }
         OurContent::Pieces(pieces) => {
@@ -105,19 +105,19 @@ pub(crate) fn without<'t>(put: &OurContent, now: &'t str) -> Result<Cow<'t, str>
 pub(crate) fn is_empty(put: &OurContent, text: &str) -> bool {
     match put {
         OurContent::Settings { .. } => {
-            Settings::read(text.as_bytes()).is_ok_and(|settings| settings.is_empty())
+            SettingsFile::read(text.as_bytes()).is_ok_and(|settings| settings.is_empty())
         }
         OurContent::Pieces(_) | OurContent::Whole => text.trim().is_empty(),
     }
 }
 
 fn set(wanted: &[WantedSetting], now: Option<&str>) -> Result<String, Damage> {
-    let view = Settings::read(now.map_or(settings::EMPTY, str::as_bytes))?;
+    let view = SettingsFile::read(now.map_or(settings::EMPTY, str::as_bytes))?;
     let change = |setting: &'_ WantedSetting| {
-        let place = Place { section: setting.section, key: setting.key };
+        let place = SettingPath { section: setting.section, key: setting.key };
         (place, setting.value.clone())
     };
-    let changes: Vec<(Place<'_>, Value)> = wanted.iter().map(change).collect();
+    let changes: Vec<(SettingPath<'_>, Value)> = wanted.iter().map(change).collect();
     let changes: Vec<SettingChange<'_>> = changes
         .iter()
         .map(|(place, value)| SettingChange { place: *place, value: Some(value) })
@@ -131,7 +131,7 @@ fn settings_put(
     before: Option<&str>,
     known: Option<&OurContent>,
 ) -> Result<OurContent, Damage> {
-    let view = Settings::read(before.map_or(settings::EMPTY, str::as_bytes))?;
+    let view = SettingsFile::read(before.map_or(settings::EMPTY, str::as_bytes))?;
     let wanted = wanted.iter().map(|setting| (setting.section, setting.key, &setting.value));
     let mut all: Vec<(Option<&str>, &str, &Value)> = wanted.collect();
     if let Some(OurContent::Settings { settings, .. }) = known {
@@ -143,7 +143,7 @@ fn settings_put(
         }
     }
     let ours = all.into_iter().map(|(section, key, is)| OurSetting {
-        was: view.get(Place { section, key }),
+        was: view.get(SettingPath { section, key }),
         section: section.map(str::to_owned),
         key: key.to_owned(),
         is: is.clone(),

@@ -1,7 +1,7 @@
 //! The settings for Gemini CLI in its `settings.json`: the team's MCP tools.
 
-use brigade_agents::driver::{TOOLS, ToolServer};
-use brigade_wire::settings::{Place, Settings};
+use brigade_agents::driver::{TOOL_SERVER_NAME, ToolServer};
+use brigade_wire::settings::{SettingPath, SettingsFile};
 use serde_json::{Value, json};
 
 use super::edit::{EditDecision, FileEdit, WantedSetting};
@@ -16,8 +16,8 @@ pub(crate) fn decide(
     server: &ToolServer,
 ) -> EditDecision {
     let wanted = server_object(server);
-    let place = Place { section: Some(SECTION), key: TOOLS };
-    let present = match now.map(|now| Settings::read(now.as_bytes())) {
+    let place = SettingPath { section: Some(SECTION), key: TOOL_SERVER_NAME };
+    let present = match now.map(|now| SettingsFile::read(now.as_bytes())) {
         None => None,
         Some(Ok(settings)) => settings.get(place),
         // Gemini CLI accepts comments; brigade's parser does not.
@@ -25,11 +25,12 @@ pub(crate) fn decide(
     };
     match present {
         Some(theirs) if theirs == wanted => EditDecision::default(),
-        Some(theirs) if !is_ours(known, &theirs) => {
-            EditDecision::leave_alone(format!("it already has another server named `{TOOLS}`"))
-        }
+        Some(theirs) if !is_ours(known, &theirs) => EditDecision::leave_alone(format!(
+            "it already has another server named `{TOOL_SERVER_NAME}`"
+        )),
         _ => {
-            let setting = WantedSetting { section: Some(SECTION), key: TOOLS, value: wanted };
+            let setting =
+                WantedSetting { section: Some(SECTION), key: TOOL_SERVER_NAME, value: wanted };
             EditDecision { edit: Some(FileEdit::Settings(vec![setting])), left: None }
         }
     }
@@ -39,7 +40,7 @@ fn is_ours(known: Option<&ChangedFile>, value: &Value) -> bool {
     let Some(OurContent::Settings { settings, .. }) = known.map(|known| &known.put) else {
         return false;
     };
-    settings.iter().any(|ours| ours.key == TOOLS && ours.is == *value)
+    settings.iter().any(|ours| ours.key == TOOL_SERVER_NAME && ours.is == *value)
 }
 
 fn server_object(server: &ToolServer) -> Value {

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use brigade_wire::settings::Place;
+use brigade_wire::settings::SettingPath;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -59,8 +59,8 @@ pub(crate) struct OurSetting {
 }
 
 impl OurSetting {
-    pub(crate) fn place(&self) -> Place<'_> {
-        Place { section: self.section.as_deref(), key: &self.key }
+    pub(crate) fn place(&self) -> SettingPath<'_> {
+        SettingPath { section: self.section.as_deref(), key: &self.key }
     }
 }
 

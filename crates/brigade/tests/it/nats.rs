@@ -17,7 +17,7 @@ mod tls;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use brigade_testkit::nats_server::Engine;
+use brigade_testkit::nats_server::TestServers;
 
 use crate::env::{CliEnv, FAKE_AGENT};
 use crate::process::wait_until;
@@ -25,7 +25,7 @@ use crate::process::wait_until;
 /// A host whose teams are stored on a NATS server. Dropping it ends its members.
 struct NatsHost {
     cli: CliEnv,
-    engine: Arc<Engine>,
+    engine: Arc<TestServers>,
 }
 
 impl Deref for NatsHost {
@@ -45,11 +45,11 @@ impl Drop for NatsHost {
 impl NatsHost {
     /// A host `a` with its own server.
     fn new() -> Self {
-        Self::on(&Arc::new(Engine::single()), "a")
+        Self::on(&Arc::new(TestServers::single()), "a")
     }
 
     /// A host with this name that uses the given server.
-    fn on(engine: &Arc<Engine>, host: &str) -> Self {
+    fn on(engine: &Arc<TestServers>, host: &str) -> Self {
         let mut cli = CliEnv::new();
         cli.variables = vec![("BRIGADE_STORE", engine.store()), ("BRIGADE_HOST", host.to_owned())];
         Self { cli, engine: Arc::clone(engine) }

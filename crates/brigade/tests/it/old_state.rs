@@ -352,13 +352,13 @@ fn a_team_that_was_ended_can_be_resumed() {
 
 #[cfg(feature = "nats")]
 mod nats {
-    use brigade_testkit::nats_server::Engine;
+    use brigade_testkit::nats_server::TestServers;
 
     use super::*;
 
     /// A host `a`, and a NATS server with the recorded data.
-    fn recorded() -> (OldState, Engine) {
-        let mut server = Engine::single();
+    fn recorded() -> (OldState, TestServers) {
+        let mut server = TestServers::single();
         server.stop(0);
         let folder = server.folder(0);
         std::fs::remove_dir_all(folder.join("data")).unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::super::Event;
+use super::super::AgentEvent;
 use super::super::change::{ChangedPart, FileChange};
 use super::super::text::{one_line, text};
 
@@ -28,7 +28,7 @@ struct ToolCall {
 impl ToolCalls {
     /// Translates an update of a call into events. A pending call, often without input yet, does not
     /// count as started.
-    pub(super) fn on_update(&mut self, update: &Value) -> Vec<Event> {
+    pub(super) fn on_update(&mut self, update: &Value) -> Vec<AgentEvent> {
         let id = self.learn(update);
         let ended = match text(update, "/status") {
             "pending" => return Vec::new(),
@@ -41,24 +41,24 @@ impl ToolCalls {
             && let Some(call) = self.open.remove(&id)
         {
             if ok {
-                events.extend(call.changes.into_iter().map(Event::Changed));
+                events.extend(call.changes.into_iter().map(AgentEvent::Changed));
             }
-            events.push(Event::ToolEnded { id, ok });
+            events.push(AgentEvent::ToolEnded { id, ok });
         }
         events
     }
 
     /// Handles a permission request for a call, which counts as its start.
-    pub(super) fn on_permission_request(&mut self, call: &Value) -> Option<Event> {
+    pub(super) fn on_permission_request(&mut self, call: &Value) -> Option<AgentEvent> {
         let id = self.learn(call);
         self.start(&id)
     }
 
     /// The turn is over: ends the calls whose end was not reported.
-    pub(super) fn end(&mut self) -> Vec<Event> {
+    pub(super) fn end(&mut self) -> Vec<AgentEvent> {
         let open = std::mem::take(&mut self.open).into_iter();
         let started_calls = open.filter(|(_, call)| call.started);
-        started_calls.map(|(id, _)| Event::ToolEnded { id, ok: false }).collect()
+        started_calls.map(|(id, _)| AgentEvent::ToolEnded { id, ok: false }).collect()
     }
 
     /// The first title of a call.
@@ -91,7 +91,7 @@ impl ToolCalls {
         id
     }
 
-    fn start(&mut self, id: &str) -> Option<Event> {
+    fn start(&mut self, id: &str) -> Option<AgentEvent> {
         let call = self.open.get_mut(id).filter(|call| !call.started)?;
         call.started = true;
         let about = if call.title == call.name && call.tool() == call.name {
@@ -99,7 +99,7 @@ impl ToolCalls {
         } else {
             one_line(&call.title)
         };
-        Some(Event::ToolStarted { id: id.to_owned(), tool: call.tool(), about })
+        Some(AgentEvent::ToolStarted { id: id.to_owned(), tool: call.tool(), about })
     }
 }
 

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::super::text::text;
-use super::super::{LaunchOptions, TOOLS, ToolServer};
+use super::super::{LaunchOptions, TOOL_SERVER_NAME, ToolServer};
 
 /// The server for the team's tools, in the protocol's format.
 pub(super) fn server(tools: &ToolServer) -> Value {
     let env = tools.env.iter().map(|(name, value)| json!({ "name": name, "value": value }));
     json!({
-        "name": TOOLS,
+        "name": TOOL_SERVER_NAME,
         "command": tools.command,
         "args": tools.args,
         "env": env.collect::<Vec<_>>(),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::text::{one_line, text};
-use super::super::{Ask, AskId};
+use super::super::{AgentAsk, AskId};
 use super::calls::ToolCalls;
 
 /// A request that waits for an answer.
@@ -47,12 +47,12 @@ pub(super) fn cancelled() -> Value {
 }
 
 /// Builds the permission request for a call.
-pub(super) fn ask(id: AskId, call: &Value, calls: &ToolCalls) -> Ask {
+pub(super) fn ask(id: AskId, call: &Value, calls: &ToolCalls) -> AgentAsk {
     let tool_use_id = text(call, "/toolCallId").to_owned();
     let content = content(call);
     // Leaving plan mode is a mode switch, and its content is the plan.
     let plan = text(call, "/kind") == "switch_mode" && !content.is_empty();
-    Ask {
+    AgentAsk {
         id,
         tool: calls.tool(&tool_use_id),
         tool_use_id,

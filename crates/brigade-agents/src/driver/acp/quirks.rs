@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::text::text;
-use super::super::{TOOLS, ToolServer};
+use super::super::{TOOL_SERVER_NAME, ToolServer};
 pub(crate) use super::usage::UsageAt;
 
 /// The peculiarities of one agent.
@@ -103,8 +103,8 @@ pub(crate) const GEMINI: Quirks = Quirks {
     usage: UsageAt::Quota,
     // The id begins with the tool name the model used. The title ends with the server's name.
     is_team_tool: |call, _| {
-        text(call, "/toolCallId").starts_with(&format!("mcp_{TOOLS}_"))
-            && text(call, "/title").ends_with(&format!("({TOOLS} MCP Server)"))
+        text(call, "/toolCallId").starts_with(&format!("mcp_{TOOL_SERVER_NAME}_"))
+            && text(call, "/title").ends_with(&format!("({TOOL_SERVER_NAME} MCP Server)"))
     },
     ..GENERIC
 };
@@ -116,7 +116,7 @@ pub(crate) const OPENCODE: Quirks = Quirks {
     // The first title of a call is the name of its tool. Calls whose title the model writes have
     // another kind.
     is_team_tool: |call, name| {
-        text(call, "/kind") == "other" && name.starts_with(&format!("{TOOLS}_"))
+        text(call, "/kind") == "other" && name.starts_with(&format!("{TOOL_SERVER_NAME}_"))
     },
     ..GENERIC
 };
@@ -124,11 +124,11 @@ pub(crate) const OPENCODE: Quirks = Quirks {
 /// GitHub Copilot CLI 1.0.102. It accepts no MCP servers from a client, so ours is configured and
 /// allowed on its command line.
 pub(crate) const COPILOT: Quirks = Quirks {
-    args: &["--acp", "--allow-tool", TOOLS],
+    args: &["--acp", "--allow-tool", TOOL_SERVER_NAME],
     servers: Servers::ByFlag {
         flag: "--additional-mcp-config",
         config: |tools| {
-            json!({ "mcpServers": { TOOLS: {
+            json!({ "mcpServers": { TOOL_SERVER_NAME: {
                 "type": "local",
                 "command": tools.command,
                 "args": tools.args,
@@ -157,7 +157,7 @@ pub(crate) const QWEN: Quirks = Quirks {
     servers: Servers::ByFlag {
         flag: "--mcp-config",
         config: |tools| {
-            json!({ "mcpServers": { TOOLS: {
+            json!({ "mcpServers": { TOOL_SERVER_NAME: {
                 "command": tools.command,
                 "args": tools.args,
                 "env": variables(tools),

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Access, LaunchOptions, TOOLS};
+use super::super::{Access, LaunchOptions, TOOL_SERVER_NAME};
 
 /// The arguments that start or resume the session with this id.
 pub(super) fn args(launch: &LaunchOptions, session: &str) -> Vec<String> {
     let tools = &launch.tools;
     let env: Value = tools.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     let server = json!({ "command": tools.command, "args": tools.args, "env": env });
-    let config = json!({ "mcpServers": { TOOLS: server } }).to_string();
-    let team_tools = format!("mcp__{TOOLS}");
+    let config = json!({ "mcpServers": { TOOL_SERVER_NAME: server } }).to_string();
+    let team_tools = format!("mcp__{TOOL_SERVER_NAME}");
     let mode = match launch.access {
         Access::ReadOnly => "plan",
         Access::Ask | Access::Full => "manual",

@@ -5,15 +5,15 @@ use serde_json::Value;
 use super::super::change::{ChangedPart, FileChange, parts_of_hunks};
 use super::super::limit::is_limit_status;
 use super::super::text::{count, text};
-use super::super::{End, Event, Usage};
+use super::super::{AgentEvent, TurnEnd, Usage};
 
 /// How a turn ended. `interrupted` is whether we asked it to end.
-pub(super) fn end(result: &Value, interrupted: bool) -> End {
+pub(super) fn end(result: &Value, interrupted: bool) -> TurnEnd {
     if interrupted || text(result, "/terminal_reason").starts_with("aborted") {
-        return End::Interrupted;
+        return TurnEnd::Interrupted;
     }
     if result.get("is_error") != Some(&Value::Bool(true)) {
-        return End::Done;
+        return TurnEnd::Done;
     }
     let errors = result.get("errors").and_then(Value::as_array);
     let error = errors.and_then(|errors| errors.first()).and_then(Value::as_str);
@@ -21,22 +21,22 @@ pub(super) fn end(result: &Value, interrupted: bool) -> End {
     let why =
         texts.into_iter().find(|text| !text.is_empty()).unwrap_or("the turn failed").to_owned();
     if is_limit_status(count(result, "/api_error_status")) {
-        End::Limited(why)
+        TurnEnd::Limited(why)
     } else {
-        End::Failed(why)
+        TurnEnd::Failed(why)
     }
 }
 
 /// Why it retries: a vendor limit, or the vendor cannot be reached.
-pub(super) fn retry(retry: &Value) -> Event {
+pub(super) fn retry(retry: &Value) -> AgentEvent {
     let (status, error) = (count(retry, "/error_status"), text(retry, "/error"));
     if is_limit_status(status) {
-        return Event::Limited { why: format!("{status} {error}") };
+        return AgentEvent::Limited { why: format!("{status} {error}") };
     }
     let (attempt, max) = (count(retry, "/attempt"), count(retry, "/max_retries"));
     // Without an error name, there was no response at all.
     let error = if matches!(error, "" | "unknown") { "no answer from the vendor" } else { error };
-    Event::Retries { why: format!("{error}, attempt {attempt} of {max}") }
+    AgentEvent::Retries { why: format!("{error}, attempt {attempt} of {max}") }
 }
 
 /// The change reported by a tool that edits files.
@@ -85,9 +85,9 @@ mod tests {
         };
         assert_eq!(
             event(json!(529), "overloaded"),
-            Event::Limited { why: "529 overloaded".into() }
+            AgentEvent::Limited { why: "529 overloaded".into() }
         );
         let silent = "no answer from the vendor, attempt 2 of 10".to_owned();
-        assert_eq!(event(json!(null), "unknown"), Event::Retries { why: silent });
+        assert_eq!(event(json!(null), "unknown"), AgentEvent::Retries { why: silent });
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::TOOLS;
+use super::super::TOOL_SERVER_NAME;
 use super::super::text::{one_line, text};
 use super::item::{self, Items};
 
@@ -59,7 +59,8 @@ impl CodexApproval {
 
     /// Whether it is for one of the team's tools, which need no permission.
     pub(super) fn is_for_team(&self, params: &Value) -> bool {
-        matches!(self.kind, ApprovalKind::Elicitation) && text(params, "/serverName") == TOOLS
+        matches!(self.kind, ApprovalKind::Elicitation)
+            && text(params, "/serverName") == TOOL_SERVER_NAME
     }
 
     pub(super) fn allow(&self) -> Value {

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::super::End;
+use super::super::TurnEnd;
 use super::super::limit::is_limit_status;
 use super::super::text::{count, text};
 
 /// Classifies a turn that failed with this error.
-pub(super) fn end(error: &Value) -> End {
+pub(super) fn end(error: &Value) -> TurnEnd {
     let why = error_text(error);
-    if is_limit(error) { End::Limited(why) } else { End::Failed(why) }
+    if is_limit(error) { TurnEnd::Limited(why) } else { TurnEnd::Failed(why) }
 }
 
 /// Whether the error is a vendor limit. The kind of an error is a string, or an object with one field
@@ -44,7 +44,7 @@ mod tests {
     /// Errors as Codex 0.166.0 reported them when its model answered 429, 503 or 500.
     #[test]
     fn the_error_kind_decides_whether_it_is_a_limit() {
-        let check = |kind: Value, message: &str, expected: fn(String) -> End| {
+        let check = |kind: Value, message: &str, expected: fn(String) -> TurnEnd| {
             let error = json!({
                 "message": message, "codexErrorInfo": kind, "additionalDetails": null,
                 "misalignment": null,
@@ -52,23 +52,27 @@ mod tests {
             assert_eq!(end(&error), expected(message.to_owned()));
         };
         let retries = json!({ "responseTooManyFailedAttempts": { "httpStatusCode": 429 } });
-        check(retries, "exceeded retry limit, last status: 429 Too Many Requests", End::Limited);
+        check(
+            retries,
+            "exceeded retry limit, last status: 429 Too Many Requests",
+            TurnEnd::Limited,
+        );
         check(
             json!("usageLimitExceeded"),
             "Quota exceeded. Check your plan and billing details.",
-            End::Limited,
+            TurnEnd::Limited,
         );
         check(
             json!("serverOverloaded"),
             "Selected model is at capacity. Please try a different model.",
-            End::Limited,
+            TurnEnd::Limited,
         );
         check(
             json!("internalServerError"),
             "We’re currently experiencing high demand",
-            End::Failed,
+            TurnEnd::Failed,
         );
         let lost = json!({ "responseStreamDisconnected": { "httpStatusCode": null } });
-        check(lost, "429 words", End::Failed);
+        check(lost, "429 words", TurnEnd::Failed);
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::change::{ChangedPart, FileChange, parts_of_diff};
 use super::super::text::{input_line, one_line, text};
-use super::super::{Event, Note};
+use super::super::{AgentEvent, TextNumber};
 
 /// The items of the running turn.
 #[derive(Debug, Default)]
@@ -18,11 +18,14 @@ pub(super) struct Items {
 
 impl Items {
     /// Translates the start or end of an item into events.
-    pub(super) fn on_item(&mut self, item: &Value, ended: bool) -> Vec<Event> {
+    pub(super) fn on_item(&mut self, item: &Value, ended: bool) -> Vec<AgentEvent> {
         let id = text(item, "/id").to_owned();
         if text(item, "/type") == "agentMessage" {
             let new = ended && !self.streamed.contains(&id);
-            return new.then(|| Event::Said(text(item, "/text").to_owned())).into_iter().collect();
+            return new
+                .then(|| AgentEvent::Said(text(item, "/text").to_owned()))
+                .into_iter()
+                .collect();
         }
         let Some(tool) = tool(item) else { return Vec::new() };
         if ended {
@@ -30,11 +33,11 @@ impl Items {
             // Some kinds of items have no status: they cannot fail.
             let ok = item.get("status").is_none_or(|status| status == "completed");
             let changes = if ok { changes(item) } else { Vec::new() };
-            let ended = Event::ToolEnded { id, ok };
-            return changes.into_iter().map(Event::Changed).chain([ended]).collect();
+            let ended = AgentEvent::ToolEnded { id, ok };
+            return changes.into_iter().map(AgentEvent::Changed).chain([ended]).collect();
         }
         self.tools.insert(id.clone(), item.clone());
-        vec![Event::ToolStarted { id, tool, about: one_line(&about(item)) }]
+        vec![AgentEvent::ToolStarted { id, tool, about: one_line(&about(item)) }]
     }
 
     /// Notes that a piece of this message was streamed.
@@ -124,12 +127,12 @@ pub(super) fn user_text(item: &Value) -> String {
 }
 
 /// The client id by which our texts are recognized.
-pub(super) fn client_id(note: Note) -> String {
+pub(super) fn client_id(note: TextNumber) -> String {
     format!("brigade-{}", note.0)
 }
 
 /// The number of our text, if this user message is one of ours.
-pub(super) fn note(item: &Value) -> Option<Note> {
+pub(super) fn note(item: &Value) -> Option<TextNumber> {
     let number = text(item, "/clientId").strip_prefix("brigade-")?;
-    number.parse().ok().map(Note)
+    number.parse().ok().map(TextNumber)
 }

@@ -1,6 +1,6 @@
 //! Claude Code 2.1.325.
 
-use brigade_agents::driver::{Access, End, Event, Note, Output};
+use brigade_agents::driver::{Access, AgentEvent, DriverOutput, TextNumber, TurnEnd};
 use serde_json::{Value, json};
 
 use super::check;
@@ -78,19 +78,19 @@ fn a_refused_prompt_ends_its_turn() {
     let opened = json!({ "type": "control_response", "response": hello });
     let mut driver = prompted("claude", Access::Ask, &[opened]);
     let written = std::iter::from_fn(|| driver.next()).filter_map(|output| match output {
-        Output::Write(bytes) => serde_json::from_slice::<Value>(&bytes).ok(),
-        Output::Event(_) => None,
+        DriverOutput::Write(bytes) => serde_json::from_slice::<Value>(&bytes).ok(),
+        DriverOutput::Event(_) => None,
     });
     let id = written.last().unwrap()["uuid"].clone();
     let refused = json!({ "type": "command_lifecycle", "command_uuid": id, "state": "refused" });
-    driver.hear(format!("{refused}\n").as_bytes());
+    driver.on_output(format!("{refused}\n").as_bytes());
     let outputs: Vec<_> = std::iter::from_fn(|| driver.next()).collect();
     let why = "the prompt was refused".to_owned();
     assert_eq!(
         outputs,
         [
-            Output::Event(Event::NotTaken(Note(1))),
-            Output::Event(Event::TurnEnded(End::Failed(why))),
+            DriverOutput::Event(AgentEvent::NotTaken(TextNumber(1))),
+            DriverOutput::Event(AgentEvent::TurnEnded(TurnEnd::Failed(why))),
         ]
     );
 }

@@ -1,6 +1,6 @@
 //! Gemini CLI 0.61.0.
 
-use brigade_agents::driver::{Event, Output, agent};
+use brigade_agents::driver::{AgentEvent, DriverOutput, agent};
 
 use super::scenario::{AgentTools, Scenario, failing, limited, say, script, with_model};
 use super::{check, launch};
@@ -43,8 +43,8 @@ fn an_unknown_session_is_reported_by_the_exit_code() {
         let session = args.iter().skip_while(|arg| *arg != "--resume").nth(1);
         assert_eq!(session.map(String::as_str), resume);
         driver.start();
-        driver.ended(code);
-        let broken = |output| matches!(output, Output::Event(Event::Broken { .. }));
+        driver.on_exit(code);
+        let broken = |output| matches!(output, DriverOutput::Event(AgentEvent::Broken { .. }));
         let reported = std::iter::from_fn(|| driver.next()).any(broken);
         assert_eq!(reported, refused, "{resume:?}, {code}");
     };

@@ -1,7 +1,7 @@
 //! Properties of every driver, for any input.
 
 use brigade_agents::driver::{
-    AGENTS, Access, AskId, Driver, Invocation, Note, Output, Verdict, agent,
+    AGENTS, Access, AskId, Driver, DriverOutput, Invocation, PermissionAnswer, TextNumber, agent,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -62,7 +62,7 @@ fn lines(scenario: &Scenario) -> Vec<Vec<u8>> {
 
 fn drain(driver: &mut dyn Driver) {
     while let Some(output) = driver.next() {
-        if let Output::Write(bytes) = output {
+        if let DriverOutput::Write(bytes) = output {
             let line: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
             assert!(line.is_object() && bytes.iter().filter(|byte| **byte == b'\n').count() == 1);
         }
@@ -70,12 +70,12 @@ fn drain(driver: &mut dyn Driver) {
 }
 
 fn call_driver(driver: &mut dyn Driver, which: u8) {
-    let note = Note(u64::from(which));
+    let note = TextNumber(u64::from(which));
     match which % 8 {
         0 => driver.prompt(note, "a\nb\u{2028}c"),
         1 => driver.steer(note, "more"),
-        2 => driver.answer(AskId(u64::from(which / 8)), &Verdict::Allow),
-        3 => driver.answer(AskId(u64::from(which / 8)), &Verdict::Deny("no".to_owned())),
+        2 => driver.answer(AskId(u64::from(which / 8)), &PermissionAnswer::Allow),
+        3 => driver.answer(AskId(u64::from(which / 8)), &PermissionAnswer::Deny("no".to_owned())),
         4 => driver.interrupt(),
         5 => driver.set_access(Access::ReadOnly),
         6 => driver.set_access(Access::Full),
@@ -142,7 +142,7 @@ proptest! {
                     let position = position.index(line.len());
                     line[position] = byte;
                 }
-                driver.hear(&line);
+                driver.on_output(&line);
             }
             drain(&mut *driver);
         }
@@ -157,7 +157,7 @@ proptest! {
         let mut driver = (which.get(AGENTS).driver)(launch(scenario, None));
         driver.start();
         for (bytes, choice) in pieces {
-            driver.hear(&bytes);
+            driver.on_output(&bytes);
             call_driver(&mut *driver, choice);
             drain(&mut *driver);
         }

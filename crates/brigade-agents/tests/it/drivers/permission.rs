@@ -1,7 +1,7 @@
 //! Tests which calls need no permission, whatever a model names them.
 
 use brigade_agents::driver::{
-    Access, Driver, Event, LaunchOptions, Note, Output, ToolServer, agent,
+    Access, AgentEvent, Driver, DriverOutput, LaunchOptions, TextNumber, ToolServer, agent,
 };
 use serde_json::{Value, json};
 
@@ -20,9 +20,9 @@ pub(super) fn prompted(name: &str, access: Access, lines_before: &[Value]) -> Bo
     let mut driver = (agent(name).unwrap().agent.driver)(launch);
     driver.start();
     for line in lines_before {
-        driver.hear(format!("{line}\n").as_bytes());
+        driver.on_output(format!("{line}\n").as_bytes());
     }
-    driver.prompt(Note(1), "go");
+    driver.prompt(TextNumber(1), "go");
     driver
 }
 
@@ -30,12 +30,12 @@ pub(super) fn prompted(name: &str, access: Access, lines_before: &[Value]) -> Bo
 fn asks(mut driver: Box<dyn Driver>, lines: &[Value]) -> Result<(), Value> {
     let mut answer = None;
     for line in lines {
-        driver.hear(format!("{line}\n").as_bytes());
+        driver.on_output(format!("{line}\n").as_bytes());
         while let Some(output) = driver.next() {
             match output {
-                Output::Event(Event::Asks(_)) => return Ok(()),
-                Output::Event(_) => {}
-                Output::Write(bytes) => answer = serde_json::from_slice(&bytes).ok(),
+                DriverOutput::Event(AgentEvent::Asks(_)) => return Ok(()),
+                DriverOutput::Event(_) => {}
+                DriverOutput::Write(bytes) => answer = serde_json::from_slice(&bytes).ok(),
             }
         }
     }

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use brigade_agents::driver::{AskId, Driver, Event, Invocation, Note, Output, Verdict, agent};
+use brigade_agents::driver::{
+    AgentEvent, AskId, Driver, DriverOutput, Invocation, PermissionAnswer, TextNumber, agent,
+};
 
 use super::launch;
 use super::scenario::{Scenario, ScenarioStep};
@@ -91,19 +93,19 @@ impl ScenarioRunner<'_> {
             ScenarioStep::Prompt(text) => {
                 self.last_note += 1;
                 self.log(&format!("> prompt {}: {text}", self.last_note));
-                self.driver.prompt(Note(self.last_note), text);
+                self.driver.prompt(TextNumber(self.last_note), text);
             }
             ScenarioStep::PromptAgain(note, text) => {
                 self.log(&format!("> prompt {note}: {text}"));
-                self.driver.prompt(Note(*note), text);
+                self.driver.prompt(TextNumber(*note), text);
             }
             ScenarioStep::Steer(text) => {
                 self.last_note += 1;
                 self.log(&format!("> steer {}: {text}", self.last_note));
-                self.driver.steer(Note(self.last_note), text);
+                self.driver.steer(TextNumber(self.last_note), text);
             }
-            ScenarioStep::Allow => self.answer(&Verdict::Allow),
-            ScenarioStep::Deny(why) => self.answer(&Verdict::Deny((*why).to_owned())),
+            ScenarioStep::Allow => self.answer(&PermissionAnswer::Allow),
+            ScenarioStep::Deny(why) => self.answer(&PermissionAnswer::Deny((*why).to_owned())),
             ScenarioStep::Interrupt => {
                 self.log("> interrupt");
                 self.driver.interrupt();
@@ -116,7 +118,7 @@ impl ScenarioRunner<'_> {
         }
     }
 
-    fn answer(&mut self, verdict: &Verdict) {
+    fn answer(&mut self, verdict: &PermissionAnswer) {
         let ask = self.ask.unwrap();
         self.log(&format!("> answer {}: {verdict:?}", ask.0));
         self.driver.answer(ask, verdict);
@@ -136,7 +138,7 @@ impl ScenarioRunner<'_> {
             self.unmatched.clear();
             let line = self.program.line();
             for piece in self.program.split(line) {
-                self.driver.hear(&piece);
+                self.driver.on_output(&piece);
                 self.drain();
             }
         }
@@ -145,16 +147,16 @@ impl ScenarioRunner<'_> {
     fn drain(&mut self) {
         while let Some(output) = self.driver.next() {
             match output {
-                Output::Write(bytes) => self.program.write(&bytes),
-                Output::Event(event) => {
+                DriverOutput::Write(bytes) => self.program.write(&bytes),
+                DriverOutput::Event(event) => {
                     match &event {
-                        Event::Ready { session } => self.session = Some(session.clone()),
-                        Event::Asks(ask) => self.ask = Some(ask.id),
+                        AgentEvent::Ready { session } => self.session = Some(session.clone()),
+                        AgentEvent::Asks(ask) => self.ask = Some(ask.id),
                         _ => {}
                     }
                     let line = render(&event);
                     match event {
-                        Event::Said(piece) => {
+                        AgentEvent::Said(piece) => {
                             self.current_text.get_or_insert_default().push_str(&piece);
                         }
                         _ => self.log(&line),
@@ -167,25 +169,25 @@ impl ScenarioRunner<'_> {
 }
 
 /// Renders an event as one line.
-fn render(event: &Event) -> String {
+fn render(event: &AgentEvent) -> String {
     match event {
-        Event::Ready { session } => format!("Ready {session}"),
-        Event::Remembers { text } => format!("Remembers {text:?}"),
-        Event::RemembersIn { path } => format!("RemembersIn {path}"),
-        Event::Taken(note) => format!("Taken {}", note.0),
-        Event::NotTaken(note) => format!("NotTaken {}", note.0),
-        Event::Said(text) => format!("Said {text:?}"),
-        Event::ToolStarted { id, tool, about } => format!("ToolStarted {id} {tool}: {about}"),
-        Event::ToolEnded { id, ok } => {
+        AgentEvent::Ready { session } => format!("Ready {session}"),
+        AgentEvent::Remembers { text } => format!("Remembers {text:?}"),
+        AgentEvent::RemembersIn { path } => format!("RemembersIn {path}"),
+        AgentEvent::Taken(note) => format!("Taken {}", note.0),
+        AgentEvent::NotTaken(note) => format!("NotTaken {}", note.0),
+        AgentEvent::Said(text) => format!("Said {text:?}"),
+        AgentEvent::ToolStarted { id, tool, about } => format!("ToolStarted {id} {tool}: {about}"),
+        AgentEvent::ToolEnded { id, ok } => {
             format!("ToolEnded {id} {}", if *ok { "ok" } else { "not ok" })
         }
-        Event::Asks(ask) => {
+        AgentEvent::Asks(ask) => {
             let plan = ask.plan.as_ref().map(|plan| format!(", plan {plan:?}")).unwrap_or_default();
             let (id, tool, tool_use) = (ask.id.0, &ask.tool, &ask.tool_use_id);
             format!("Asks {id}: {tool} {tool_use}: {}, input {}{plan}", ask.description, ask.input)
         }
-        Event::AsksNoLonger(ask) => format!("AsksNoLonger {}", ask.0),
-        Event::Used(used) => {
+        AgentEvent::AsksNoLonger(ask) => format!("AsksNoLonger {}", ask.0),
+        AgentEvent::Used(used) => {
             let cost = used.cost.map(|cost| format!(", {cost} USD")).unwrap_or_default();
             format!(
                 "Used {} in, {} of it cached, {} out{cost}",

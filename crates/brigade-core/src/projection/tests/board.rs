@@ -8,12 +8,12 @@ use super::*;
 fn records_when_a_task_changed() {
     // `since added begun done`; `-` for a time that is not set.
     let check = |lines: &[(i64, &str)], expected: &str| {
-        let mut script = Script::default();
+        let mut script = EventScript::default();
         for (at, line) in lines {
             script.task(*at, line);
         }
-        let card = script.picture.card(1).unwrap();
-        let or = |at: Option<At>| at.map_or("-".to_owned(), |at| second(at).to_string());
+        let card = script.picture.task(1).unwrap();
+        let or = |at: Option<Millis>| at.map_or("-".to_owned(), |at| second(at).to_string());
         let found = [Some(card.since), Some(card.added), card.begun, card.done].map(or);
         assert_eq!(found.join(" "), expected, "{lines:?}");
     };
@@ -32,30 +32,30 @@ fn records_when_a_task_changed() {
 
 #[test]
 fn tasks_claude_code_would_not_show_are_hidden() {
-    let mut script = Script::default();
+    let mut script = EventScript::default();
     script.task(1, "1 p -");
     script.task(2, "2 someday -");
     script.record(3, Event::Task { id: 3, task: raw(&json!("no task")) });
-    assert_eq!(script.picture.cards().map(|card| card.id).collect::<Vec<_>>(), [1]);
+    assert_eq!(script.picture.tasks().map(|card| card.id).collect::<Vec<_>>(), [1]);
     script.record(4, Event::TaskDeleted { id: 1 });
-    assert_eq!(script.picture.cards().count(), 0);
+    assert_eq!(script.picture.tasks().count(), 0);
 }
 
 fn check_holds(board: &[&str], expected: &str) {
-    let mut script = Script::new(&["ada", "ben"]);
+    let mut script = EventScript::new(&["ada", "ben"]);
     for line in board {
         script.task(1, line);
     }
     let text = |ids: &[TaskId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join("+");
-    let found = |card: &Card| {
-        Some(match script.picture.hold(card.id)? {
-            BlockReason::Circle(ids) => format!("{}:circle {}", card.id, text(ids)),
+    let found = |card: &TaskEntry| {
+        Some(match script.picture.block_reason(card.id)? {
+            BlockReason::Cycle(ids) => format!("{}:circle {}", card.id, text(ids)),
             BlockReason::Waits(ids) => format!("{}:waits {}", card.id, text(ids)),
             BlockReason::Idle(ids) => format!("{}:idle {}", card.id, text(ids)),
             BlockReason::Orphan(name) => format!("{}:orphan {name}", card.id),
         })
     };
-    let found: Vec<String> = script.picture.cards().filter_map(found).collect();
+    let found: Vec<String> = script.picture.tasks().filter_map(found).collect();
     assert_eq!(found.join(", "), expected, "{board:?}");
 }
 
@@ -98,12 +98,12 @@ fn tasks_behind_a_cycle_are_blocked_by_it() {
 /// Joins and leaves change what blocks tasks, even though no task changes.
 #[test]
 fn holds_follow_the_roster() {
-    let mut script = Script::new(&["ada"]);
+    let mut script = EventScript::new(&["ada"]);
     script.task(1, "1 i eli");
-    assert_eq!(script.picture.hold(1), Some(&BlockReason::Orphan("eli".into())));
+    assert_eq!(script.picture.block_reason(1), Some(&BlockReason::Orphan("eli".into())));
     let before = script.picture.board_revision();
     script.joins(2, "eli");
-    assert_eq!(script.picture.hold(1), None);
+    assert_eq!(script.picture.block_reason(1), None);
     assert_ne!(script.picture.board_revision(), before);
     // Starting a turn does not change the board.
     let before = script.picture.board_revision();
@@ -111,21 +111,22 @@ fn holds_follow_the_roster() {
     script.works(4, "ada", WorkEvent::TurnStarted {});
     assert_eq!(script.picture.board_revision(), before);
     script.leaves(5, "eli");
-    assert_eq!(script.picture.hold(1), Some(&BlockReason::Orphan("eli".into())));
+    assert_eq!(script.picture.block_reason(1), Some(&BlockReason::Orphan("eli".into())));
     assert_ne!(script.picture.board_revision(), before);
 }
 
 /// Asking for each of five thousand blocked tasks must not traverse all of them every time.
 #[test]
 fn reasons_of_many_tasks_are_computed_once() {
-    let mut script = Script::new(&["ada"]);
+    let mut script = EventScript::new(&["ada"]);
     script.task(1, "1 p - 2");
     script.task(1, "2 p - 1");
     for id in 3..5_000_u64 {
         script.task(1, &format!("{id} p - {}", id - 1));
     }
     let begun = std::time::Instant::now();
-    let is_circle = |id: &u64| matches!(script.picture.hold(*id), Some(BlockReason::Circle(_)));
+    let is_circle =
+        |id: &u64| matches!(script.picture.block_reason(*id), Some(BlockReason::Cycle(_)));
     assert_eq!((1..5_000).filter(is_circle).count(), 4_999);
     // Traversing all tasks for each task would take minutes.
     assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());

@@ -5,32 +5,32 @@ use crate::store::event_log::RecordLookup;
 
 #[test]
 fn delivery_status_of_messages() {
-    let check = |steps: &[Step<'_>], fate: DeliveryStatus, unread: usize| {
-        let mut script = Script::new(&["lead", "ada"]);
+    let check = |steps: &[ScriptStep<'_>], fate: DeliveryStatus, unread: usize| {
+        let mut script = EventScript::new(&["lead", "ada"]);
         script.writes(1, "lead", "ada", "hello");
         for step in steps {
             step(&mut script);
         }
-        let [letter] = script.picture.letters() else { panic!("one message") };
-        assert_eq!(letter.fate(), fate);
+        let [letter] = script.picture.messages() else { panic!("one message") };
+        assert_eq!(letter.status(), fate);
         assert_eq!(script.picture.name(letter.from), "lead");
-        assert_eq!(script.picture.called("ada").unwrap().unread, unread);
+        assert_eq!(script.picture.member_named("ada").unwrap().unread, unread);
         for name in ["lead", "ada"] {
-            assert_eq!(script.picture.called(name).unwrap().letters, [0], "{name}");
+            assert_eq!(script.picture.member_named(name).unwrap().messages, [0], "{name}");
         }
-        let words = script.held.record(letter.spot).unwrap();
+        let words = script.held.record(letter.record).unwrap();
         assert!(matches!(&words.event, Event::Seen { to, .. } if to == "ada"));
     };
-    let at = |second: i64| At(second * 1000);
+    let at = |second: i64| Millis(second * 1000);
     check(&[], DeliveryStatus::Written, 1);
     check(&[&|s| s.reads(2, "lead", "ada", "hello")], DeliveryStatus::Read(at(2)), 0);
     check(&[&|s| s.is_shown(3, "lead", "ada", "hello")], DeliveryStatus::Shown(at(3)), 0);
-    let both: &[Step<'_>] = &[&|s| s.reads(2, "lead", "ada", "hello"), &|s| {
+    let both: &[ScriptStep<'_>] = &[&|s| s.reads(2, "lead", "ada", "hello"), &|s| {
         s.is_shown(3, "lead", "ada", "hello");
     }];
     check(both, DeliveryStatus::Shown(at(3)), 0);
     // Shown before it was marked read: counted once, and the first time stays.
-    let turned: &[Step<'_>] = &[
+    let turned: &[ScriptStep<'_>] = &[
         &|s| s.is_shown(3, "lead", "ada", "hello"),
         &|s| s.reads(4, "lead", "ada", "hello"),
         &|s| s.is_shown(9, "lead", "ada", "hello"),
@@ -43,56 +43,57 @@ fn delivery_status_of_messages() {
 
 #[test]
 fn a_new_team_of_the_same_name_starts_empty() {
-    let mut script = Script::new(&["lead", "ada"]);
+    let mut script = EventScript::new(&["lead", "ada"]);
     script.writes(1, "lead", "ada", "hello");
     script.task(1, "1 p -");
     script.task(1, "2 p -");
     script.record(2, Event::TeamDeleted {});
-    assert_eq!(script.picture.cards().count(), 2, "a deleted team's board stays visible");
+    assert_eq!(script.picture.tasks().count(), 2, "a deleted team's board stays visible");
     let team = raw(&json!({"name": "demo", "createdAt": 3000, "members": [{"name": "ada"}]}));
     script.record(3, Event::TeamCreated { team });
     script.reads(4, "lead", "ada", "hello");
     script.task(4, "1 p -");
     script.writes(5, "lead", "ada", "again");
-    let fates: Vec<DeliveryStatus> = script.picture.letters().iter().map(Letter::fate).collect();
+    let fates: Vec<DeliveryStatus> =
+        script.picture.messages().iter().map(MessageRef::status).collect();
     assert_eq!(fates, [DeliveryStatus::Written, DeliveryStatus::Written], "both are unread");
-    assert_eq!(script.picture.called("ada").unwrap().unread, 1);
-    assert_eq!(script.picture.cards().map(|card| card.id).collect::<Vec<_>>(), [1]);
+    assert_eq!(script.picture.member_named("ada").unwrap().unread, 1);
+    assert_eq!(script.picture.tasks().map(|card| card.id).collect::<Vec<_>>(), [1]);
 }
 
 #[test]
 fn messages_are_told_apart_by_their_type() {
-    let check = |text: &str, kind: Kind| {
-        let mut script = Script::new(&["lead", "ada"]);
+    let check = |text: &str, kind: MessageKind| {
+        let mut script = EventScript::new(&["lead", "ada"]);
         script.writes(1, "lead", "ada", text);
-        assert_eq!(script.picture.letters().first().unwrap().kind, kind, "{text}");
+        assert_eq!(script.picture.messages().first().unwrap().kind, kind, "{text}");
     };
-    check("hello", Kind::Words);
-    check("{not json", Kind::Words);
-    check(r#"{"some":"json"}"#, Kind::Words);
-    check(r#"{"type":"idle_notification"}"#, Kind::Idle);
-    check(r#" {"type":"task_assignment","taskId":"3"}"#, Kind::Assignment);
-    check(r#"{"type":"of_another_time"}"#, Kind::Other);
+    check("hello", MessageKind::Text);
+    check("{not json", MessageKind::Text);
+    check(r#"{"some":"json"}"#, MessageKind::Text);
+    check(r#"{"type":"idle_notification"}"#, MessageKind::Idle);
+    check(r#" {"type":"task_assignment","taskId":"3"}"#, MessageKind::Assignment);
+    check(r#"{"type":"of_another_time"}"#, MessageKind::Other);
 }
 
 #[test]
 fn requests_and_their_answers() {
     /// `kind from id` or, with an answer, `kind from id yes|no hand at`.
-    fn describe(script: &Script) -> Vec<String> {
-        let of = |asked: &Asked| {
+    fn describe(script: &EventScript) -> Vec<String> {
+        let of = |asked: &RequestEntry| {
             let from = script.picture.name(asked.from);
             let mut text = format!("{:?} {from} {}", asked.kind, asked.id);
             if let Some(reply) = &asked.reply {
                 let yes = if reply.yes { "yes" } else { "no" };
-                let hand = reply.hand.as_deref().unwrap_or("?");
+                let hand = reply.decided_by.as_deref().unwrap_or("?");
                 text += &format!(" {yes} {hand} {}", second(reply.at));
             }
             text
         };
-        script.picture.asked().iter().map(of).collect()
+        script.picture.requests().iter().map(of).collect()
     }
-    let check = |steps: &[Step<'_>], expected: &[&str]| {
-        let mut script = Script::new(&["lead", "ada", "ben"]);
+    let check = |steps: &[ScriptStep<'_>], expected: &[&str]| {
+        let mut script = EventScript::new(&["lead", "ada", "ben"]);
         for step in steps {
             step(&mut script);
         }
@@ -100,7 +101,7 @@ fn requests_and_their_answers() {
     };
     let (plan, permission) = ("plan_approval_request", "permission_request");
     let answered = |at: i64, to: &'static str, hand: &'static str| {
-        move |script: &mut Script| {
+        move |script: &mut EventScript| {
             let (id, kind) = ("r1".to_owned(), "permission".to_owned());
             script.record(
                 at,

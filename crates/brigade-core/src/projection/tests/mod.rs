@@ -8,24 +8,24 @@ use serde_json::json;
 
 use super::*;
 use crate::event::MessageKey;
-use crate::store::event_log::Held;
+use crate::store::event_log::InMemoryRecords;
 
 /// Builds the state of a team from events at given seconds.
 #[derive(Default)]
-struct Script {
+struct EventScript {
     picture: TeamProjection,
-    held: Held,
+    held: InMemoryRecords,
 }
 
 fn raw(value: &serde_json::Value) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).unwrap()
 }
 
-fn second(at: At) -> i64 {
+fn second(at: Millis) -> i64 {
     at.0 / 1000
 }
 
-impl Script {
+impl EventScript {
     /// A team with these members.
     fn new(members: &[&str]) -> Self {
         let mut script = Self::default();
@@ -38,7 +38,7 @@ impl Script {
     fn record(&mut self, at: i64, event: Event) {
         let at = Timestamp::from_second(at).unwrap();
         let record = Arc::new(Record { at, by: None, event });
-        let spot = self.held.keep(Arc::clone(&record));
+        let spot = self.held.add(Arc::clone(&record));
         self.picture.update(spot, &record);
     }
 
@@ -108,16 +108,16 @@ impl Script {
 
     /// A member's current activity, its start, and the busy periods so far.
     fn describe_member(&self, name: &str) -> String {
-        let person = self.picture.called(name).unwrap();
+        let person = self.picture.member_named(name).unwrap();
         let since = person.since().map_or("?".into(), |at| second(at).to_string());
-        let mut text = format!("{:?} since {since}", person.doing());
-        for stretch in &person.stretches {
+        let mut text = format!("{:?} since {since}", person.activity());
+        for stretch in &person.busy_spans {
             let to = stretch.to.map_or(String::new(), |at| second(at).to_string());
-            text += &format!("; {:?} {}..{to}", stretch.span, second(stretch.from));
+            text += &format!("; {:?} {}..{to}", stretch.kind, second(stretch.from));
         }
         text
     }
 }
 
 /// One event.
-type Step<'s> = &'s dyn Fn(&mut Script);
+type ScriptStep<'s> = &'s dyn Fn(&mut EventScript);

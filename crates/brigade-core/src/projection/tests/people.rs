@@ -2,12 +2,12 @@
 
 use super::*;
 
-fn ends(end: Ending, why: Option<&str>) -> WorkEvent {
+fn ends(end: TurnOutcome, why: Option<&str>) -> WorkEvent {
     WorkEvent::TurnEnded { end, why: why.map(Into::into) }
 }
 
-fn check_person(steps: &[Step<'_>], expected: &str) {
-    let mut script = Script::new(&["lead", "ada"]);
+fn check_person(steps: &[ScriptStep<'_>], expected: &str) {
+    let mut script = EventScript::new(&["lead", "ada"]);
     for step in steps {
         step(&mut script);
     }
@@ -16,13 +16,15 @@ fn check_person(steps: &[Step<'_>], expected: &str) {
 
 #[test]
 fn records_periods_of_work() {
-    let begins =
-        |at: i64| move |script: &mut Script| script.works(at, "ada", WorkEvent::TurnStarted {});
-    let ends_at =
-        |at: i64| move |script: &mut Script| script.works(at, "ada", ends(Ending::Done, None));
+    let begins = |at: i64| {
+        move |script: &mut EventScript| script.works(at, "ada", WorkEvent::TurnStarted {})
+    };
+    let ends_at = |at: i64| {
+        move |script: &mut EventScript| script.works(at, "ada", ends(TurnOutcome::Done, None))
+    };
     check_person(&[], "Unknown since 0");
     check_person(&[&|s| s.works(1, "ada", WorkEvent::Started {})], "Starting since 1");
-    let ready: &[Step<'_>] = &[&|s| s.works(1, "ada", WorkEvent::Started {}), &|s| {
+    let ready: &[ScriptStep<'_>] = &[&|s| s.works(1, "ada", WorkEvent::Started {}), &|s| {
         s.works(2, "ada", WorkEvent::Ready {});
     }];
     check_person(ready, "Idle since 2");
@@ -67,9 +69,10 @@ fn records_periods_of_work() {
 
 #[test]
 fn limits_and_leaving() {
-    let begins =
-        |at: i64| move |script: &mut Script| script.works(at, "ada", WorkEvent::TurnStarted {});
-    let limited = |s: &mut Script| s.works(7, "ada", WorkEvent::Limited { why: "429".into() });
+    let begins = |at: i64| {
+        move |script: &mut EventScript| script.works(at, "ada", WorkEvent::TurnStarted {})
+    };
+    let limited = |s: &mut EventScript| s.works(7, "ada", WorkEvent::Limited { why: "429".into() });
     check_person(&[&begins(5), &limited], "Limited since 7; Working 5..7; Limited 7..");
     // Usage reports and trouble notices do not end a limit; any other activity does.
     check_person(
@@ -83,7 +86,7 @@ fn limits_and_leaving() {
         "Working since 11; Working 5..7; Limited 7..11; Working 11..",
     );
     check_person(
-        &[&begins(5), &|s| s.works(8, "ada", ends(Ending::Limited, Some("429"))), &begins(20)],
+        &[&begins(5), &|s| s.works(8, "ada", ends(TurnOutcome::Limited, Some("429"))), &begins(20)],
         "Working since 20; Working 5..8; Limited 8..20; Working 20..",
     );
     // A member that leaves stops working and has no open requests.
@@ -130,16 +133,16 @@ fn the_roster_entry_counts_for_members_without_reports() {
 #[test]
 fn trouble_is_cleared_by_the_next_turn() {
     let check = |acts: Vec<WorkEvent>, trouble: Option<&str>| {
-        let mut script = Script::new(&["ada"]);
+        let mut script = EventScript::new(&["ada"]);
         for act in acts {
             script.works(1, "ada", act);
         }
-        assert_eq!(script.picture.called("ada").unwrap().trouble.as_deref(), trouble);
+        assert_eq!(script.picture.member_named("ada").unwrap().trouble.as_deref(), trouble);
     };
     let trouble = || WorkEvent::Trouble { why: "it crashed".into() };
     check(vec![trouble()], Some("it crashed"));
     check(vec![trouble(), WorkEvent::Said { text: "hm".into() }], Some("it crashed"));
     check(vec![trouble(), WorkEvent::TurnStarted {}], None);
-    check(vec![ends(Ending::Failed, Some("no key"))], Some("no key"));
-    check(vec![trouble(), ends(Ending::Done, None)], None);
+    check(vec![ends(TurnOutcome::Failed, Some("no key"))], Some("no key"));
+    check(vec![trouble(), ends(TurnOutcome::Done, None)], None);
 }

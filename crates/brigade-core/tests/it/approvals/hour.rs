@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_agents::driver::{
-    Access, Agent, Ask, AskId, Can, Driver, End, Event, Invocation, LaunchOptions, MidTurn, Note,
-    Output, ReadOnly, ResumeTiming, Told, ToolServer, Verdict,
+    Access, Agent, AgentAsk, AgentCapabilities, AgentEvent, AskId, Driver, DriverOutput,
+    Invocation, LaunchOptions, MidTurn, PermissionAnswer, ReadOnly, ResumeTiming, TextNumber,
+    ToolServer, TurnEnd, UsageReporting,
 };
-use brigade_agents::program::Start;
-use brigade_agents::teammate::{self, Plan, Player, TeammateEvent};
-use brigade_core::approvals::{self, Approval, Wanted};
+use brigade_agents::program::ProgramCommand;
+use brigade_agents::teammate::{self, AgentRunner, TeammateConfig, TeammateEvent};
+use brigade_core::approvals::{self, Approval, ApprovalSubject};
 use brigade_core::clock::Clock;
-use brigade_core::handshake::{Answer, Kind};
+use brigade_core::handshake::{Answer, RequestKind};
 use brigade_core::pulse::Process;
 use brigade_core::store::memory::MemoryStore;
 use brigade_testkit::env::TestEnv;
@@ -36,13 +37,13 @@ impl Clock for PausedClock {
 /// An agent that asks once and waits.
 #[derive(Debug)]
 struct Asker {
-    ask: Option<Ask>,
-    out: VecDeque<Output>,
+    ask: Option<AgentAsk>,
+    out: VecDeque<DriverOutput>,
 }
 
 impl Asker {
-    fn emit(&mut self, events: impl IntoIterator<Item = Event>) {
-        self.out.extend(events.into_iter().map(Output::Event));
+    fn emit(&mut self, events: impl IntoIterator<Item = AgentEvent>) {
+        self.out.extend(events.into_iter().map(DriverOutput::Event));
     }
 }
 
@@ -52,36 +53,36 @@ impl Driver for Asker {
     }
 
     fn start(&mut self) {
-        self.emit([Event::Ready { session: "s".into() }]);
+        self.emit([AgentEvent::Ready { session: "s".into() }]);
     }
 
-    fn hear(&mut self, _: &[u8]) {}
+    fn on_output(&mut self, _: &[u8]) {}
 
-    fn prompt(&mut self, note: Note, _: &str) {
-        let then = self.ask.take().map_or(Event::TurnEnded(End::Done), Event::Asks);
-        self.emit([Event::Taken(note), Event::TurnStarted, then]);
+    fn prompt(&mut self, note: TextNumber, _: &str) {
+        let then = self.ask.take().map_or(AgentEvent::TurnEnded(TurnEnd::Done), AgentEvent::Asks);
+        self.emit([AgentEvent::Taken(note), AgentEvent::TurnStarted, then]);
     }
 
-    fn steer(&mut self, note: Note, _: &str) {
-        self.emit([Event::NotTaken(note)]);
+    fn steer(&mut self, note: TextNumber, _: &str) {
+        self.emit([AgentEvent::NotTaken(note)]);
     }
 
-    fn answer(&mut self, _: AskId, verdict: &Verdict) {
-        self.emit([Event::Said(format!("{verdict:?}")), Event::TurnEnded(End::Done)]);
+    fn answer(&mut self, _: AskId, verdict: &PermissionAnswer) {
+        self.emit([AgentEvent::Said(format!("{verdict:?}")), AgentEvent::TurnEnded(TurnEnd::Done)]);
     }
 
     fn interrupt(&mut self) {}
 
     fn set_access(&mut self, _: Access) {}
 
-    fn next(&mut self) -> Option<Output> {
+    fn next(&mut self) -> Option<DriverOutput> {
         self.out.pop_front()
     }
 }
 
 /// Creates the agent; it asks for approval of its model's name as a plan, or else for a permission.
 fn asker(launch: LaunchOptions) -> Box<dyn Driver> {
-    let ask = Ask {
+    let ask = AgentAsk {
         id: AskId(1),
         tool: "shell".into(),
         tool_use_id: "t".into(),
@@ -92,11 +93,11 @@ fn asker(launch: LaunchOptions) -> Box<dyn Driver> {
     Box::new(Asker { ask: Some(ask), out: VecDeque::new() })
 }
 
-fn plan(env: &TestEnv, name: &str, plan: Option<&str>) -> Plan {
-    let can = Can {
+fn plan(env: &TestEnv, name: &str, plan: Option<&str>) -> TeammateConfig {
+    let can = AgentCapabilities {
         mid_turn: MidTurn::Held,
         read_only: ReadOnly::Asking,
-        usage: Told::Nothing,
+        usage: UsageReporting::Nothing,
         resumes: ResumeTiming::AtOnce,
     };
     let agent = Agent {
@@ -110,12 +111,12 @@ fn plan(env: &TestEnv, name: &str, plan: Option<&str>) -> Plan {
         driver: asker,
     };
     // `cat` prints nothing and exits when its input is closed.
-    let mut start = Start::new(Vec::new(), "cat", "/");
+    let mut start = ProgramCommand::new(Vec::new(), "cat", "/");
     start.sweep = |_| {};
     let mut launch = LaunchOptions::new("/work", ToolServer::default());
     launch.model = plan.map(str::to_owned);
     launch.access = if plan.is_some() { Access::ReadOnly } else { Access::Ask };
-    let mut plan = Plan::new(env.seat(name), agent, Player::Program(start), launch);
+    let mut plan = TeammateConfig::new(env.seat(name), agent, AgentRunner::Program(start), launch);
     plan.host = "here".to_owned();
     plan.process = Process { pid: 1, began: String::new() };
     plan
@@ -214,15 +215,19 @@ async fn hour(env: &TestEnv, sights: &RefCell<Vec<TeammateEvent>>) {
     let was_answered = |sight: &TeammateEvent| matches!(sight, TeammateEvent::Answered { .. });
     assert!(!sights.borrow().iter().any(was_answered), "{:?}", sights.borrow());
 
-    let request = |kind: Kind| -> &Approval {
-        asked.iter().find(|approval| approval.wanted.kind() == kind).unwrap()
+    let request = |kind: RequestKind| -> &Approval {
+        asked.iter().find(|approval| approval.subject.kind() == kind).unwrap()
     };
-    let Wanted::Plan { plan, .. } = &request(Kind::Plan).wanted else { panic!("no plan") };
+    let ApprovalSubject::Plan { plan, .. } = &request(RequestKind::Plan).subject else {
+        panic!("no plan")
+    };
     assert_eq!(plan, "First, look.");
-    approvals::answer(&lead, request(Kind::Plan), Answer::Yes).await.unwrap();
-    approvals::answer(&lead, request(Kind::Permission), Answer::No("not now")).await.unwrap();
+    approvals::answer(&lead, request(RequestKind::Plan), Answer::Yes).await.unwrap();
+    approvals::answer(&lead, request(RequestKind::Permission), Answer::No("not now"))
+        .await
+        .unwrap();
     let said = async |text: &str| {
-        let said = TeammateEvent::Did(Event::Said(text.to_owned()));
+        let said = TeammateEvent::Did(AgentEvent::Said(text.to_owned()));
         sights.borrow().contains(&said)
     };
     until("alice may go on", async || said("Allow").await).await;

@@ -1,7 +1,7 @@
 //! Builds the dialogs that commands open before they act.
 
 use brigade_agents::driver;
-use brigade_core::approvals::Wanted;
+use brigade_core::approvals::ApprovalSubject;
 use brigade_core::policy;
 use brigade_wire::name::{MemberName, TaskId};
 
@@ -112,7 +112,7 @@ fn dialog_for(screen: &Screen, command: KeyCommand) -> Result<Dialog, &'static s
         }
         KeyCommand::Stop => {
             let person = screen.selected_member().ok_or("no member is selected")?;
-            if screen.projection.leads(person.who) {
+            if screen.projection.is_lead(person.index) {
                 return Err("the lead cannot be stopped here; `brigade down` stops the team");
             }
             let name = person.member_name().ok_or("this member's name is not valid")?;
@@ -141,7 +141,7 @@ fn dialog_for(screen: &Screen, command: KeyCommand) -> Result<Dialog, &'static s
         KeyCommand::Claim | KeyCommand::Finish => {
             let id = selected_task(screen)?;
             let subject =
-                screen.projection.card(id.get()).map(|card| text::one_line(&card.subject));
+                screen.projection.task(id.get()).map(|card| text::one_line(&card.subject));
             let (question, action, meaning) = if command == KeyCommand::Claim {
                 let meaning = "You become its owner and it is marked in progress.";
                 (format!("Claim task {id}?"), TeamAction::Claim { id }, meaning)
@@ -154,12 +154,12 @@ fn dialog_for(screen: &Screen, command: KeyCommand) -> Result<Dialog, &'static s
         }
         KeyCommand::Approve => {
             let approval = screen.selected_request().ok_or("no request is waiting")?;
-            let (from, kind) = (&approval.from, approval.wanted.kind());
-            let lines = match &approval.wanted {
-                Wanted::Plan { .. } => {
+            let (from, kind) = (&approval.from, approval.subject.kind());
+            let lines = match &approval.subject {
+                ApprovalSubject::Plan { .. } => {
                     vec!["It carries out its plan and may change files.".to_owned()]
                 }
-                Wanted::Permission { tool, input, description, cwd } => {
+                ApprovalSubject::Permission { tool, input, description, cwd } => {
                     let what = policy::command(input);
                     let what = what.unwrap_or_else(|| format!("{tool}: {description}"));
                     let place = cwd.as_ref().map(|cwd| format!("in {}", text::one_line(cwd)));
@@ -174,7 +174,7 @@ fn dialog_for(screen: &Screen, command: KeyCommand) -> Result<Dialog, &'static s
             let approval = screen.selected_request().ok_or("no request is waiting")?;
             let request_id = approval.request_id.clone();
             Dialog::Form(FormDialog::new(
-                format!("Deny {}'s {}", approval.from, approval.wanted.kind()),
+                format!("Deny {}'s {}", approval.from, approval.subject.kind()),
                 FormPurpose::Deny { request_id },
                 vec![FormField::new("reason", "sent to the member")],
             ))
@@ -233,14 +233,14 @@ fn selected_task(screen: &Screen) -> Result<TaskId, &'static str> {
 /// The dialog to choose whose mail to show.
 fn mail_filter(screen: &Screen) -> ListDialog {
     let members = screen.projection.members();
-    let former = screen.projection.people().iter().filter(|person| person.entry.is_none());
-    let people = members.into_iter().chain(former).filter(|person| !person.letters.is_empty());
+    let former = screen.projection.all_members().iter().filter(|person| person.entry.is_none());
+    let people = members.into_iter().chain(former).filter(|person| !person.messages.is_empty());
     let choice = |label: String, count: usize, name: Option<String>| {
         ListChoice::new(label, text::count(count, "message"), ChoiceAction::Filter(name))
     };
-    let all = choice("all members".to_owned(), screen.projection.letters().len(), None);
+    let all = choice("all members".to_owned(), screen.projection.messages().len(), None);
     let one = people.map(|person| {
-        let (name, count) = (person.name.to_string(), person.letters.len());
+        let (name, count) = (person.name.to_string(), person.messages.len());
         choice(text::one_line(&name), count, Some(name))
     });
     ListDialog::new("Show the mail of", std::iter::once(all).chain(one).collect())

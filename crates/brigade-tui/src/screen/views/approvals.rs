@@ -3,7 +3,7 @@
 mod document;
 mod history;
 
-use brigade_core::approvals::{Approval, Wanted};
+use brigade_core::approvals::{Approval, ApprovalSubject};
 use brigade_core::policy;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -86,7 +86,7 @@ fn list(
     for approval in screen.approvals.iter().skip(from).take(height) {
         let from = one_line(approval.from.as_str());
         let since = age(screen.now, approval.at);
-        let kind = approval.wanted.kind().to_string();
+        let kind = approval.subject.kind().to_string();
         let who = format!("▲ {:8} {kind:10} {since:>6}  ", cut(&from, 8));
         let taken = if lines_each == 1 { who.width() } else { 2 };
         let who = Span::styled(who, theme.urgent());
@@ -115,9 +115,9 @@ fn document(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, approval: &App
     let last_scroll = lines.len().saturating_sub(height);
     let scroll = if is_same { state.scroll.min(last_scroll) } else { 0 };
     canvas.set_scroll(lines.len(), body.height);
-    let verb = match approval.wanted {
-        Wanted::Plan { .. } => "submits a plan",
-        Wanted::Permission { .. } => "asks for permission",
+    let verb = match approval.subject {
+        ApprovalSubject::Plan { .. } => "submits a plan",
+        ApprovalSubject::Permission { .. } => "asks for permission",
     };
     let title = format!("{} {verb}", one_line(approval.from.as_str()));
     let position = match (last_scroll, state.is_full) {
@@ -145,27 +145,29 @@ fn line_range(scroll: usize, height: usize, total: usize) -> String {
 
 /// The request in one line: the command, the tool, or the plan's title.
 pub(crate) fn subject(approval: &Approval) -> String {
-    match &approval.wanted {
-        Wanted::Plan { plan, .. } => {
+    match &approval.subject {
+        ApprovalSubject::Plan { plan, .. } => {
             let heading = |line: &str| one_line(line.trim_start_matches(['#', ' ']));
             plan.lines().map(heading).find(|line| !line.is_empty()).unwrap_or_default()
         }
-        Wanted::Permission { tool, input, description, .. } => match policy::command(input) {
-            Some(command) => one_line(&command),
-            None => one_line(&format!("{tool}: {description}")),
-        },
+        ApprovalSubject::Permission { tool, input, description, .. } => {
+            match policy::command(input) {
+                Some(command) => one_line(&command),
+                None => one_line(&format!("{tool}: {description}")),
+            }
+        }
     }
 }
 
 /// The request as a phrase that follows the member's name.
 pub(crate) fn describe_request(approval: &Approval) -> String {
     let subject = subject(approval);
-    match &approval.wanted {
-        Wanted::Plan { .. } => format!("asks to approve its plan: {subject}"),
-        Wanted::Permission { input, .. } if policy::command(input).is_some() => {
+    match &approval.subject {
+        ApprovalSubject::Plan { .. } => format!("asks to approve its plan: {subject}"),
+        ApprovalSubject::Permission { input, .. } if policy::command(input).is_some() => {
             format!("asks to run: {subject}")
         }
-        Wanted::Permission { .. } => format!("asks to use {subject}"),
+        ApprovalSubject::Permission { .. } => format!("asks to use {subject}"),
     }
 }
 
@@ -203,9 +205,9 @@ fn move_selection(screen: &mut Screen, command: KeyCommand) {
 }
 
 pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
-    Some(match &screen.selected_request()?.wanted {
-        Wanted::Plan { plan, .. } => plan.clone(),
-        Wanted::Permission { input, .. } => {
+    Some(match &screen.selected_request()?.subject {
+        ApprovalSubject::Plan { plan, .. } => plan.clone(),
+        ApprovalSubject::Permission { input, .. } => {
             policy::command(input).unwrap_or_else(|| input.to_string())
         }
     })

@@ -3,7 +3,7 @@
 mod activity;
 mod item;
 
-use brigade_core::projection::{Kind, MemberIndex, Person};
+use brigade_core::projection::{MemberIndex, MemberView, MessageKind};
 use brigade_wire::task::Status;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -49,7 +49,7 @@ pub(crate) fn draw_activity(
     screen: &Screen,
     canvas: &mut Canvas<'_>,
     area: Rect,
-    person: &Person,
+    person: &MemberView,
     position: Option<ActivityPosition>,
 ) {
     let activity = ActivityList::new(&screen.projection, person);
@@ -73,15 +73,15 @@ pub(crate) fn draw_activity(
 }
 
 /// The scroll position, unless the view follows the latest activity.
-fn position(screen: &Screen, person: &Person) -> Option<ActivityPosition> {
-    screen.states.member.at.filter(|(who, _)| *who == person.who).map(|(_, position)| position)
+fn position(screen: &Screen, person: &MemberView) -> Option<ActivityPosition> {
+    screen.states.member.at.filter(|(who, _)| *who == person.index).map(|(_, position)| position)
 }
 
 /// The row of member names with the current one highlighted.
 fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let members = screen.projection.members();
     let selected = screen.selected_index(&members);
-    let label = |other: &&Person| {
+    let label = |other: &&MemberView| {
         let (sign, _, style) = member_status::state(screen, other);
         (format!(" {sign} {} ", cut(&one_line(&other.name), 20)), style)
     };
@@ -110,7 +110,7 @@ fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// The status line: state, problem, task, unread messages and tokens.
-fn status_line(screen: &Screen, person: &Person) -> Line<'static> {
+fn status_line(screen: &Screen, person: &MemberView) -> Line<'static> {
     let theme = screen.theme;
     let (sign, word, style) = member_status::state(screen, person);
     let since = person.since().map(|at| format!(", {}", since(screen.now, at)));
@@ -122,7 +122,7 @@ fn status_line(screen: &Screen, person: &Person) -> Line<'static> {
     if let Some(why) = member_status::problem(screen, person) {
         part(why, theme.error());
     }
-    let mut cards = screen.projection.cards();
+    let mut cards = screen.projection.tasks();
     let task = cards.find(|card| {
         card.status() == Some(Status::InProgress) && card.owner.as_deref() == Some(&*person.name)
     });
@@ -136,7 +136,7 @@ fn status_line(screen: &Screen, person: &Person) -> Line<'static> {
     if read + written > 0 {
         part(format!("{} tokens", abbreviate(read + written)), theme.faint());
     }
-    if person.acts.is_empty() && !screen.projection.leads(person.who) {
+    if person.work.is_empty() && !screen.projection.is_lead(person.index) {
         part("its agent reports no activity; only its mail is shown".into(), theme.faint());
     }
     Line::from(spans)
@@ -164,7 +164,7 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
         KeyCommand::Last | KeyCommand::Back => None,
         _ => return None,
     };
-    screen.states.member.at = target.map(|target| (person.who, target));
+    screen.states.member.at = target.map(|target| (person.index, target));
     Some(())
 }
 
@@ -179,8 +179,8 @@ pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
         let (before, item) = activity.previous(at)?;
         at = before;
         let spot = match item {
-            ActivityItem::Event(act) => act.spot,
-            ActivityItem::Message(message) if message.kind == Kind::Words => message.spot,
+            ActivityItem::Event(act) => act.record,
+            ActivityItem::Message(message) if message.kind == MessageKind::Text => message.record,
             ActivityItem::Message(_) => continue,
         };
         if let Some(text) = record_text(&*screen.record(spot)?) {

@@ -1,6 +1,6 @@
 //! A member's state and current problem, as every view shows them.
 
-use brigade_core::projection::{MemberActivity, Person};
+use brigade_core::projection::{MemberActivity, MemberView};
 use ratatui::style::Style;
 
 use crate::screen::Screen;
@@ -8,19 +8,19 @@ use crate::style;
 use brigade_core::text::one_line;
 
 /// A member's state: symbol, word and style.
-pub(crate) fn state(screen: &Screen, person: &Person) -> (&'static str, &'static str, Style) {
+pub(crate) fn state(screen: &Screen, person: &MemberView) -> (&'static str, &'static str, Style) {
     if screen.is_dead(person) {
         return ("✕", "down", screen.theme.error());
     }
-    let doing = person.doing();
+    let doing = person.activity();
     let (sign, word) = style::state_label(doing);
     // A human lead reports no activity.
-    let leads = doing == MemberActivity::Unknown && screen.projection.leads(person.who);
+    let leads = doing == MemberActivity::Unknown && screen.projection.is_lead(person.index);
     (sign, if leads { "lead" } else { word }, screen.theme.activity(doing))
 }
 
 /// A member's current problem: a dead process, a retrying agent, or a reported error.
-pub(crate) fn problem(screen: &Screen, person: &Person) -> Option<String> {
+pub(crate) fn problem(screen: &Screen, person: &MemberView) -> Option<String> {
     let health = screen.health.get(&*person.name);
     let dead = health.filter(|_| screen.is_dead(person));
     let evidence = dead.map(|health| one_line(&health.judged.evidence));

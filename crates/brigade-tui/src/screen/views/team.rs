@@ -4,7 +4,7 @@ mod details;
 
 use std::collections::HashMap;
 
-use brigade_core::projection::{Card, Person};
+use brigade_core::projection::{MemberView, TaskEntry};
 use brigade_wire::task::Status;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -44,7 +44,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let table = MemberTable::new(screen, &members, area.width, lines_each == 2);
     canvas.line(head, table.head(canvas.theme));
     let index = screen.selected_index(&members);
-    let selected = members.get(index).map(|person| person.who);
+    let selected = members.get(index).map(|person| person.index);
     let fit = list.height / lines_each;
     // The last line is used for the number of hidden members.
     let shown = if members.len() > usize::from(fit) { fit.saturating_sub(1) } else { fit };
@@ -52,7 +52,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.set_scroll(members.len(), shown);
     let mut y = list.y;
     for person in members.iter().skip(from).take(usize::from(shown)) {
-        let is_selected = Some(person.who) == selected;
+        let is_selected = Some(person.index) == selected;
         let hit = ClickTarget::Member(person.name.to_string());
         let mut row = |y, line| {
             canvas.row(Rect { y, height: 1, ..list }, line, is_selected, hit.clone());
@@ -84,7 +84,7 @@ struct MemberTable<'t> {
     /// Whether each member has a second line.
     has_second_line: bool,
     /// The task each member works on, and how many more it has in progress.
-    tasks: HashMap<&'t str, (&'t Card, usize)>,
+    tasks: HashMap<&'t str, (&'t TaskEntry, usize)>,
 }
 
 /// Widths of the columns STATE, SINCE, UNREAD and TOKENS.
@@ -96,7 +96,7 @@ const TOKENS_WIDTH: usize = 6;
 const MAX_TASK_WIDTH: usize = 60;
 
 impl<'t> MemberTable<'t> {
-    fn new(screen: &'t Screen, members: &[&Person], width: u16, has_second_line: bool) -> Self {
+    fn new(screen: &'t Screen, members: &[&MemberView], width: u16, has_second_line: bool) -> Self {
         let longest = members.iter().map(|person| one_line(&person.name).width()).max();
         let is_wide = width >= MIN_AGENT_WIDTH;
         let name = longest.unwrap_or_default().clamp(6, if is_wide { 20 } else { 14 });
@@ -106,9 +106,9 @@ impl<'t> MemberTable<'t> {
         let gaps = 2 + 2 + 2 + 2 + 2 + 2 + if is_wide { 2 } else { 0 };
         let taken = name + agent + STATE_WIDTH + SINCE_WIDTH + UNREAD_WIDTH + TOKENS_WIDTH + gaps;
         let task = width.saturating_sub(taken).min(MAX_TASK_WIDTH);
-        let mut tasks: HashMap<&str, (&Card, usize)> = HashMap::new();
-        let is_in_progress = |card: &&Card| card.status() == Some(Status::InProgress);
-        for card in screen.projection.cards().filter(is_in_progress) {
+        let mut tasks: HashMap<&str, (&TaskEntry, usize)> = HashMap::new();
+        let is_in_progress = |card: &&TaskEntry| card.status() == Some(Status::InProgress);
+        for card in screen.projection.tasks().filter(is_in_progress) {
             let Some(owner) = card.owner.as_deref() else { continue };
             tasks.entry(owner).and_modify(|entry| entry.1 += 1).or_insert((card, 0));
         }
@@ -149,7 +149,7 @@ impl<'t> MemberTable<'t> {
     }
 
     /// First line: name, agent, state, duration, task, unread messages and tokens.
-    fn first_line(&self, person: &Person) -> Line<'static> {
+    fn first_line(&self, person: &MemberView) -> Line<'static> {
         let (screen, theme) = (self.screen, self.screen.theme);
         let (sign, word, style) = member_status::state(screen, person);
         let task = match self.tasks.get(&*person.name) {
@@ -179,7 +179,7 @@ impl<'t> MemberTable<'t> {
     }
 
     /// Second line: a problem, an open request, or the last message.
-    fn second_line(&self, person: &Person) -> Line<'static> {
+    fn second_line(&self, person: &MemberView) -> Line<'static> {
         let theme = self.screen.theme;
         let (text, style) = match remark(self.screen, person) {
             Remark::Problem(why) => (why, theme.error()),
@@ -201,14 +201,14 @@ impl<'t> MemberTable<'t> {
 }
 
 /// The member's agent type.
-fn agent_type(person: &Person) -> String {
+fn agent_type(person: &MemberView) -> String {
     let entry = person.entry.as_ref().and_then(|entry| entry.agent_type.as_deref());
     // A lead's type is the same as its name; leave it out.
     entry.filter(|kind| *kind != &*person.name).map(one_line).unwrap_or_default()
 }
 
 /// The agent type with the model, if known.
-fn agent_label(person: &Person) -> String {
+fn agent_label(person: &MemberView) -> String {
     let model = person.entry.as_ref().and_then(|entry| entry.model.as_deref());
     let parts = [agent_type(person), one_line(model.unwrap_or_default())];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
@@ -221,7 +221,7 @@ enum Remark {
     Text(String),
 }
 
-fn remark(screen: &Screen, person: &Person) -> Remark {
+fn remark(screen: &Screen, person: &MemberView) -> Remark {
     if let Some(why) = member_status::problem(screen, person) {
         return Remark::Problem(why);
     }
@@ -233,8 +233,8 @@ fn remark(screen: &Screen, person: &Person) -> Remark {
 }
 
 /// The last text that a member said or sent.
-pub(crate) fn last_text(screen: &Screen, person: &Person) -> Option<String> {
-    record_text(&*screen.record(person.said?)?)
+pub(crate) fn last_text(screen: &Screen, person: &MemberView) -> Option<String> {
+    record_text(&*screen.record(person.last_text?)?)
 }
 
 pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {

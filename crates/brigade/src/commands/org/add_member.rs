@@ -1,6 +1,6 @@
 //! `brigade org add-member`
 
-use brigade_nats::identity::Role;
+use brigade_nats::identity::CredentialRole;
 use brigade_nats::org::{Folder, Granted};
 use jiff::{SignedDuration, Timestamp};
 
@@ -29,7 +29,7 @@ pub(super) fn run(json: bool, asked: OrgAddMemberArgs) -> Result<u8, CliError> {
     let granted = Granted {
         team: asked.team,
         members,
-        role: if asked.lead { Role::Lead } else { Role::Member },
+        role: if asked.lead { CredentialRole::Lead } else { CredentialRole::Member },
         answers: asked.lead && !asked.no_answers,
         until,
         out: asked.out,

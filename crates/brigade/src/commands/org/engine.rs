@@ -15,7 +15,7 @@ use crate::{env, exit};
 use brigade_host::location::NatsServers;
 
 pub(super) async fn run(global: &GlobalArgs, command: EngineCommand) -> Result<u8, CliError> {
-    let Some(engine) = global.home.engine() else {
+    let Some(engine) = global.home.nats() else {
         let error = CliError::usage(CliTrouble::WhichEngine);
         return Err(error.hint(format!("add `--store nats://HOST:PORT` or set {}", env::STORE)));
     };

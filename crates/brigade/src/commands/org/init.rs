@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use brigade_nats::options::Settings;
-use brigade_nats::org::{Address, Cluster, Folder, Tls};
+use brigade_nats::options::StreamSettings;
+use brigade_nats::org::{Cluster, Folder, ServerAddress, Tls};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -14,8 +14,11 @@ use crate::output::{self, STRONG};
 
 pub(super) fn run(json: bool, asked: OrgInitArgs) -> Result<u8, CliError> {
     let now = Timestamp::now();
-    let settings =
-        Settings { shards: asked.shards, replicas: asked.replicas, retention: asked.retention };
+    let settings = StreamSettings {
+        shards: asked.shards,
+        replicas: asked.replicas,
+        retention: asked.retention,
+    };
     let name = asked.name.clone();
     let dir = asked.dir.clone();
     let folder = Folder::init(&dir, cluster(asked)?, now)?;
@@ -56,7 +59,8 @@ fn cluster(asked: OrgInitArgs) -> Result<Option<Cluster>, CliError> {
     if asked.nodes.is_empty() {
         return Ok(None);
     }
-    let nodes: Result<Vec<Address>, String> = asked.nodes.iter().map(|node| node.parse()).collect();
+    let nodes: Result<Vec<ServerAddress>, String> =
+        asked.nodes.iter().map(|node| node.parse()).collect();
     let nodes = nodes.map_err(CliError::usage)?;
     let absolute = |path: std::path::PathBuf| {
         std::path::absolute(&path)

@@ -1,6 +1,6 @@
 //! `brigade org list`
 
-use brigade_nats::org::{Folder, Organisation, Seat};
+use brigade_nats::org::{Folder, IssuedSeat, Organisation};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -55,7 +55,7 @@ fn table(all: &[Organisation], now: Timestamp) -> Table {
 }
 
 /// Whether the credentials are still valid.
-fn state(seat: &Seat, now: Timestamp) -> String {
+fn state(seat: &IssuedSeat, now: Timestamp) -> String {
     match (seat.revoked, seat.until) {
         (Some(at), _) => format!("revoked {}", output::when(&at.to_string())),
         (None, Some(until)) if until <= now => {

@@ -9,7 +9,7 @@ use brigade_wire::team::Team;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::CliError;
 use crate::exit;
 use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table};
@@ -22,7 +22,7 @@ const WARN_SHARE: f64 = 0.9;
 pub(super) struct StatusMetrics {
     /// The NATS server, if the teams are stored there.
     #[cfg(feature = "nats")]
-    engine: Option<brigade_nats::measures::Measures>,
+    engine: Option<brigade_nats::stream_metrics::Measures>,
     teams: Vec<TeamMetrics>,
 }
 
@@ -53,7 +53,7 @@ struct MailboxMetrics {
     ends_soon: bool,
 }
 
-pub(super) async fn run(context: &Context) -> Result<u8, CliError> {
+pub(super) async fn run(context: &CliContext) -> Result<u8, CliError> {
     let teams = match context.named_team() {
         Some(_) => vec![context.team().await?],
         None => context.teams().await?,
@@ -68,10 +68,10 @@ pub(super) async fn run(context: &Context) -> Result<u8, CliError> {
 }
 
 impl StatusMetrics {
-    pub(super) async fn read(context: &Context, teams: Vec<TeamName>) -> Result<Self, CliError> {
+    pub(super) async fn read(context: &CliContext, teams: Vec<TeamName>) -> Result<Self, CliError> {
         #[cfg(feature = "nats")]
         let (engine, retention) = {
-            let engine = match context.home().engine() {
+            let engine = match context.location().nats() {
                 Some(engine) => Some(engine.measures().await?),
                 None => None,
             };
@@ -95,7 +95,7 @@ impl StatusMetrics {
 
 impl TeamMetrics {
     async fn read(
-        context: &Context,
+        context: &CliContext,
         team: TeamName,
         retention: Option<u64>,
     ) -> Result<Option<Self>, CliError> {
@@ -173,7 +173,7 @@ pub(super) fn render(metrics: &StatusMetrics) -> String {
 }
 
 #[cfg(feature = "nats")]
-fn render_server(engine: &brigade_nats::measures::Measures) -> String {
+fn render_server(engine: &brigade_nats::stream_metrics::Measures) -> String {
     let retention = engine
         .retention_secs
         .map_or_else(|| "for ever".into(), |secs| format!("for {}", age(secs)));

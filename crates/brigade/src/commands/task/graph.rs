@@ -3,12 +3,12 @@
 use brigade_core::board;
 
 use crate::cli::GraphFormat;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::CliError;
 use crate::graph::{self, TaskTree};
 use crate::{exit, output};
 
-pub(crate) async fn run(context: &Context, format: GraphFormat) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, format: GraphFormat) -> Result<u8, CliError> {
     let seat = context.reader().await?;
     let (_, graph) = board::list(&seat).await?;
     let drawing = TaskTree::new(&graph);

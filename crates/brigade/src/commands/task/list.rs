@@ -1,16 +1,16 @@
 //! `brigade task list`
 
 use brigade_core::board;
-use brigade_core::graph::State;
+use brigade_core::graph::TaskState;
 
 use crate::cli::TaskListArgs;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::CliError;
 use crate::exit;
 use crate::output::{self, Cell, FAINT, STRONG, Table};
-use brigade_core::task_view::{self, Look};
+use brigade_core::task_view::{self, TaskView};
 
-pub(crate) async fn run(context: &Context, which: &TaskListArgs) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, which: &TaskListArgs) -> Result<u8, CliError> {
     let seat = context.reader().await?;
     let (documents, graph) = board::list(&seat).await?;
     let hidden = documents.iter().filter(|(id, _)| graph.node(*id).is_none());
@@ -18,8 +18,9 @@ pub(crate) async fn run(context: &Context, which: &TaskListArgs) -> Result<u8, C
     if !hidden.is_empty() {
         output::note(&format!("not shown because their files are incomplete: {hidden}"));
     }
-    let wanted =
-        |id| graph.node(id).is_some() && (!which.ready || graph.state(id) == Some(State::Ready));
+    let wanted = |id| {
+        graph.node(id).is_some() && (!which.ready || graph.state(id) == Some(TaskState::Ready))
+    };
     let shown: Vec<_> = documents.iter().filter(|(id, _)| wanted(*id)).collect();
     if context.json {
         output::print_array(shown.iter().map(|(_, document)| document.bytes.as_slice()))?;
@@ -30,14 +31,14 @@ pub(crate) async fn run(context: &Context, which: &TaskListArgs) -> Result<u8, C
         let mut table = Table::new(&["ID", "STATE", "OWNER", "SUBJECT"]);
         for &&(id, _) in &shown {
             let Some(node) = graph.node(id) else { continue };
-            let state = Look::of(&graph, id);
+            let state = TaskView::new(&graph, id);
             let state_text = match state {
-                Look::Blocked => {
+                TaskView::Blocked => {
                     format!("{} after {}", state.symbol(), task_view::join(graph.waits_for(id)))
                 }
-                state => format!("{} {}", state.symbol(), state.word()),
+                state => format!("{} {}", state.symbol(), state.label()),
             };
-            let subject = if state == Look::Done { FAINT } else { anstyle::Style::new() };
+            let subject = if state == TaskView::Done { FAINT } else { anstyle::Style::new() };
             table.row([
                 Cell::new(STRONG, &id.to_string()),
                 Cell::new(output::task_style(state), &state_text),

@@ -8,13 +8,13 @@ use brigade_core::text;
 use brigade_wire::name::TaskId;
 use brigade_wire::task::Task;
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::CliError;
 use crate::exit;
 use crate::output::{self, FAINT, STRONG};
-use brigade_core::task_view::Look;
+use brigade_core::task_view::TaskView;
 
-pub(crate) async fn run(context: &Context, id: TaskId) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, id: TaskId) -> Result<u8, CliError> {
     let seat = context.reader().await?;
     let document = board::show(&seat, id).await?;
     if context.json {
@@ -38,14 +38,14 @@ fn render(graph: &Graph, id: TaskId, task: &Task<'_>) -> String {
         }
     };
     if graph.node(id).is_some() {
-        let state = Look::of(graph, id);
-        line("state", &format!("{} {}", state.symbol(), state.word()));
+        let state = TaskView::new(graph, id);
+        line("state", &format!("{} {}", state.symbol(), state.label()));
     } else {
         line("state", "incomplete: a required field is missing; Claude Code does not show it");
     }
     line("owner", &text::one_line(&task.owner().unwrap_or_default()));
     let numbers = |ids: &mut dyn Iterator<Item = TaskId>| {
-        let with_state = |id| format!("{id} {}", Look::of(graph, id).symbol());
+        let with_state = |id| format!("{id} {}", TaskView::new(graph, id).symbol());
         ids.map(with_state).collect::<Vec<_>>().join(", ")
     };
     let after = graph.node(id).map(|node| node.after.clone()).unwrap_or_default();

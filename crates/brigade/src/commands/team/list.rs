@@ -4,12 +4,12 @@ use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 use serde_json::json;
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::CliError;
 use crate::exit;
 use crate::output::{self, Cell, STRONG, Table};
 
-pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     let mut table = Table::new(&["TEAM", "MEMBERS", "DESCRIPTION"]);
     let mut list = Vec::new();
     for name in context.teams().await? {

@@ -7,12 +7,12 @@ use brigade_wire::generation::Generation;
 use brigade_wire::member::Member;
 use brigade_wire::team::Team;
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::CliError;
 use crate::exit;
 use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table};
 
-pub(crate) async fn run(context: &Context) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     let seat = context.reader().await?;
     let config = seat.config().await?;
     if context.json {

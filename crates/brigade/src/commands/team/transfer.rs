@@ -9,14 +9,14 @@ use brigade_core::export::{self, ExportCounts, Imported};
 use brigade_wire::name::TeamName;
 use serde_json::json;
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble};
 use crate::exit;
 use crate::output::{self, STRONG};
 use brigade_host::error::file_failed;
 
 pub(super) async fn export(
-    context: &Context,
+    context: &CliContext,
     team: &TeamName,
     file: &Path,
 ) -> Result<u8, CliError> {
@@ -59,7 +59,7 @@ pub(super) async fn export(
 }
 
 pub(super) async fn import(
-    context: &Context,
+    context: &CliContext,
     file: &Path,
     name: Option<&TeamName>,
 ) -> Result<u8, CliError> {

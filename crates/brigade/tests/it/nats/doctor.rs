@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_testkit::nats_server::Engine;
+use brigade_testkit::nats_server::TestServers;
 
 use super::{NatsHost, wait_until};
 use crate::process::kill;
@@ -49,7 +49,7 @@ fn changed_and_deleted_streams_are_found() {
 #[test]
 fn a_small_max_payload_is_found() {
     brigade_testkit::needs!(NatsServer);
-    let engine = Arc::new(Engine::with(1, "max_payload: 1MB"));
+    let engine = Arc::new(TestServers::with(1, "max_payload: 1MB"));
     let client = NatsHost::on(&engine, "a");
     assert_eq!(found(&client), ["small-payload"]);
 }
@@ -57,8 +57,8 @@ fn a_small_max_payload_is_found() {
 #[test]
 fn an_unreachable_cluster_server_is_found() {
     brigade_testkit::needs!(NatsServer);
-    let mut engine = Engine::cluster(3);
-    let client = NatsHost::on(&Arc::new(Engine::single()), "a");
+    let mut engine = TestServers::cluster(3);
+    let client = NatsHost::on(&Arc::new(TestServers::single()), "a");
     let store = engine.store();
     let doctor = || client.run_with_env(&["doctor"], &[("BRIGADE_STORE", &store)]);
     // The first command creates the streams, and a replica may be behind for a moment.

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use brigade_testkit::nats_server::Engine;
+use brigade_testkit::nats_server::TestServers;
 
 use super::{NatsHost, wait_until};
 use crate::env::{CliEnv, FAKE_AGENT};
@@ -164,7 +164,7 @@ fn resume_restores_a_deleted_team() {
 #[test]
 fn a_member_can_be_terminated_while_the_server_is_unreachable() {
     brigade_testkit::needs!(NatsServer);
-    let mut engine = Engine::single();
+    let mut engine = TestServers::single();
     let mut cli = CliEnv::new();
     cli.variables = vec![("BRIGADE_STORE", engine.store())];
     cli.run_ok(&["team", "create", "demo"]);

@@ -4,20 +4,20 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use brigade_testkit::nats_server::Engine;
+use brigade_testkit::nats_server::TestServers;
 
 use super::{FAKE_AGENT, wait_until};
 use crate::env::CliEnv;
 
 /// A host with Claude Code's files, and the NATS server it is linked with.
-struct Host {
+struct LinkedHost {
     cli: CliEnv,
     name: &'static str,
     store: String,
 }
 
-impl Host {
-    fn new(name: &'static str, engine: &Engine) -> Self {
+impl LinkedHost {
+    fn new(name: &'static str, engine: &TestServers) -> Self {
         Self { cli: CliEnv::new(), name, store: engine.store() }
     }
 
@@ -59,8 +59,8 @@ impl Drop for Running {
 }
 
 /// The lead and alice on `a`, bob on `b`.
-fn linked_hosts(engine: &Engine) -> (Host, Host) {
-    let (a, b) = (Host::new("a", engine), Host::new("b", engine));
+fn linked_hosts(engine: &TestServers) -> (LinkedHost, LinkedHost) {
+    let (a, b) = (LinkedHost::new("a", engine), LinkedHost::new("b", engine));
     a.cli.run_ok(&["team", "create", "demo"]);
     a.cli.run_ok(&["team", "join", "alice"]);
     assert!(a.once().starts_with("demo: created the team in the NATS store\n"));
@@ -74,7 +74,7 @@ fn linked_hosts(engine: &Engine) -> (Host, Host) {
 #[test]
 fn mail_and_tasks_are_synchronized_between_hosts() {
     brigade_testkit::needs!(NatsServer);
-    let engine = Engine::single();
+    let engine = TestServers::single();
     let (a, b) = linked_hosts(&engine);
     a.cli.run_ok(&["--as", "alice", "send", "bob", "over there"]);
     a.cli.run_ok(&["task", "add", "Shared work"]);
@@ -103,7 +103,7 @@ fn mail_and_tasks_are_synchronized_between_hosts() {
 #[test]
 fn down_on_one_host_keeps_the_team_for_the_others() {
     brigade_testkit::needs!(NatsServer);
-    let engine = Engine::single();
+    let engine = TestServers::single();
     let (a, b) = linked_hosts(&engine);
     a.cli.run_ok(&["task", "add", "Shared work"]);
     a.once();
@@ -124,7 +124,7 @@ fn down_on_one_host_keeps_the_team_for_the_others() {
 #[test]
 fn a_link_is_woken_and_locks_its_team() {
     brigade_testkit::needs!(NatsServer);
-    let engine = Engine::single();
+    let engine = TestServers::single();
     let (a, b) = linked_hosts(&engine);
     let _links = [a.start(), b.start()];
     a.cli.run_ok(&["--as", "alice", "send", "bob", "first"]);
@@ -145,7 +145,7 @@ fn a_link_is_woken_and_locks_its_team() {
 #[test]
 fn killed_links_and_servers_lose_and_duplicate_nothing() {
     brigade_testkit::needs!(NatsServer);
-    let mut engine = Engine::single();
+    let mut engine = TestServers::single();
     let (a, b) = linked_hosts(&engine);
     let stayed = a.start();
     let mut link = Some(b.start());
@@ -178,7 +178,7 @@ fn a_link_waits_for_the_server() {
     let alone = cli.run(&["link", "demo"]);
     assert_eq!(alone.code, Some(2));
     assert!(alone.stderr.contains("--store nats://HOST:PORT"), "{alone}");
-    let mut engine = Engine::single();
+    let mut engine = TestServers::single();
     let (a, b) = linked_hosts(&engine);
     engine.stop(0);
     let once = a.cli.run(&[a.options().as_slice(), &["--once"]].concat());
@@ -196,7 +196,7 @@ fn a_link_waits_for_the_server() {
 #[test]
 fn a_link_without_a_team_prints_a_note() {
     brigade_testkit::needs!(NatsServer);
-    let engine = Engine::single();
+    let engine = TestServers::single();
     let cli = CliEnv::new();
     let mut link = cli.command(&["link", "--store", &engine.store()]);
     let mut link = Running(link.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());

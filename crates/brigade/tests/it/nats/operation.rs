@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brigade_testkit::nats_server::Engine;
+use brigade_testkit::nats_server::TestServers;
 use serde_json::json;
 
 use super::{NatsHost, wait_until};
@@ -31,7 +31,7 @@ fn every_command_in_operation_md_works() {
     let cli = CliEnv::new();
     fill_team(&cli);
     let before = cli.json(&["team", "show", "demo"]);
-    let (first, second) = (Engine::single(), Engine::single());
+    let (first, second) = (TestServers::single(), TestServers::single());
     let mut done = Vec::new();
     for line in page.lines().filter_map(|line| line.strip_prefix("$ brigade ")) {
         let line = line.replace(" --creds admin.creds", "");
@@ -171,7 +171,7 @@ fn restore_refuses_a_server_with_data() {
     assert!(full.stderr.contains("restore into an empty NATS server"), "{full}");
     let again = client.run(&["org", "backup", "saved"]);
     assert!(again.stderr.contains("is not empty"), "{again}");
-    let other = Arc::new(Engine::single());
+    let other = Arc::new(TestServers::single());
     let store = other.store();
     let restored = client.json(&["--store", &store, "org", "restore", "saved"]);
     assert_eq!(restored.as_array().unwrap().len(), 5);

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brigade_nats::Settings;
-use brigade_nats::identity::Role;
+use brigade_nats::StreamSettings;
+use brigade_nats::identity::CredentialRole;
 use brigade_nats::org::{Folder, Granted, Organisation};
-use brigade_testkit::nats_server::Engine;
+use brigade_testkit::nats_server::TestServers;
 use jiff::Timestamp;
 
 use super::{FAKE_AGENT, NatsHost, wait_until};
@@ -15,7 +15,7 @@ use super::{FAKE_AGENT, NatsHost, wait_until};
 struct OrgServer {
     folder: Folder,
     organisation: Organisation,
-    engine: Arc<Engine>,
+    engine: Arc<TestServers>,
     _dir: tempfile::TempDir,
 }
 
@@ -25,11 +25,11 @@ impl OrgServer {
         let now = Timestamp::now();
         let folder = Folder::init(dir.path(), None, now).unwrap();
         let acme = "acme".parse().unwrap();
-        let organisation = folder.add(&acme, &Settings::default(), now).unwrap();
+        let organisation = folder.add(&acme, &StreamSettings::default(), now).unwrap();
         // Use the operator's account settings; the test server provides the rest.
         let config = std::fs::read_to_string(folder.server(1)).unwrap();
         let accounts = config.find("operator:").unwrap();
-        let engine = Arc::new(Engine::with(1, config.get(accounts..).unwrap()));
+        let engine = Arc::new(TestServers::with(1, config.get(accounts..).unwrap()));
         let office = Self { folder, organisation, engine, _dir: dir };
         // The first client with the permission creates the streams.
         let admin = office.folder.admin(&acme);
@@ -44,12 +44,12 @@ impl OrgServer {
     }
 
     /// A host with credentials for these members of the team `demo`.
-    fn seat(&mut self, host: &str, role: Role, members: &[&str]) -> NatsHost {
+    fn seat(&mut self, host: &str, role: CredentialRole, members: &[&str]) -> NatsHost {
         let granted = Granted {
             team: "demo".parse().unwrap(),
             members: members.iter().map(|name| name.parse().unwrap()).collect(),
             role,
-            answers: role == Role::Lead,
+            answers: role == CredentialRole::Lead,
             until: None,
             out: None,
         };
@@ -59,7 +59,7 @@ impl OrgServer {
 
     /// The lead's host, with a team `demo` of `alice` and `bob`.
     fn lead(&mut self) -> NatsHost {
-        let lead = self.seat("a", Role::Lead, &["team-lead"]);
+        let lead = self.seat("a", CredentialRole::Lead, &["team-lead"]);
         lead.run_ok(&["team", "create", "demo"]);
         lead.run_ok(&["team", "join", "alice"]);
         lead.run_ok(&["team", "join", "bob"]);
@@ -72,8 +72,8 @@ fn credentials_determine_the_identity() {
     brigade_testkit::needs!(NatsServer);
     let mut office = OrgServer::new();
     let lead = office.lead();
-    let alice = office.seat("b", Role::Member, &["alice"]);
-    let bob = office.seat("c", Role::Member, &["bob"]);
+    let alice = office.seat("b", CredentialRole::Member, &["alice"]);
+    let bob = office.seat("c", CredentialRole::Member, &["bob"]);
     lead.run_ok(&["task", "add", "Write the docs"]);
     alice.run_ok(&["send", "bob", "hello"]);
     let inbox = bob.json(&["inbox", "--mark-read"]);
@@ -93,7 +93,7 @@ fn the_server_refuses_forbidden_actions() {
     brigade_testkit::needs!(NatsServer);
     let mut office = OrgServer::new();
     let lead = office.lead();
-    let alice = office.seat("b", Role::Member, &["alice"]);
+    let alice = office.seat("b", CredentialRole::Member, &["alice"]);
     lead.run_ok(&["send", "bob", "for bob alone"]);
     for words in [
         &["--as", "bob", "send", "team-lead", "I am bob"][..],
@@ -123,7 +123,7 @@ fn a_host_runs_the_members_of_its_credentials() {
     brigade_testkit::needs!(NatsServer);
     let mut office = OrgServer::new();
     let lead = office.lead();
-    let host = office.seat("b", Role::Member, &["alice", "bob"]);
+    let host = office.seat("b", CredentialRole::Member, &["alice", "bob"]);
     host.write_file(&["alice", "bob"], "");
     let up = host.run(&["up"]);
     assert_eq!(up.code, Some(0), "{up}");
@@ -144,7 +144,7 @@ fn a_host_runs_the_members_of_its_credentials() {
 fn a_lead_starts_members_on_its_own_host() {
     brigade_testkit::needs!(NatsServer);
     let mut office = OrgServer::new();
-    let host = office.seat("a", Role::Lead, &["team-lead", "carl"]);
+    let host = office.seat("a", CredentialRole::Lead, &["team-lead", "carl"]);
     host.run_ok(&["team", "create", "demo"]);
     let agent = format!("acp:{FAKE_AGENT}");
     let spawned = host.run(&["spawn", "carl", "--agent", &agent, "--prompt", "hello carl"]);
@@ -160,7 +160,7 @@ fn credentials_can_be_set_in_the_team_file() {
     brigade_testkit::needs!(NatsServer);
     let mut office = OrgServer::new();
     let lead = office.lead();
-    let mut alice = office.seat("b", Role::Member, &["alice"]);
+    let mut alice = office.seat("b", CredentialRole::Member, &["alice"]);
     let (_, creds) = alice.cli.variables.pop().unwrap();
     let refused = alice.run(&["team", "list"]);
     assert_eq!(refused.code, Some(1), "{refused}");
@@ -182,8 +182,8 @@ fn credentials_can_be_set_in_the_team_file() {
 fn a_link_only_synchronizes_members_of_its_credentials() {
     brigade_testkit::needs!(NatsServer);
     let mut office = OrgServer::new();
-    let a = office.seat("a", Role::Lead, &["team-lead", "alice"]);
-    let b = office.seat("b", Role::Member, &["bob"]);
+    let a = office.seat("a", CredentialRole::Lead, &["team-lead", "alice"]);
+    let b = office.seat("b", CredentialRole::Member, &["bob"]);
     let here =
         |client: &NatsHost, words: &[&str]| client.run_ok(&[&["--store", "files"], words].concat());
     here(&a, &["team", "create", "demo"]);

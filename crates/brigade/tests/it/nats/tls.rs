@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use brigade_testkit::nats_server::Engine;
+use brigade_testkit::nats_server::TestServers;
 
 use super::NatsHost;
 
@@ -40,7 +40,7 @@ fn mutual_tls_works() {
     let tls = format!(
         "tls {{ cert_file: \"{cert}\", key_file: \"{key}\", ca_file: \"{ca}\", verify: true }}"
     );
-    let engine = Arc::new(Engine::with(1, &tls));
+    let engine = Arc::new(TestServers::with(1, &tls));
     let mut client = NatsHost::on(&engine, "a");
     let store = engine.store().replace("nats://", "tls://");
     client.cli.variables = vec![("BRIGADE_STORE", store), ("BRIGADE_CA", ca.clone())];

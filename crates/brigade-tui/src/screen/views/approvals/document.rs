@@ -1,6 +1,6 @@
 //! Renders a request in full, so that the person approves nothing unseen.
 
-use brigade_core::approvals::{Approval, Wanted};
+use brigade_core::approvals::{Approval, ApprovalSubject};
 use brigade_core::policy;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -26,8 +26,8 @@ pub(super) fn lines(screen: &Screen, approval: &Approval, width: usize) -> Vec<L
     let waiting = age(screen.now, approval.at);
     let at = local(approval.at).strftime("%H:%M:%S");
     let waiting = format!("for {waiting}, since {at}");
-    match &approval.wanted {
-        Wanted::Permission { tool, input, description, cwd } => {
+    match &approval.subject {
+        ApprovalSubject::Permission { tool, input, description, cwd } => {
             let command = policy::command(input);
             if let Some(command) = &command {
                 part("command", wrap_plain(command, room, theme.strong()));
@@ -44,7 +44,7 @@ pub(super) fn lines(screen: &Screen, approval: &Approval, width: usize) -> Vec<L
                 part("input", wrap_plain(&json, room, Style::new()));
             }
         }
-        Wanted::Plan { plan, path } => {
+        ApprovalSubject::Plan { plan, path } => {
             part("waiting", text_lines(&waiting, theme.urgent()));
             if let Some(path) = path {
                 part("file", text_lines(path, Style::new()));

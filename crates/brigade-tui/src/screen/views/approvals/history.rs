@@ -2,7 +2,7 @@
 
 use brigade_core::approvals::Approval;
 use brigade_core::handshake::WITHDRAWN;
-use brigade_core::projection::{Asked, Kind, Reply};
+use brigade_core::projection::{MessageKind, RequestAnswer, RequestEntry};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
@@ -26,9 +26,9 @@ pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
 /// Draws the latest answers, two lines each.
 pub(super) fn draw_recent(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
-    let asked = screen.projection.asked().iter().rev();
+    let asked = screen.projection.requests().iter().rev();
     let room = usize::from(area.height.saturating_sub(1) / 2);
-    let mut answers = asked.filter(|asked| asked.kind != Kind::ShutdownRequest);
+    let mut answers = asked.filter(|asked| asked.kind != MessageKind::ShutdownRequest);
     let mut y = area.y;
     let mut line = |line: Line<'static>| {
         if y < area.bottom() {
@@ -36,7 +36,7 @@ pub(super) fn draw_recent(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) 
         }
         y = y.saturating_add(1);
     };
-    let answers: Vec<(&Asked, &Reply)> = answers
+    let answers: Vec<(&RequestEntry, &RequestAnswer)> = answers
         .by_ref()
         .filter_map(|asked| Some((asked, asked.reply.as_ref()?)))
         .take(room)
@@ -51,9 +51,10 @@ pub(super) fn draw_recent(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) 
             false => ("✗ no ", theme.error()),
         };
         let name = one_line(screen.projection.name(asked.from));
-        let record = screen.record(asked.spot);
-        let what =
-            record.and_then(|record| Approval::told(&record, 0)).map(|approval| subject(&approval));
+        let record = screen.record(asked.record);
+        let what = record
+            .and_then(|record| Approval::from_record(&record, 0))
+            .map(|approval| subject(&approval));
         let before = format!("{sign} {:8} ", cut(&name, 8));
         let room = usize::from(area.width).saturating_sub(before.width());
         let what = what.unwrap_or_else(|| "a request".into());
@@ -67,11 +68,11 @@ pub(super) fn draw_recent(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) 
 }
 
 /// When and by whom it was answered, and the reason.
-fn answer_text(asked: &Asked, reply: &Reply) -> String {
+fn answer_text(asked: &RequestEntry, reply: &RequestAnswer) -> String {
     let at = local(reply.at.timestamp()).strftime("%H:%M");
     let took = since(reply.at.timestamp(), asked.at);
     let reason = reply.reason.as_deref().map(|reason| format!(": {}", one_line(reason)));
-    let by = answered_by(reply.hand.as_deref());
+    let by = answered_by(reply.decided_by.as_deref());
     format!("{at} after {took} {by}{}", reason.unwrap_or_default())
 }
 

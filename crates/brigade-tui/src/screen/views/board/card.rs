@@ -1,6 +1,6 @@
 //! A task card: subject, owner, age, and what blocks it.
 
-use brigade_core::projection::{At, BlockReason, Card};
+use brigade_core::projection::{BlockReason, Millis, TaskEntry};
 use brigade_core::pulse;
 use brigade_wire::name::TaskId;
 use ratatui::style::Style;
@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use super::wrap_to_lines;
 use crate::screen::Screen;
 use crate::style::Theme;
-use brigade_core::task_view::{self, Look};
+use brigade_core::task_view::{self, TaskView};
 use brigade_core::text::{self, one_line};
 
 /// Renders a task, at most `width` wide.
@@ -20,11 +20,11 @@ pub(super) fn lines(
     width: usize,
 ) -> Option<Vec<Line<'static>>> {
     let theme = screen.theme;
-    let card = screen.projection.card(id)?;
-    let look = Look::of(screen.projection.graph(), TaskId::new(id)?);
+    let card = screen.projection.task(id)?;
+    let look = TaskView::new(screen.projection.graph(), TaskId::new(id)?);
     let sign = if critical { "◆" } else { look.symbol() };
     let (plain, sign_style) = match look {
-        Look::Done => (theme.faint(), theme.faint()),
+        TaskView::Done => (theme.faint(), theme.faint()),
         _ if critical => (theme.strong(), theme.strong()),
         _ => (Style::new(), style(theme, look)),
     };
@@ -47,33 +47,38 @@ pub(super) fn lines(
 }
 
 /// The style of a task's symbol.
-pub(super) fn style(theme: Theme, look: Look) -> Style {
+pub(super) fn style(theme: Theme, look: TaskView) -> Style {
     match look {
-        Look::Ready => theme.success(),
-        Look::InProgress => theme.busy(),
-        Look::Kept => Style::new(),
-        Look::Blocked | Look::Done => theme.faint(),
+        TaskView::Ready => theme.success(),
+        TaskView::InProgress => theme.busy(),
+        TaskView::Kept => Style::new(),
+        TaskView::Blocked | TaskView::Done => theme.faint(),
     }
 }
 
 /// The line with owner and age.
-fn owner_line(screen: &Screen, card: &Card, look: Look, room: usize) -> Option<Line<'static>> {
+fn owner_line(
+    screen: &Screen,
+    card: &TaskEntry,
+    look: TaskView,
+    room: usize,
+) -> Option<Line<'static>> {
     let theme = screen.theme;
-    let age = pulse::words(screen.now.duration_since(since(screen, card).timestamp()));
+    let age = pulse::format_duration(screen.now.duration_since(since(screen, card).timestamp()));
     let (before, after) = match (look, &card.owner) {
-        (Look::Ready, _) if age.len() + "ready for ".len() <= room => {
+        (TaskView::Ready, _) if age.len() + "ready for ".len() <= room => {
             ("", format!("ready for {age}"))
         }
-        (Look::Ready, _) | (Look::Blocked, None) => ("", format!("for {age}")),
-        (Look::Done, Some(_)) => ("", format!(" {age} ago")),
-        (Look::Done, None) => ("", format!("{age} ago")),
-        (Look::Kept | Look::Blocked, Some(_)) => ("assigned to ", String::new()),
-        (Look::InProgress | Look::Kept, _) => ("", format!(" {age}")),
+        (TaskView::Ready, _) | (TaskView::Blocked, None) => ("", format!("for {age}")),
+        (TaskView::Done, Some(_)) => ("", format!(" {age} ago")),
+        (TaskView::Done, None) => ("", format!("{age} ago")),
+        (TaskView::Kept | TaskView::Blocked, Some(_)) => ("assigned to ", String::new()),
+        (TaskView::InProgress | TaskView::Kept, _) => ("", format!(" {age}")),
     };
-    if look == Look::Blocked && card.owner.is_none() {
+    if look == TaskView::Blocked && card.owner.is_none() {
         return None;
     }
-    let style = if look == Look::Done { theme.faint() } else { owner_style(screen, card) };
+    let style = if look == TaskView::Done { theme.faint() } else { owner_style(screen, card) };
     let taken = before.len() + after.len();
     let owner = card.owner.as_deref().map(one_line).unwrap_or_default();
     let owner = text::cut(&owner, room.saturating_sub(taken).max(4));
@@ -85,17 +90,17 @@ fn owner_line(screen: &Screen, card: &Card, look: Look, room: usize) -> Option<L
 }
 
 /// The colour of the task's owner.
-pub(super) fn owner_style(screen: &Screen, card: &Card) -> Style {
-    let owner = card.owner.as_deref().and_then(|owner| screen.projection.called(owner));
+pub(super) fn owner_style(screen: &Screen, card: &TaskEntry) -> Style {
+    let owner = card.owner.as_deref().and_then(|owner| screen.projection.member_named(owner));
     let owner = owner.filter(|person| person.entry.is_some());
     owner.map_or(Style::new(), |person| screen.theme.person(person))
 }
 
 /// Since when a task has its current state. A ready task became ready when its last dependency was done.
-pub(super) fn since(screen: &Screen, card: &Card) -> At {
+pub(super) fn since(screen: &Screen, card: &TaskEntry) -> Millis {
     let graph = screen.projection.graph();
     let Some(node) = TaskId::new(card.id).and_then(|id| graph.node(id)) else { return card.since };
-    let done = node.after.iter().filter_map(|id| screen.projection.card(id.get())?.done);
+    let done = node.after.iter().filter_map(|id| screen.projection.task(id.get())?.done);
     if card.begun.is_some() || card.done.is_some() {
         return card.since;
     }
@@ -103,15 +108,19 @@ pub(super) fn since(screen: &Screen, card: &Card) -> At {
 }
 
 /// The reason why a task is blocked, and whether it is stuck.
-pub(super) fn blocked_reason(screen: &Screen, card: &Card, look: Look) -> Option<(String, bool)> {
-    let hold = screen.projection.hold(card.id)?;
+pub(super) fn blocked_reason(
+    screen: &Screen,
+    card: &TaskEntry,
+    look: TaskView,
+) -> Option<(String, bool)> {
+    let hold = screen.projection.block_reason(card.id)?;
     let text = match hold {
-        BlockReason::Circle(circle) => {
+        BlockReason::Cycle(circle) => {
             let is_in = circle.iter().any(|id| id.get() == card.id);
             let cycle = cycle_text(circle);
             if is_in { format!("cycle {cycle}") } else { format!("waits for the cycle {cycle}") }
         }
-        BlockReason::Waits(ids) if look == Look::InProgress => {
+        BlockReason::Waits(ids) if look == TaskView::InProgress => {
             format!("started before {} was done", task_list(ids))
         }
         BlockReason::Waits(ids) => format!("waits for {}", task_list(ids)),

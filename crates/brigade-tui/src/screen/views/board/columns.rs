@@ -15,7 +15,7 @@ use crate::canvas::{Canvas, ClickTarget};
 use crate::keys::KeyCommand;
 use crate::screen::Screen;
 use crate::screen::views::step;
-use brigade_core::task_view::Look;
+use brigade_core::task_view::TaskView;
 
 /// The tasks of each column, in order.
 #[derive(Debug)]
@@ -35,19 +35,19 @@ impl Columns {
         let mut lists: [Vec<_>; 4] = Default::default();
         let [ready, in_progress, blocked, done] = &mut lists;
         let mut stuck = 0;
-        for card in projection.cards() {
+        for card in projection.tasks() {
             let Some(id) = TaskId::new(card.id) else { continue };
-            let hold = projection.hold(card.id);
+            let hold = projection.block_reason(card.id);
             stuck += usize::from(super::is_stuck(hold));
-            let is_wrong = matches!(hold, Some(BlockReason::Circle(_) | BlockReason::Orphan(_)));
+            let is_wrong = matches!(hold, Some(BlockReason::Cycle(_) | BlockReason::Orphan(_)));
             // Tasks in a cycle or with a missing owner come first: they need a person.
             let first = |rank: u8| (if is_wrong { 0 } else { rank }, Reverse(0));
-            match Look::of(projection.graph(), id) {
-                Look::Ready => ready.push((first(1), card.id)),
-                Look::InProgress => in_progress.push((first(1), card.id)),
-                Look::Kept => in_progress.push((first(2), card.id)),
-                Look::Blocked => blocked.push((first(1), card.id)),
-                Look::Done => {
+            match TaskView::new(projection.graph(), id) {
+                TaskView::Ready => ready.push((first(1), card.id)),
+                TaskView::InProgress => in_progress.push((first(1), card.id)),
+                TaskView::Kept => in_progress.push((first(2), card.id)),
+                TaskView::Blocked => blocked.push((first(1), card.id)),
+                TaskView::Done => {
                     let at = card.done.map_or(0, |at| at.0);
                     done.push(((0, Reverse(at)), card.id));
                 }

@@ -1,6 +1,6 @@
 //! The selected task in full.
 
-use brigade_core::projection::{At, Card};
+use brigade_core::projection::{Millis, TaskEntry};
 use brigade_core::pulse;
 use brigade_wire::name::TaskId;
 use ratatui::layout::Rect;
@@ -12,7 +12,7 @@ use crate::canvas::Canvas;
 use crate::screen::Screen;
 use crate::text_layout::wrap_plain;
 use crate::time::local;
-use brigade_core::task_view::Look;
+use brigade_core::task_view::TaskView;
 use brigade_core::text::{one_line, plain, wrap};
 
 /// Draws a task: the part that fits, or from a scroll position on.
@@ -23,7 +23,7 @@ pub(super) fn draw(
     id: u64,
     from: Option<usize>,
 ) {
-    let Some(card) = screen.projection.card(id) else { return };
+    let Some(card) = screen.projection.task(id) else { return };
     if area.height == 0 {
         return;
     }
@@ -49,17 +49,18 @@ pub(super) fn draw(
     }
 }
 
-fn lines(screen: &Screen, card: &Card, width: usize) -> Vec<Line<'static>> {
+fn lines(screen: &Screen, card: &TaskEntry, width: usize) -> Vec<Line<'static>> {
     let theme = screen.theme;
     let Some(id) = TaskId::new(card.id) else { return Vec::new() };
     let graph = screen.projection.graph();
-    let look = Look::of(graph, id);
+    let look = TaskView::new(graph, id);
     let mut lines: Vec<Line<'static>> = Vec::new();
     let subject = format!("Task {}: {}", card.id, one_line(&card.subject));
     lines.extend(wrap_plain(&subject, width, theme.strong()));
     let mut state =
-        vec![Span::styled(format!("{} {}", look.symbol(), look.word()), card::style(theme, look))];
-    let age = pulse::words(screen.now.duration_since(card::since(screen, card).timestamp()));
+        vec![Span::styled(format!("{} {}", look.symbol(), look.label()), card::style(theme, look))];
+    let age =
+        pulse::format_duration(screen.now.duration_since(card::since(screen, card).timestamp()));
     state.push(Span::raw(format!(" for {age}")));
     match &card.owner {
         Some(owner) => {
@@ -94,14 +95,16 @@ fn lines(screen: &Screen, card: &Card, width: usize) -> Vec<Line<'static>> {
 }
 
 /// When the task was added, started and done, and how long each step took.
-fn times(screen: &Screen, card: &Card) -> String {
+fn times(screen: &Screen, card: &TaskEntry) -> String {
     let today = local(screen.now).date();
-    let at = |at: At| {
+    let at = |at: Millis| {
         let at = local(at.timestamp());
         let format = if at.date() == today { "%H:%M" } else { "%Y-%m-%d %H:%M" };
         at.strftime(format).to_string()
     };
-    let duration = |from: At, to: At| pulse::words(to.timestamp().duration_since(from.timestamp()));
+    let duration = |from: Millis, to: Millis| {
+        pulse::format_duration(to.timestamp().duration_since(from.timestamp()))
+    };
     let mut parts = vec![format!("added {}", at(card.added))];
     if let Some(begun) = card.begun {
         let later = if begun > card.added {
@@ -123,15 +126,15 @@ fn task_lines(screen: &Screen, title: &str, ids: &[TaskId], lines: &mut Vec<Line
     const MAX_SHOWN: usize = 20;
     let theme = screen.theme;
     for (row, id) in ids.iter().take(MAX_SHOWN).enumerate() {
-        let Some(card) = screen.projection.card(id.get()) else { continue };
-        let look = Look::of(screen.projection.graph(), *id);
+        let Some(card) = screen.projection.task(id.get()) else { continue };
+        let look = TaskView::new(screen.projection.graph(), *id);
         let title = if row == 0 { title } else { "" };
         let owner = card.owner.as_deref().map(|owner| format!(", {}", one_line(owner)));
         lines.push(Line::from(vec![
             Span::styled(format!("{title:11}"), theme.faint()),
             Span::styled(look.symbol(), card::style(theme, look)),
             Span::raw(format!(" {id} {}", one_line(&card.subject))),
-            Span::styled(format!("  {}{}", look.word(), owner.unwrap_or_default()), theme.faint()),
+            Span::styled(format!("  {}{}", look.label(), owner.unwrap_or_default()), theme.faint()),
         ]));
     }
     if ids.len() > MAX_SHOWN {

@@ -66,7 +66,7 @@ fn critical_tasks(projection: &TeamProjection) -> BTreeSet<u64> {
 
 /// Whether a task is stuck: it will not proceed by itself.
 fn is_stuck(hold: Option<&BlockReason>) -> bool {
-    matches!(hold, Some(BlockReason::Circle(_) | BlockReason::Idle(_) | BlockReason::Orphan(_)))
+    matches!(hold, Some(BlockReason::Cycle(_) | BlockReason::Idle(_) | BlockReason::Orphan(_)))
 }
 
 impl BoardState {
@@ -82,7 +82,7 @@ impl BoardState {
 
 /// The selected task, or the most relevant one.
 pub(crate) fn selected(screen: &Screen) -> Option<u64> {
-    let selected = screen.task.filter(|id| screen.projection.card(*id).is_some());
+    let selected = screen.task.filter(|id| screen.projection.task(*id).is_some());
     selected.or_else(|| screen.states.board.columns(&screen.projection).first())
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
 
 /// The selected task's full text.
 pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
-    let card = screen.projection.card(selected(screen)?)?;
+    let card = screen.projection.task(selected(screen)?)?;
     let (subject, description) = (text::plain(&card.subject), card.description());
     Some(format!("task {}: {subject}\n\n{}", card.id, text::plain(&description)))
 }

@@ -1,6 +1,6 @@
 //! The delivery state of messages, as a symbol and text.
 
-use brigade_core::projection::{DeliveryStatus, Letter};
+use brigade_core::projection::{DeliveryStatus, MessageRef};
 use brigade_core::pulse;
 use jiff::Timestamp;
 use ratatui::style::Style;
@@ -54,14 +54,14 @@ impl DeliveryStage {
 
 /// The stage of an entry, and its description with a symbol.
 pub(super) fn describe<'l>(
-    messages: impl Iterator<Item = &'l Letter>,
+    messages: impl Iterator<Item = &'l MessageRef>,
     now: Timestamp,
 ) -> (DeliveryStage, String) {
     let (mut all, mut read, mut shown) = (0, 0, 0);
     let (mut slowest, mut oldest) = (0, i64::MAX);
     let mut least = DeliveryStage::Shown;
     for message in messages {
-        let fate = message.fate();
+        let fate = message.status();
         let stage = DeliveryStage::new(fate);
         all += 1;
         read += usize::from(stage >= DeliveryStage::Read);
@@ -92,5 +92,5 @@ fn format_duration(milliseconds: i64) -> String {
     if (1..1000).contains(&milliseconds) {
         return format!("0.{} s", milliseconds / 100);
     }
-    pulse::words(jiff::SignedDuration::from_millis(milliseconds))
+    pulse::format_duration(jiff::SignedDuration::from_millis(milliseconds))
 }

@@ -4,7 +4,7 @@
 //! Whether two neighbours belong together depends on these two alone. So the entry of any message can be
 //! found from that message, without a scan from the first of possibly a million.
 
-use brigade_core::projection::{Kind, Letter, TeamProjection};
+use brigade_core::projection::{MessageKind, MessageRef, TeamProjection};
 
 use crate::screen::{Screen, record_text};
 use crate::time::local;
@@ -37,14 +37,14 @@ impl<'s> MessageList<'s> {
     pub(super) fn new(screen: &'s Screen) -> Self {
         let state = &screen.states.mail;
         let numbers_of =
-            |name: &String| screen.projection.called(name).map(|person| &*person.letters);
+            |name: &String| screen.projection.member_named(name).map(|person| &*person.messages);
         let numbers = state.filter.as_ref().map(|name| numbers_of(name).unwrap_or_default());
         Self { screen, numbers, hides_protocol: state.hides_protocol }
     }
 
     /// The number of messages, including hidden protocol messages.
     pub(super) fn len(&self) -> usize {
-        self.numbers.map_or(self.projection().letters().len(), <[u32]>::len)
+        self.numbers.map_or(self.projection().messages().len(), <[u32]>::len)
     }
 
     pub(super) fn projection(&self) -> &'s TeamProjection {
@@ -63,12 +63,15 @@ impl<'s> MessageList<'s> {
         }
     }
 
-    pub(super) fn message(&self, index: usize) -> Option<&'s Letter> {
-        self.projection().letters().get(usize::try_from(self.number(index)?).ok()?)
+    pub(super) fn message(&self, index: usize) -> Option<&'s MessageRef> {
+        self.projection().messages().get(usize::try_from(self.number(index)?).ok()?)
     }
 
     /// The messages of an entry.
-    pub(super) fn messages(&self, entry: MailEntry) -> impl Iterator<Item = &'s Letter> + use<'s> {
+    pub(super) fn messages(
+        &self,
+        entry: MailEntry,
+    ) -> impl Iterator<Item = &'s MessageRef> + use<'s> {
         let list = *self;
         (entry.from..entry.to).filter_map(move |index| list.message(index))
     }
@@ -110,7 +113,7 @@ impl<'s> MessageList<'s> {
 
     fn is_visible(&self, index: usize) -> bool {
         !self.hides_protocol
-            || self.message(index).is_some_and(|message| message.kind == Kind::Words)
+            || self.message(index).is_some_and(|message| message.kind == MessageKind::Text)
     }
 
     fn entry_at(&self, index: usize) -> Option<MailEntry> {
@@ -131,8 +134,8 @@ impl<'s> MessageList<'s> {
             return false;
         };
         let is_one = match (one.kind, next.kind) {
-            (Kind::Idle, Kind::Idle) => !self.hides_protocol,
-            (Kind::Words, Kind::Words) => {
+            (MessageKind::Idle, MessageKind::Idle) => !self.hides_protocol,
+            (MessageKind::Text, MessageKind::Text) => {
                 one.from == next.from
                     && one.to != next.to
                     && (0..=BROADCAST_WINDOW_MS).contains(&next.at.0.saturating_sub(one.at.0))
@@ -140,13 +143,13 @@ impl<'s> MessageList<'s> {
             }
             _ => false,
         };
-        let day = |message: &Letter| local(message.at.timestamp()).date();
+        let day = |message: &MessageRef| local(message.at.timestamp()).date();
         // Split long entries at fixed indexes, so that the result is the same from either direction.
         is_one && !(index + 1).is_multiple_of(MAX_ENTRY_LEN) && day(one) == day(next)
     }
 }
 
 /// The text of a message.
-pub(super) fn text(screen: &Screen, message: &Letter) -> Option<String> {
-    record_text(&*screen.record(message.spot)?)
+pub(super) fn text(screen: &Screen, message: &MessageRef) -> Option<String> {
+    record_text(&*screen.record(message.record)?)
 }

@@ -1,6 +1,6 @@
 //! Renders a mail entry as lines.
 
-use brigade_core::projection::{Kind, Letter, MemberIndex, Person};
+use brigade_core::projection::{MemberIndex, MemberView, MessageKind, MessageRef};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -37,7 +37,7 @@ pub(super) fn lines(
     let message_text = || text(screen, message).unwrap_or_else(|| "(text not available)".into());
     let indent = if width < 60 { 2 } else { TIME_WIDTH };
     let is_many = entry.to - entry.from > 1;
-    if message.kind != Kind::Words {
+    if message.kind != MessageKind::Text {
         let ProtocolSummary { line, details } = if is_many {
             let names = list.messages(entry).map(|message| list.projection().name(message.from));
             ProtocolSummary {
@@ -111,13 +111,13 @@ fn indented(indent: usize, text: String, style: Style) -> Line<'static> {
 }
 
 /// The recipients of a message sent to several members.
-fn recipients(list: &MessageList<'_>, message: &Letter, to: &[MemberIndex]) -> String {
-    let was_member = |person: &&Person| {
+fn recipients(list: &MessageList<'_>, message: &MessageRef, to: &[MemberIndex]) -> String {
+    let was_member = |person: &&MemberView| {
         person.joined.is_some_and(|joined| joined <= message.at)
             && person.left.is_none_or(|left| left > message.at)
     };
-    let people = list.projection().people().iter().filter(was_member);
-    let others = people.filter(|person| person.who != message.from).count();
+    let people = list.projection().all_members().iter().filter(was_member);
+    let others = people.filter(|person| person.index != message.from).count();
     if to.len() >= others {
         return format!("all members ({})", to.len());
     }
@@ -136,11 +136,13 @@ fn delivery_states(list: &MessageList<'_>, entry: MailEntry, is_unfolded: bool) 
         return String::new();
     }
     let now = list.screen().now;
-    let line = |message: &Letter| {
+    let line = |message: &MessageRef| {
         let time = local(message.at.timestamp()).strftime("%H:%M:%S");
         let (_, state) = delivery::describe(std::iter::once(message), now);
         match message.kind {
-            Kind::Words => format!("{}: {state}", one_line(list.projection().name(message.to))),
+            MessageKind::Text => {
+                format!("{}: {state}", one_line(list.projection().name(message.to)))
+            }
             _ => format!("{time} {}: {state}", one_line(list.projection().name(message.from))),
         }
     };

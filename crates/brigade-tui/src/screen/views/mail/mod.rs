@@ -8,7 +8,7 @@ mod protocol;
 mod tests;
 mod window;
 
-use brigade_core::projection::{Kind, Letter};
+use brigade_core::projection::{MessageKind, MessageRef};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
@@ -226,7 +226,7 @@ fn move_selection(screen: &mut Screen, command: KeyCommand) -> Option<()> {
 }
 
 /// The selected message; the last one while the view follows new mail.
-pub(crate) fn selected_message(screen: &Screen) -> Option<Letter> {
+pub(crate) fn selected_message(screen: &Screen) -> Option<MessageRef> {
     let list = MessageList::new(screen);
     list.message(selected(&list)?.from).copied()
 }
@@ -237,10 +237,10 @@ pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
 }
 
 /// A message in one line.
-pub(crate) fn one_line_text(screen: &Screen, message: &Letter) -> String {
+pub(crate) fn one_line_text(screen: &Screen, message: &MessageRef) -> String {
     let text = entries::text(screen, message).unwrap_or_default();
     one_line(&match message.kind {
-        Kind::Words => text,
+        MessageKind::Text => text,
         _ => protocol::describe(&screen.projection, message, &text).line,
     })
 }

@@ -1,9 +1,9 @@
 //! Describes protocol messages in plain text.
 
 use brigade_core::policy;
-use brigade_core::projection::{Letter, TeamProjection};
+use brigade_core::projection::{MessageRef, TeamProjection};
 use brigade_wire::body::Body;
-use brigade_wire::permission::Verdict;
+use brigade_wire::permission::PermissionVerdict;
 use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
 
 /// The description of a protocol message.
@@ -18,7 +18,7 @@ pub(super) struct ProtocolSummary {
 /// Describes a protocol message. Sender and recipient come from its envelope, not from its text.
 pub(super) fn describe(
     projection: &TeamProjection,
-    message: &Letter,
+    message: &MessageRef,
     text: &str,
 ) -> ProtocolSummary {
     let (from, to) = (projection.name(message.from), projection.name(message.to));
@@ -73,8 +73,10 @@ pub(super) fn describe(
             (line, format!("{tool} {}", input.as_str()))
         }
         Protocol::PermissionResponse(answer) => match answer.verdict {
-            Verdict::Success(_) => (format!("{from} approved {to}'s request"), String::new()),
-            Verdict::Error(why) => {
+            PermissionVerdict::Success(_) => {
+                (format!("{from} approved {to}'s request"), String::new())
+            }
+            PermissionVerdict::Error(why) => {
                 (with_reason(format!("{from} denied {to}'s request"), Some(why)), String::new())
             }
         },

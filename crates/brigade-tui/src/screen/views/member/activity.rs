@@ -1,13 +1,13 @@
 //! A member's events and messages, merged in time order. There may be a million of them, so the code steps
 //! from item to neighbouring item and never walks over all of them.
 
-use brigade_core::projection::{Act, Letter, Person, TeamProjection};
+use brigade_core::projection::{MemberView, MessageRef, TeamProjection, WorkRef};
 
 /// One entry of the activity list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ActivityItem {
-    Event(Act),
-    Message(Letter),
+    Event(WorkRef),
+    Message(MessageRef),
 }
 
 /// A position between two items. `hidden` is the number of lines of the item before it that are below the
@@ -21,17 +21,17 @@ pub(crate) struct ActivityPosition {
 
 /// The merged list.
 pub(super) struct ActivityList<'t> {
-    acts: &'t [Act],
+    acts: &'t [WorkRef],
     numbers: &'t [u32],
-    messages: &'t [Letter],
+    messages: &'t [MessageRef],
 }
 
 impl<'t> ActivityList<'t> {
-    pub(super) fn new(projection: &'t TeamProjection, person: &'t Person) -> Self {
-        Self { acts: &person.acts, numbers: &person.letters, messages: projection.letters() }
+    pub(super) fn new(projection: &'t TeamProjection, person: &'t MemberView) -> Self {
+        Self { acts: &person.work, numbers: &person.messages, messages: projection.messages() }
     }
 
-    fn message(&self, index: usize) -> Option<Letter> {
+    fn message(&self, index: usize) -> Option<MessageRef> {
         let number = usize::try_from(*self.numbers.get(index)?).ok()?;
         self.messages.get(number).copied()
     }
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn forward_and_backward_visit_the_same_items() {
         let screen = recorded_screen(END);
-        for person in screen.projection.people() {
+        for person in screen.projection.all_members() {
             let activity = ActivityList::new(&screen.projection, person);
             let (mut position, mut backward) = (activity.end(), Vec::new());
             while let Some((before, item)) = activity.previous(position) {
@@ -196,14 +196,14 @@ mod tests {
             assert_eq!(position, activity.end());
             backward.reverse();
             assert_eq!(backward, forward, "{}", person.name);
-            assert_eq!(backward.len(), person.acts.len() + person.letters.len());
+            assert_eq!(backward.len(), person.work.len() + person.messages.len());
         }
     }
 
     #[test]
     fn down_undoes_up_and_neither_leaves_the_list() {
         let screen = recorded_screen(END);
-        let ada = screen.projection.called("ada").unwrap();
+        let ada = screen.projection.member_named("ada").unwrap();
         let activity = ActivityList::new(&screen.projection, ada);
         let mut places = vec![activity.end()];
         let first = activity.first(10, height).unwrap();

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use brigade_core::approvals::{Approval, Wanted};
-use brigade_core::event::{Act, Ending, Event, Record};
-use brigade_core::projection::{self, At, DeliveryStatus, Kind, Letter, MemberActivity, Person};
-use brigade_core::store::event_log::Spot;
+use brigade_core::approvals::{Approval, ApprovalSubject};
+use brigade_core::event::{Event, Record, TurnOutcome, WorkEvent};
+use brigade_core::projection::{
+    self, DeliveryStatus, MemberActivity, MemberView, MessageKind, MessageRef, Millis,
+};
+use brigade_core::store::event_log::RecordRef;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
@@ -28,13 +30,13 @@ const MIN_WIDTH_WITH_TIME: usize = 50;
 /// Renders an item. Items that only end another one have no lines.
 pub(super) fn lines(
     screen: &Screen,
-    person: &Person,
+    person: &MemberView,
     item: ActivityItem,
     width: usize,
 ) -> Vec<Line<'static>> {
     let (at, spot) = match item {
-        ActivityItem::Event(act) => (act.at, act.spot),
-        ActivityItem::Message(message) => (message.at, message.spot),
+        ActivityItem::Event(act) => (act.at, act.record),
+        ActivityItem::Message(message) => (message.at, message.record),
     };
     let time = if width < MIN_WIDTH_WITH_TIME { String::new() } else { time(screen, at) };
     let margin = time.width();
@@ -47,7 +49,7 @@ pub(super) fn lines(
     with_label(&time, margin, screen.theme.faint(), lines)
 }
 
-fn time(screen: &Screen, at: At) -> String {
+fn time(screen: &Screen, at: Millis) -> String {
     let (now, then) = (local(screen.now), local(at.timestamp()));
     let form = if now.date() == then.date() { "%H:%M:%S  " } else { "%b %d %H:%M  " };
     then.strftime(form).to_string()
@@ -60,23 +62,23 @@ fn symbol_line(sign: &'static str, text: &str, style: Style, room: usize) -> Vec
 
 fn event_lines(
     screen: &Screen,
-    person: &Person,
-    act_ref: projection::Act,
+    person: &MemberView,
+    act_ref: projection::WorkRef,
     record: &Arc<Record>,
     room: usize,
 ) -> Vec<Line<'static>> {
     let theme = screen.theme;
     let Event::Worked { act, .. } = &record.event else { return Vec::new() };
     match act {
-        Act::Started {} => symbol_line("◌", "agent started", theme.success(), room),
-        Act::TurnStarted {} => symbol_line("┌", "turn started", theme.faint(), room),
-        Act::Said { text } => {
+        WorkEvent::Started {} => symbol_line("◌", "agent started", theme.success(), room),
+        WorkEvent::TurnStarted {} => symbol_line("┌", "turn started", theme.faint(), room),
+        WorkEvent::Said { text } => {
             indent(markdown::lines(text.trim_end(), room.saturating_sub(2), theme))
         }
-        Act::ToolStarted { id, tool, about } => {
+        WorkEvent::ToolStarted { id, tool, about } => {
             vec![tool_line(screen, person, act_ref, (id, tool, about), room)]
         }
-        Act::Changed { path, added, removed } => {
+        WorkEvent::Changed { path, added, removed } => {
             let counts = format!("  +{added} −{removed}");
             let path = cut(&one_line(path), room.saturating_sub(counts.width() + 2));
             vec![Line::from(vec![
@@ -85,21 +87,21 @@ fn event_lines(
                 Span::styled(counts, theme.faint()),
             ])]
         }
-        Act::Limited { why } => {
+        WorkEvent::Limited { why } => {
             symbol_line("■", &format!("rate-limited: {why}"), theme.error(), room)
         }
-        Act::Trouble { why } => symbol_line("✕", why, theme.error(), room),
-        Act::TurnEnded { end, why } => {
+        WorkEvent::Trouble { why } => symbol_line("✕", why, theme.error(), room),
+        WorkEvent::TurnEnded { end, why } => {
             let why = why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
             match end {
-                Ending::Done => symbol_line("└", "turn ended", theme.faint(), room),
-                Ending::Interrupted => {
+                TurnOutcome::Done => symbol_line("└", "turn ended", theme.faint(), room),
+                TurnOutcome::Interrupted => {
                     symbol_line("└", &format!("turn interrupted{why}"), theme.urgent(), room)
                 }
-                Ending::Failed => {
+                TurnOutcome::Failed => {
                     symbol_line("└", &format!("turn failed{why}"), theme.error(), room)
                 }
-                Ending::Limited => {
+                TurnOutcome::Limited => {
                     symbol_line("└", "turn ended: rate-limited by the vendor", theme.error(), room)
                 }
             }
@@ -111,8 +113,8 @@ fn event_lines(
 /// A tool call and its result.
 fn tool_line(
     screen: &Screen,
-    person: &Person,
-    act_ref: projection::Act,
+    person: &MemberView,
+    act_ref: projection::WorkRef,
     (id, tool, about): (&str, &str, &str),
     room: usize,
 ) -> Line<'static> {
@@ -123,7 +125,7 @@ fn tool_line(
             ("✗", format!("failed{}", duration(at, act_ref.at)), theme.error())
         }
         // The call has not run yet: it waits for permission.
-        ToolOutcome::Running if person.doing() == MemberActivity::Waiting => {
+        ToolOutcome::Running if person.activity() == MemberActivity::Waiting => {
             ("▲", format!("waiting, {}", since(screen.now, act_ref.at)), theme.urgent())
         }
         ToolOutcome::Running => {
@@ -143,7 +145,7 @@ fn tool_line(
 }
 
 /// The duration, or nothing below one second.
-fn duration(at: At, from: At) -> String {
+fn duration(at: Millis, from: Millis) -> String {
     let time = age(at.timestamp(), from.timestamp());
     if at.0 - from.0 < 1_000 { String::new() } else { format!(" {time}") }
 }
@@ -167,7 +169,7 @@ fn tool_verb(tool: &str) -> String {
 enum ToolOutcome {
     Finished {
         ok: bool,
-        at: At,
+        at: Millis,
     },
     /// The call is still running.
     Running,
@@ -177,21 +179,21 @@ enum ToolOutcome {
 
 fn tool_outcome(
     screen: &Screen,
-    person: &Person,
-    act_ref: projection::Act,
+    person: &MemberView,
+    act_ref: projection::WorkRef,
     id: &str,
 ) -> ToolOutcome {
     // Records are nearly in time order, so this is the earliest candidate.
-    let from = person.acts.partition_point(|act| act.at < act_ref.at);
-    let later = person.acts.get(from..).unwrap_or_default();
-    let start = later.iter().position(|act| act.spot == act_ref.spot).unwrap_or_default();
+    let from = person.work.partition_point(|act| act.at < act_ref.at);
+    let later = person.work.get(from..).unwrap_or_default();
+    let start = later.iter().position(|act| act.record == act_ref.record).unwrap_or_default();
     for act in later.iter().skip(start + 1).take(MAX_LOOKAHEAD) {
-        let Some(record) = screen.record(act.spot) else { continue };
+        let Some(record) = screen.record(act.record) else { continue };
         match &record.event {
-            Event::Worked { act: Act::ToolEnded { id: ended, ok }, .. } if ended == id => {
+            Event::Worked { act: WorkEvent::ToolEnded { id: ended, ok }, .. } if ended == id => {
                 return ToolOutcome::Finished { ok: *ok, at: act.at };
             }
-            Event::Worked { act: Act::TurnEnded { .. } | Act::Started {}, .. } => {
+            Event::Worked { act: WorkEvent::TurnEnded { .. } | WorkEvent::Started {}, .. } => {
                 return ToolOutcome::Unknown;
             }
             _ => {}
@@ -206,28 +208,28 @@ fn indent(lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
 
 fn message_lines(
     screen: &Screen,
-    person: &Person,
-    message: &Letter,
+    person: &MemberView,
+    message: &MessageRef,
     record: &Arc<Record>,
     room: usize,
 ) -> Vec<Line<'static>> {
     let theme = screen.theme;
-    let is_outgoing = message.from == person.who;
+    let is_outgoing = message.from == person.index;
     // Skip idle notices: the end of the turn is shown already, and another member's notice is not this
     // member's activity. Show them only for a member that reports no activity of its own.
-    if message.kind == Kind::Idle && !(is_outgoing && person.acts.is_empty()) {
+    if message.kind == MessageKind::Idle && !(is_outgoing && person.work.is_empty()) {
         return Vec::new();
     }
     let Some(text) = record_text(record) else { return Vec::new() };
     let (sign, other) =
         if is_outgoing { ("→ to", message.to) } else { ("← from", message.from) };
     let who = vec![Span::raw(format!("{sign} ")), screen.styled_name(other)];
-    let state = match message.fate() {
+    let state = match message.status() {
         DeliveryStatus::Shown(_) => "",
         DeliveryStatus::Read(_) => ", read",
         DeliveryStatus::Written => ", unread",
     };
-    if message.kind == Kind::Words {
+    if message.kind == MessageKind::Text {
         let mut lines = vec![prepend(who, Line::styled(state, theme.urgent()))];
         let text_lines = markdown::lines(text.trim_end(), room.saturating_sub(2), theme);
         // A note about one more line would take as much space as that line.
@@ -244,8 +246,8 @@ fn message_lines(
         }
         return lines;
     }
-    if let Kind::PlanRequest | Kind::PermissionRequest = message.kind {
-        let (style, request) = request_text(screen, message.spot, message.at, record);
+    if let MessageKind::PlanRequest | MessageKind::PermissionRequest = message.kind {
+        let (style, request) = request_text(screen, message.record, message.at, record);
         let width: usize = who.iter().map(|span| span.content.width()).sum();
         let request = cut(&one_line(&request), room.saturating_sub(width + 2));
         return vec![prepend(who, Line::from(vec![Span::raw(": "), Span::styled(request, style)]))];
@@ -255,27 +257,35 @@ fn message_lines(
 }
 
 /// A request and its answer.
-fn request_text(screen: &Screen, spot: Spot, at: At, record: &Arc<Record>) -> (Style, String) {
+fn request_text(
+    screen: &Screen,
+    spot: RecordRef,
+    at: Millis,
+    record: &Arc<Record>,
+) -> (Style, String) {
     let theme = screen.theme;
-    let all = screen.projection.asked();
+    let all = screen.projection.requests();
     let from = all.partition_point(|asked| asked.at < at);
     let near = all.get(from..).unwrap_or_default().iter().take(MAX_LOOKAHEAD);
-    let (style, result) = match near.into_iter().find(|asked| asked.spot == spot) {
+    let (style, result) = match near.into_iter().find(|asked| asked.record == spot) {
         Some(asked) => match &asked.reply {
             None => (theme.urgent(), format!(" (waiting, {})", since(screen.now, at))),
             Some(reply) => {
                 let verdict = if reply.yes { "approved" } else { "denied" };
                 (
                     theme.faint(),
-                    format!(" ({verdict}, {})", approvals::answered_by(reply.hand.as_deref())),
+                    format!(
+                        " ({verdict}, {})",
+                        approvals::answered_by(reply.decided_by.as_deref())
+                    ),
                 )
             }
         },
         None => (theme.faint(), String::new()),
     };
-    let approval = Approval::told(record, 0);
-    let kind = match approval.as_ref().map(|approval| &approval.wanted) {
-        Some(Wanted::Plan { .. }) => "plan",
+    let approval = Approval::from_record(record, 0);
+    let kind = match approval.as_ref().map(|approval| &approval.subject) {
+        Some(ApprovalSubject::Plan { .. }) => "plan",
         _ => "asks for permission",
     };
     let what = approval.map(|approval| approvals::subject(&approval)).unwrap_or_default();

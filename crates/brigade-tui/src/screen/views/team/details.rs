@@ -1,6 +1,6 @@
 //! Details of the selected member.
 
-use brigade_core::projection::{Kind, Person};
+use brigade_core::projection::{MemberView, MessageKind};
 use brigade_core::wire::backend;
 use brigade_wire::task::Status;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -25,7 +25,7 @@ const MAX_TEXT_LINES: usize = 4;
 /// Minimum height to show recent activity.
 const MIN_RECENT_HEIGHT: u16 = 4;
 
-pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &Person) {
+pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &MemberView) {
     if area.height == 0 {
         return;
     }
@@ -63,7 +63,7 @@ fn recent_activity(
     screen: &Screen,
     canvas: &mut Canvas<'_>,
     area: Rect,
-    person: &Person,
+    person: &MemberView,
     used: u16,
 ) {
     let parts = [Constraint::Length(used), Constraint::Length(2), Constraint::Min(0)];
@@ -81,7 +81,7 @@ fn labelled(screen: &Screen, label: &'static str, lines: Vec<Line<'static>>) -> 
 }
 
 /// The member's current state: problem, requests, tasks, last message.
-fn current_state(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
+fn current_state(screen: &Screen, person: &MemberView, width: usize) -> Vec<Line<'static>> {
     let (theme, room) = (screen.theme, width.saturating_sub(LABEL_WIDTH));
     let mut lines = Vec::new();
     if let Some(why) = member_status::problem(screen, person) {
@@ -111,11 +111,11 @@ fn current_state(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'st
     lines
 }
 
-fn tasks(screen: &Screen, person: &Person) -> Vec<Line<'static>> {
+fn tasks(screen: &Screen, person: &MemberView) -> Vec<Line<'static>> {
     let theme = screen.theme;
     let mut cards: Vec<_> = screen
         .projection
-        .cards()
+        .tasks()
         .filter(|card| card.owner.as_deref() == Some(&*person.name))
         .collect();
     let rank = |status| match status {
@@ -125,7 +125,7 @@ fn tasks(screen: &Screen, person: &Person) -> Vec<Line<'static>> {
     };
     cards.sort_by_key(|card| (rank(card.status()), std::cmp::Reverse(card.since)));
     let more = cards.len().saturating_sub(MAX_TASKS);
-    let task = |card: &&brigade_core::projection::Card| {
+    let task = |card: &&brigade_core::projection::TaskEntry| {
         let since = since(screen.now, card.since);
         let (sign, word, style) = match card.status() {
             Some(Status::InProgress) => ("◐", format!("in progress for {since}"), theme.busy()),
@@ -146,7 +146,7 @@ fn tasks(screen: &Screen, person: &Person) -> Vec<Line<'static>> {
 }
 
 /// Facts about the member: agent, folder, process, tokens, mail.
-fn facts(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
+fn facts(screen: &Screen, person: &MemberView, width: usize) -> Vec<Line<'static>> {
     let room = width.saturating_sub(LABEL_WIDTH);
     let entry = person.entry.clone().unwrap_or_default();
     let mut lines = Vec::new();
@@ -167,14 +167,14 @@ fn facts(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
         let cost = person.cost.map(|cost| format!(", ${cost:.2}")).unwrap_or_default();
         part("tokens", format!("{} input, {} output{cost}", abbreviate(read), abbreviate(written)));
     }
-    let messages = screen.projection.letters();
-    if !person.letters.is_empty() {
+    let messages = screen.projection.messages();
+    if !person.messages.is_empty() {
         // Only recent messages are searched: scanning all of them on each redraw would be slow.
         let is_text = |number: &&u32| {
             let message = usize::try_from(**number).ok().and_then(|number| messages.get(number));
-            message.is_some_and(|message| message.kind == Kind::Words)
+            message.is_some_and(|message| message.kind == MessageKind::Text)
         };
-        let last = person.letters.iter().rev().take(100).find(is_text);
+        let last = person.messages.iter().rev().take(100).find(is_text);
         let last = last.and_then(|number| messages.get(usize::try_from(*number).ok()?));
         let last = last.map(|message| {
             let (from, to) =
@@ -188,14 +188,14 @@ fn facts(screen: &Screen, person: &Person, width: usize) -> Vec<Line<'static>> {
         });
         let unread =
             if person.unread == 0 { String::new() } else { format!(", {} unread", person.unread) };
-        let total = person.letters.len();
+        let total = person.messages.len();
         part("mail", format!("{total} messages{unread}{}", last.unwrap_or_default()));
     }
     lines
 }
 
 /// Describes how and where the member's process runs.
-fn process_text(screen: &Screen, person: &Person) -> String {
+fn process_text(screen: &Screen, person: &MemberView) -> String {
     let entry = person.entry.clone().unwrap_or_default();
     let backend = match entry.backend_type.as_deref() {
         Some(backend::TMUX) => match entry.tmux_pane_id.as_deref() {

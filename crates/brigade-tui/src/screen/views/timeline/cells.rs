@@ -1,6 +1,6 @@
 //! The activity of a member, column by column.
 
-use brigade_core::projection::{ActivitySpan, MemberActivity, Person, Span};
+use brigade_core::projection::{BusyKind, BusySpan, MemberActivity, MemberView};
 
 use super::axis::Axis;
 
@@ -19,7 +19,7 @@ pub(super) enum TimelineCell {
     /// It was idle.
     Idle,
     /// It was active, for this many eighths of the column.
-    Spent(Span, u8),
+    Spent(BusyKind, u8),
 }
 
 /// Time spent per activity, in milliseconds.
@@ -31,11 +31,11 @@ pub(super) struct TimeSpent {
 }
 
 impl TimeSpent {
-    fn entry_mut(&mut self, span: Span) -> &mut i64 {
+    fn entry_mut(&mut self, span: BusyKind) -> &mut i64 {
         match span {
-            Span::Working => &mut self.working,
-            Span::Waiting => &mut self.waiting,
-            Span::Limited => &mut self.limited,
+            BusyKind::Working => &mut self.working,
+            BusyKind::Waiting => &mut self.waiting,
+            BusyKind::Limited => &mut self.limited,
         }
     }
 
@@ -45,11 +45,11 @@ impl TimeSpent {
 
     /// The activity to show for a column. Waiting and rate limits count twice, because a person may have to
     /// act.
-    fn dominant(self) -> Option<(Span, i64)> {
+    fn dominant(self) -> Option<(BusyKind, i64)> {
         let each = [
-            (Span::Working, self.working, self.working),
-            (Span::Waiting, self.waiting, 2 * self.waiting),
-            (Span::Limited, self.limited, 2 * self.limited),
+            (BusyKind::Working, self.working, self.working),
+            (BusyKind::Waiting, self.waiting, 2 * self.waiting),
+            (BusyKind::Limited, self.limited, 2 * self.limited),
         ];
         let largest = each.into_iter().max_by_key(|(.., weight)| *weight)?;
         Some((largest.0, largest.1)).filter(|(_, time)| *time > 0)
@@ -57,7 +57,7 @@ impl TimeSpent {
 }
 
 /// The stretches that overlap a time range.
-pub(super) fn within(stretches: &[ActivitySpan], from: i64, to: i64) -> &[ActivitySpan] {
+pub(super) fn within(stretches: &[BusySpan], from: i64, to: i64) -> &[BusySpan] {
     let first = stretches
         .partition_point(|stretch| stretch.to.is_some_and(|stretch_end| stretch_end.0 <= from));
     let last = stretches.partition_point(|stretch| stretch.from.0 < to);
@@ -65,17 +65,17 @@ pub(super) fn within(stretches: &[ActivitySpan], from: i64, to: i64) -> &[Activi
 }
 
 /// Time spent per activity in a range. An unfinished stretch lasts until `to`.
-pub(super) fn time_spent(stretches: &[ActivitySpan], from: i64, to: i64) -> TimeSpent {
+pub(super) fn time_spent(stretches: &[BusySpan], from: i64, to: i64) -> TimeSpent {
     let mut spent = TimeSpent::default();
     for stretch in within(stretches, from, to) {
         let end = stretch.to.map_or(to, |end| end.0.min(to));
-        *spent.entry_mut(stretch.span) += end.saturating_sub(stretch.from.0.max(from)).max(0);
+        *spent.entry_mut(stretch.kind) += end.saturating_sub(stretch.from.0.max(from)).max(0);
     }
     spent
 }
 
 /// The same, estimated from a sample if there are many stretches.
-fn estimated(stretches: &[ActivitySpan], from: i64, to: i64) -> TimeSpent {
+fn estimated(stretches: &[BusySpan], from: i64, to: i64) -> TimeSpent {
     let inside = within(stretches, from, to);
     let every = inside.len().div_ceil(MAX_SAMPLES);
     if every < 2 {
@@ -85,18 +85,18 @@ fn estimated(stretches: &[ActivitySpan], from: i64, to: i64) -> TimeSpent {
     for stretch in inside.iter().step_by(every) {
         let sampled = time_spent(std::slice::from_ref(stretch), from, to);
         let times = i64::try_from(every).unwrap_or(1);
-        *estimate.entry_mut(stretch.span) += sampled.all().saturating_mul(times);
+        *estimate.entry_mut(stretch.kind) += sampled.all().saturating_mul(times);
     }
     estimate
 }
 
 /// When the member was on the team, if known; until `end` if it has not left.
-pub(super) fn presence(person: &Person, end: i64) -> Option<(i64, i64)> {
+pub(super) fn presence(person: &MemberView, end: i64) -> Option<(i64, i64)> {
     Some((person.joined?.0, person.left.map_or(end, |left| left.0)))
 }
 
 /// The activity in every column. Columns after `end` are empty.
-pub(super) fn cells(person: &Person, axis: &Axis, end: i64) -> Vec<TimelineCell> {
+pub(super) fn cells(person: &MemberView, axis: &Axis, end: i64) -> Vec<TimelineCell> {
     let presence = presence(person, end);
     let cell = |column| {
         let from = axis.start(column);
@@ -105,7 +105,7 @@ pub(super) fn cells(person: &Person, axis: &Axis, end: i64) -> Vec<TimelineCell>
         if from >= to {
             return TimelineCell::Away;
         }
-        if let Some((span, time)) = estimated(&person.stretches, from, to).dominant() {
+        if let Some((span, time)) = estimated(&person.busy_spans, from, to).dominant() {
             let eighths = (time * 8).div_euclid(to - from).clamp(1, 8);
             return TimelineCell::Spent(span, u8::try_from(eighths).unwrap_or(8));
         }
@@ -122,9 +122,9 @@ pub(super) fn cells(person: &Person, axis: &Axis, end: i64) -> Vec<TimelineCell>
 }
 
 /// Whether the member reports its activity at all.
-pub(super) fn reports_activity(person: &Person) -> bool {
-    !person.stretches.is_empty()
-        || !matches!(person.doing(), MemberActivity::Unknown | MemberActivity::Gone)
+pub(super) fn reports_activity(person: &MemberView) -> bool {
+    !person.busy_spans.is_empty()
+        || !matches!(person.activity(), MemberActivity::Unknown | MemberActivity::Gone)
 }
 
 /// The character of a cell. The height of a block is the share of the time.
@@ -136,9 +136,9 @@ pub(super) fn symbol(cell: TimelineCell, reports_activity: bool) -> &'static str
         TimelineCell::Joined => "├",
         TimelineCell::Left => "┤",
         TimelineCell::Idle => "─",
-        TimelineCell::Spent(Span::Waiting, _) => "▲",
-        TimelineCell::Spent(Span::Limited, _) => "■",
-        TimelineCell::Spent(Span::Working, eighths) => match eighths {
+        TimelineCell::Spent(BusyKind::Waiting, _) => "▲",
+        TimelineCell::Spent(BusyKind::Limited, _) => "■",
+        TimelineCell::Spent(BusyKind::Working, eighths) => match eighths {
             0 | 1 => "▁",
             2 => "▂",
             3 => "▃",
@@ -152,15 +152,15 @@ pub(super) fn symbol(cell: TimelineCell, reports_activity: bool) -> &'static str
 }
 
 /// Number of turns started in a range. Work after an answered request continues the same turn.
-pub(super) fn count_turns(stretches: &[ActivitySpan], from: i64, to: i64) -> usize {
+pub(super) fn count_turns(stretches: &[BusySpan], from: i64, to: i64) -> usize {
     let inside = within(stretches, from, to);
     let before = stretches.partition_point(|stretch| stretch.from.0 < from);
     let mut last = before.checked_sub(1).and_then(|index| stretches.get(index));
     let mut turns = 0;
     for stretch in inside.iter().filter(|stretch| stretch.from.0 >= from) {
-        let continues_turn =
-            last.is_some_and(|last| last.to == Some(stretch.from) && last.span == Span::Waiting);
-        turns += usize::from(stretch.span == Span::Working && !continues_turn);
+        let continues_turn = last
+            .is_some_and(|last| last.to == Some(stretch.from) && last.kind == BusyKind::Waiting);
+        turns += usize::from(stretch.kind == BusyKind::Working && !continues_turn);
         last = Some(stretch);
     }
     turns

@@ -1,6 +1,6 @@
 //! Summary of what the selected member did in the visible time.
 
-use brigade_core::projection::{Kind, Letter, MemberIndex, Person};
+use brigade_core::projection::{MemberIndex, MemberView, MessageKind, MessageRef};
 use brigade_core::pulse;
 use jiff::SignedDuration;
 use ratatui::layout::Rect;
@@ -24,7 +24,7 @@ pub(super) fn draw(
     screen: &Screen,
     canvas: &mut Canvas<'_>,
     area: Rect,
-    person: &Person,
+    person: &MemberView,
     (from, to): (i64, i64),
 ) {
     if area.height < MIN_ROWS {
@@ -33,7 +33,7 @@ pub(super) fn draw(
     let theme = canvas.theme;
     let width = usize::from(area.width);
     let row = |y: u16| Rect { y: area.y + y, height: 1, ..area };
-    let (_, doing) = style::state_label(person.doing());
+    let (_, doing) = style::state_label(person.activity());
     let agent = person.entry.as_ref().and_then(|entry| entry.agent_type.as_deref());
     let agent = agent.map(|agent| format!(" ({})", one_line(agent))).unwrap_or_default();
     canvas.line(
@@ -54,7 +54,12 @@ pub(super) fn draw(
 }
 
 /// The latest messages of the period, oldest first, at most `most` lines.
-fn messages(screen: &Screen, person: &Person, (from, to): (i64, i64), most: usize) -> Vec<String> {
+fn messages(
+    screen: &Screen,
+    person: &MemberView,
+    (from, to): (i64, i64),
+    most: usize,
+) -> Vec<String> {
     let mut lines: Vec<ListedMessage> = Vec::new();
     for message in mail::latest(&screen.projection, person, from, to) {
         let text = one_line_text(screen, message);
@@ -73,29 +78,31 @@ fn messages(screen: &Screen, person: &Person, (from, to): (i64, i64), most: usiz
 
 /// A message with all its recipients.
 struct ListedMessage<'p> {
-    message: &'p Letter,
+    message: &'p MessageRef,
     to: Vec<MemberIndex>,
     text: String,
 }
 
 impl ListedMessage<'_> {
-    fn is_same_message(&self, message: &Letter, text: &str) -> bool {
+    fn is_same_message(&self, message: &MessageRef, text: &str) -> bool {
         let distance = self.message.at.0.abs_diff(message.at.0);
         let is_at_once = distance <= BROADCAST_WINDOW_MS.unsigned_abs();
         is_at_once && self.message.from == message.from && self.text == text
     }
 
-    fn line(&self, screen: &Screen, person: &Person) -> String {
+    fn line(&self, screen: &Screen, person: &MemberView) -> String {
         let Self { message, to, text } = self;
         let at = local(message.at.timestamp()).strftime("%H:%M:%S");
         let name = |who: &MemberIndex| one_line(screen.projection.name(*who));
-        let sign = if message.from == person.who { "↑" } else { "↓" };
-        match (message.kind, message.from == person.who) {
-            (Kind::Words, true) => {
+        let sign = if message.from == person.index { "↑" } else { "↓" };
+        match (message.kind, message.from == person.index) {
+            (MessageKind::Text, true) => {
                 let names = to.iter().map(name).collect::<Vec<_>>().join(", ");
                 format!("{at} {sign} to {names}: {text}")
             }
-            (Kind::Words, false) => format!("{at} {sign} from {}: {text}", name(&message.from)),
+            (MessageKind::Text, false) => {
+                format!("{at} {sign} from {}: {text}", name(&message.from))
+            }
             // The description of a protocol message names sender and recipient.
             _ => format!("{at} {sign} {text}"),
         }
@@ -103,7 +110,7 @@ impl ListedMessage<'_> {
 }
 
 /// How the time was spent, with percentages. Durations are left out if they do not fit.
-pub(super) fn shares(person: &Person, (from, to): (i64, i64), width: usize) -> String {
+pub(super) fn shares(person: &MemberView, (from, to): (i64, i64), width: usize) -> String {
     let Some((joined, left)) = presence(person, to) else {
         return "was never on the team".to_owned();
     };
@@ -114,7 +121,7 @@ pub(super) fn shares(person: &Person, (from, to): (i64, i64), width: usize) -> S
     if !reports_activity(person) {
         return "its activity is not reported".to_owned();
     }
-    let (all, spent) = (to - from, time_spent(&person.stretches, from, to));
+    let (all, spent) = (to - from, time_spent(&person.busy_spans, from, to));
     let parts = [
         ("worked", spent.working),
         ("waited for you", spent.waiting),
@@ -124,7 +131,7 @@ pub(super) fn shares(person: &Person, (from, to): (i64, i64), width: usize) -> S
     let shares = |is_long: bool| {
         let part = |(word, time): &(&str, i64)| {
             let percent = (time * 100 + all / 2) / all;
-            let duration = pulse::words(SignedDuration::from_millis(*time));
+            let duration = pulse::format_duration(SignedDuration::from_millis(*time));
             if is_long {
                 format!("{word} {duration} ({percent} %)")
             } else {
@@ -139,8 +146,8 @@ pub(super) fn shares(person: &Person, (from, to): (i64, i64), width: usize) -> S
 }
 
 /// Number of turns, messages and tokens.
-fn totals(screen: &Screen, person: &Person, from: i64, to: i64) -> String {
-    let turns = match count_turns(&person.stretches, from, to) {
+fn totals(screen: &Screen, person: &MemberView, from: i64, to: i64) -> String {
+    let turns = match count_turns(&person.busy_spans, from, to) {
         _ if !reports_activity(person) => String::new(),
         1 => "1 turn, ".to_owned(),
         turns => format!("{turns} turns, "),

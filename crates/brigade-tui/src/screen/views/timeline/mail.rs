@@ -1,6 +1,6 @@
 //! The mail row of a lane: when a member sent and received messages.
 
-use brigade_core::projection::{Kind, Letter, MemberIndex, Person, TeamProjection};
+use brigade_core::projection::{MemberIndex, MemberView, MessageKind, MessageRef, TeamProjection};
 
 use super::axis::Axis;
 
@@ -41,32 +41,37 @@ pub(super) enum MailCount {
 }
 
 /// The message numbers within a time range. Messages are nearly in time order.
-fn within<'p>(projection: &TeamProjection, person: &'p Person, from: i64, to: i64) -> &'p [u32] {
+fn within<'p>(
+    projection: &TeamProjection,
+    person: &'p MemberView,
+    from: i64,
+    to: i64,
+) -> &'p [u32] {
     let is_before = |number: &u32, time: i64| {
         message(projection, *number).is_some_and(|message| message.at.0 < time)
     };
-    let first = person.letters.partition_point(|number| is_before(number, from));
-    let last = person.letters.partition_point(|number| is_before(number, to));
-    person.letters.get(first..last).unwrap_or_default()
+    let first = person.messages.partition_point(|number| is_before(number, from));
+    let last = person.messages.partition_point(|number| is_before(number, to));
+    person.messages.get(first..last).unwrap_or_default()
 }
 
-fn message(projection: &TeamProjection, number: u32) -> Option<&Letter> {
-    projection.letters().get(usize::try_from(number).ok()?)
+fn message(projection: &TeamProjection, number: u32) -> Option<&MessageRef> {
+    projection.messages().get(usize::try_from(number).ok()?)
 }
 
 /// The messages without idle notices, which the lane itself shows.
 fn without_idle_notices<'p>(
     projection: &'p TeamProjection,
     numbers: &'p [u32],
-) -> impl DoubleEndedIterator<Item = &'p Letter> {
+) -> impl DoubleEndedIterator<Item = &'p MessageRef> {
     let letters = numbers.iter().filter_map(move |number| message(projection, *number));
-    letters.filter(|message| message.kind != Kind::Idle)
+    letters.filter(|message| message.kind != MessageKind::Idle)
 }
 
 /// The mail row of a lane. Messages from or to the selected member are highlighted.
 pub(super) fn marks(
     projection: &TeamProjection,
-    person: &Person,
+    person: &MemberView,
     selected: MemberIndex,
     axis: &Axis,
 ) -> Vec<MailMark> {
@@ -75,8 +80,8 @@ pub(super) fn marks(
         let mut mark = MailMark::default();
         let numbers = numbers.get(..MAX_EXAMINED).unwrap_or(numbers);
         for message in without_idle_notices(projection, numbers) {
-            mark.sent |= message.from == person.who;
-            mark.received |= message.to == person.who;
+            mark.sent |= message.from == person.index;
+            mark.received |= message.to == person.index;
             mark.involves_selected |= message.from == selected || message.to == selected;
         }
         mark
@@ -85,15 +90,20 @@ pub(super) fn marks(
 }
 
 /// Counts the messages of a member in a time range.
-pub(super) fn count(projection: &TeamProjection, person: &Person, from: i64, to: i64) -> MailCount {
+pub(super) fn count(
+    projection: &TeamProjection,
+    person: &MemberView,
+    from: i64,
+    to: i64,
+) -> MailCount {
     let numbers = within(projection, person, from, to);
     if numbers.len() > MAX_COUNTED {
         return MailCount::Many(numbers.len());
     }
     let (mut sent, mut received) = (0, 0);
     for message in without_idle_notices(projection, numbers) {
-        sent += usize::from(message.from == person.who);
-        received += usize::from(message.to == person.who);
+        sent += usize::from(message.from == person.index);
+        received += usize::from(message.to == person.index);
     }
     MailCount::Exact { sent, received }
 }
@@ -101,10 +111,10 @@ pub(super) fn count(projection: &TeamProjection, person: &Person, from: i64, to:
 /// The messages of a time range, latest first.
 pub(super) fn latest<'p>(
     projection: &'p TeamProjection,
-    person: &'p Person,
+    person: &'p MemberView,
     from: i64,
     to: i64,
-) -> impl Iterator<Item = &'p Letter> {
+) -> impl Iterator<Item = &'p MessageRef> {
     let numbers = within(projection, person, from, to);
     let recent = numbers.get(numbers.len().saturating_sub(MAX_COUNTED)..);
     without_idle_notices(projection, recent.unwrap_or_default()).rev()

@@ -8,7 +8,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use brigade_core::projection::{Person, TeamProjection};
+use brigade_core::projection::{MemberView, TeamProjection};
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use unicode_width::UnicodeWidthStr;
@@ -86,10 +86,10 @@ impl RowPlan {
 }
 
 /// The members with a lane: current members first, then those who left.
-fn lanes(projection: &TeamProjection) -> Vec<&Person> {
-    let has_left = |person: &&Person| person.entry.is_none() && person.left.is_some();
-    let mut former: Vec<&Person> = projection.people().iter().filter(has_left).collect();
-    former.sort_by_key(|person| (person.joined, person.who));
+fn lanes(projection: &TeamProjection) -> Vec<&MemberView> {
+    let has_left = |person: &&MemberView| person.entry.is_none() && person.left.is_some();
+    let mut former: Vec<&MemberView> = projection.all_members().iter().filter(has_left).collect();
+    former.sort_by_key(|person| (person.joined, person.index));
     let mut lanes = projection.members();
     lanes.extend(former);
     lanes
@@ -99,7 +99,7 @@ fn lanes(projection: &TeamProjection) -> Vec<&Person> {
 fn times(screen: &Screen) -> Option<(i64, i64)> {
     let (first, last) = screen.projection.span()?;
     let now = screen.now.as_millisecond();
-    let end = if screen.projection.is_there() { now.max(last.0) } else { last.0 };
+    let end = if screen.projection.exists() { now.max(last.0) } else { last.0 };
     Some((first.0, end.saturating_add(1)))
 }
 
@@ -145,7 +145,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.set_scroll(lanes.len(), u16::try_from(plan.lanes).unwrap_or(u16::MAX));
     let from = first_visible(lanes.len(), plan.lanes, selected);
     let shown = lanes.iter().enumerate().skip(from).take(plan.lanes);
-    let Some(who) = lanes.get(selected).map(|person| person.who) else { return };
+    let Some(who) = lanes.get(selected).map(|person| person.index) else { return };
     let mut y = 2;
     for (index, person) in shown {
         let is_selected = index == selected;

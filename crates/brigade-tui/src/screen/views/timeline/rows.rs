@@ -1,6 +1,6 @@
 //! Draws the rows of the timeline.
 
-use brigade_core::projection::{Person, Span as Activity};
+use brigade_core::projection::{BusyKind as Activity, MemberView};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -34,7 +34,7 @@ pub(super) fn heading(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, axis
     let column = format!(", {} per column", format_step(axis.step));
     let follows = match screen.states.timeline.right {
         Some(_) => ", end: back to now",
-        None if screen.projection.is_there() => ", following now",
+        None if screen.projection.exists() => ", following now",
         None => "",
     };
     canvas.line(
@@ -59,12 +59,12 @@ pub(super) fn lane(
     screen: &Screen,
     canvas: &mut Canvas<'_>,
     area: Rect,
-    person: &Person,
+    person: &MemberView,
     is_selected: bool,
     LaneLayout { left, axis, end }: LaneLayout<'_>,
 ) {
     let theme = canvas.theme;
-    let (sign, _) = style::state_label(person.doing());
+    let (sign, _) = style::state_label(person.activity());
     let sign = if screen.is_dead(person) { "✕" } else { sign };
     let name = cut(&one_line(&person.name), usize::from(left).saturating_sub(4));
     let name_area = Rect { width: left.min(area.width), ..area };
@@ -91,7 +91,7 @@ pub(super) fn lane(
     canvas.add_click_target(rest, click_target(person));
 }
 
-fn click_target(person: &Person) -> ClickTarget {
+fn click_target(person: &MemberView) -> ClickTarget {
     ClickTarget::Member(person.name.to_string())
 }
 

@@ -1,5 +1,5 @@
-use brigade_core::event::{Act, Ending};
-use brigade_core::projection::Span;
+use brigade_core::event::{TurnOutcome, WorkEvent};
+use brigade_core::projection::BusyKind;
 
 use super::axis::Axis;
 use super::cells::{TimelineCell, cells, count_turns, symbol, time_spent};
@@ -9,10 +9,10 @@ use crate::keys::KeyCommand;
 use crate::screen::test_support::{ScriptedTeam, at};
 use crate::view::View;
 
-const DONE: Act = Act::TurnEnded { end: Ending::Done, why: None };
+const DONE: WorkEvent = WorkEvent::TurnEnded { end: TurnOutcome::Done, why: None };
 
 /// A team with ada, who joined at noon, and her activity by second.
-fn team_with_ada(activity: &[(i64, Act)]) -> ScriptedTeam {
+fn team_with_ada(activity: &[(i64, WorkEvent)]) -> ScriptedTeam {
     let mut team = ScriptedTeam::new(View::Timeline);
     team.join(0, "ada");
     for (second, act) in activity {
@@ -27,17 +27,18 @@ fn noon() -> i64 {
 
 #[test]
 fn block_height_is_the_share_of_the_column() {
-    let check = |activity: &[(i64, Act)], end: i64, expected: &str| {
+    let check = |activity: &[(i64, WorkEvent)], end: i64, expected: &str| {
         let team = team_with_ada(activity);
         let end = noon() + end * 1000;
         let axis = Axis { left: noon() - 8_000, step: 8_000, columns: 8 };
-        let cells = cells(team.screen.projection.called("ada").unwrap(), &axis, end);
+        let cells = cells(team.screen.projection.member_named("ada").unwrap(), &axis, end);
         let signs: String = cells.iter().map(|cell| symbol(*cell, true)).collect();
         assert_eq!(signs, expected, "{activity:?}");
     };
-    let limited = || Act::Limited { why: "too much".into() };
-    let tool = || Act::ToolStarted { id: "1".into(), tool: "Bash".into(), about: String::new() };
-    let begun = || Act::TurnStarted {};
+    let limited = || WorkEvent::Limited { why: "too much".into() };
+    let tool =
+        || WorkEvent::ToolStarted { id: "1".into(), tool: "Bash".into(), about: String::new() };
+    let begun = || WorkEvent::TurnStarted {};
     check(&[(8, begun()), (16, DONE)], 40, " ├█───  ");
     check(&[(8, begun()), (12, DONE)], 39, " ├▄───  ");
     // A turn that spans two columns.
@@ -56,12 +57,12 @@ fn block_height_is_the_share_of_the_column() {
 
 #[test]
 fn a_lane_ends_when_the_member_leaves() {
-    let mut team = team_with_ada(&[(10, Act::TurnStarted {}), (20, DONE)]);
+    let mut team = team_with_ada(&[(10, WorkEvent::TurnStarted {}), (20, DONE)]);
     team.leave(44_000, "ada");
     let axis = Axis { left: noon(), step: 10_000, columns: 7 };
-    let person = team.screen.projection.called("ada").unwrap();
+    let person = team.screen.projection.member_named("ada").unwrap();
     let cells = cells(person, &axis, noon() + 60_000);
-    let at_work = TimelineCell::Spent(Span::Working, 8);
+    let at_work = TimelineCell::Spent(BusyKind::Working, 8);
     assert_eq!(
         cells,
         [
@@ -80,23 +81,24 @@ fn a_lane_ends_when_the_member_leaves() {
 
 #[test]
 fn sampled_columns_are_estimated_well() {
-    let activity: Vec<(i64, Act)> =
-        (0..400).flat_map(|turn| [(turn * 4, Act::TurnStarted {}), (turn * 4 + 2, DONE)]).collect();
+    let activity: Vec<(i64, WorkEvent)> = (0..400)
+        .flat_map(|turn| [(turn * 4, WorkEvent::TurnStarted {}), (turn * 4 + 2, DONE)])
+        .collect();
     let team = team_with_ada(&activity);
     let axis = Axis { left: noon(), step: 1_600_000, columns: 1 };
-    let person = team.screen.projection.called("ada").unwrap();
-    assert_eq!(cells(person, &axis, axis.right()), [TimelineCell::Spent(Span::Working, 4)]);
-    let all = time_spent(&person.stretches, noon(), axis.right());
+    let person = team.screen.projection.member_named("ada").unwrap();
+    assert_eq!(cells(person, &axis, axis.right()), [TimelineCell::Spent(BusyKind::Working, 4)]);
+    let all = time_spent(&person.busy_spans, noon(), axis.right());
     assert_eq!((all.working, all.waiting, all.limited), (800_000, 0, 0));
-    assert_eq!(count_turns(&person.stretches, noon(), axis.right()), 400);
+    assert_eq!(count_turns(&person.busy_spans, noon(), axis.right()), 400);
     // Turns that started before the range are not counted.
-    assert_eq!(count_turns(&person.stretches, noon() + 1_000, noon() + 9_000), 2);
+    assert_eq!(count_turns(&person.busy_spans, noon() + 1_000, noon() + 9_000), 2);
 }
 
 #[test]
 fn shares_are_relative_to_the_time_on_the_team() {
-    let team = team_with_ada(&[(60, Act::TurnStarted {}), (90, DONE)]);
-    let person = team.screen.projection.called("ada").unwrap();
+    let team = team_with_ada(&[(60, WorkEvent::TurnStarted {}), (90, DONE)]);
+    let person = team.screen.projection.member_named("ada").unwrap();
     let check = |from: i64, to: i64, expected: &str| {
         let time = (noon() + from * 1000, noon() + to * 1000);
         assert_eq!(shares(person, time, 80), expected);
@@ -113,17 +115,17 @@ fn a_turn_continues_after_an_answered_request() {
     let mut team = ScriptedTeam::new(View::Timeline);
     team.join(0, "lead");
     team.join(0, "ada");
-    team.work(1_000, "ada", Act::TurnStarted {});
+    team.work(1_000, "ada", WorkEvent::TurnStarted {});
     let ask = r#"{"type":"permission_request","request_id":"q","agent_id":"ada","tool_name":"Bash","tool_use_id":"t","description":"tests","input":{"command":"cargo test"}}"#;
     team.write(2_000, "ada", "lead", ask);
     let grant =
         r#"{"type":"permission_response","request_id":"q","subtype":"success","response":{}}"#;
     team.write(5_000, "lead", "ada", grant);
     team.work(7_000, "ada", DONE);
-    let person = team.screen.projection.called("ada").unwrap();
-    let spent = time_spent(&person.stretches, noon(), noon() + 10_000);
+    let person = team.screen.projection.member_named("ada").unwrap();
+    let spent = time_spent(&person.busy_spans, noon(), noon() + 10_000);
     assert_eq!((spent.working, spent.waiting), (3_000, 3_000));
-    assert_eq!(count_turns(&person.stretches, noon(), noon() + 10_000), 1);
+    assert_eq!(count_turns(&person.busy_spans, noon(), noon() + 10_000), 1);
 }
 
 #[test]
@@ -144,7 +146,7 @@ fn lanes_get_rows_first() {
 
 #[test]
 fn current_time_is_followed_until_scrolling_and_again_at_the_end() {
-    let mut team = team_with_ada(&[(0, Act::TurnStarted {}), (36_000, DONE)]);
+    let mut team = team_with_ada(&[(0, WorkEvent::TurnStarted {}), (36_000, DONE)]);
     let right = |team: &mut ScriptedTeam| {
         team.drawn(80, 24);
         axis(&team.screen, team.screen.frame.columns).right() - noon()
@@ -152,7 +154,7 @@ fn current_time_is_followed_until_scrolling_and_again_at_the_end() {
     let minutes = |minutes: i64| minutes * 60_000;
     // The current minute is the last column.
     assert_eq!(right(&mut team), minutes(601));
-    team.work(minutes(610), "ada", Act::TurnStarted {});
+    team.work(minutes(610), "ada", WorkEvent::TurnStarted {});
     assert_eq!(right(&mut team), minutes(611));
     assert_eq!(team.screen.frame.columns, 73);
     team.press(&[KeyCommand::Left]);
@@ -172,7 +174,7 @@ fn current_time_is_followed_until_scrolling_and_again_at_the_end() {
 
 #[test]
 fn zooming_keeps_the_middle_in_place() {
-    let mut team = team_with_ada(&[(0, Act::TurnStarted {}), (36_000, DONE)]);
+    let mut team = team_with_ada(&[(0, WorkEvent::TurnStarted {}), (36_000, DONE)]);
     let drawn = |team: &mut ScriptedTeam| {
         team.drawn(80, 24);
         axis(&team.screen, team.screen.frame.columns)
@@ -244,7 +246,7 @@ fn up_and_down_select_a_lane_and_enter_opens_it() {
 
 #[test]
 fn any_size_can_be_drawn() {
-    let mut team = team_with_ada(&[(0, Act::TurnStarted {}), (36_000, DONE)]);
+    let mut team = team_with_ada(&[(0, WorkEvent::TurnStarted {}), (36_000, DONE)]);
     for name in ["ben", "cy", "dora", "a-member-with-a-very-long-name-indeed"] {
         team.join(36_000_000, name);
     }

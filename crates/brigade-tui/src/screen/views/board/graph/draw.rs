@@ -1,6 +1,6 @@
 //! Draws the visible part of a laid-out board.
 
-use brigade_core::projection::{BlockReason, Card};
+use brigade_core::projection::{BlockReason, TaskEntry};
 use brigade_core::pulse;
 use brigade_wire::name::TaskId;
 use ratatui::layout::Rect;
@@ -13,7 +13,7 @@ use super::strokes::{LineStyle, Strokes, Viewport, shape};
 use super::{GraphLayout, get_or_default};
 use crate::canvas::{Canvas, ClickTarget, first_visible};
 use crate::screen::Screen;
-use brigade_core::task_view::{self, Look};
+use brigade_core::task_view::{self, TaskView};
 use brigade_core::text::{cut, one_line};
 
 /// Draws in the coordinates of the layout, clipped to the visible part.
@@ -204,15 +204,15 @@ impl GraphLayout {
         is_selected: bool,
     ) {
         let theme = screen.theme;
-        let Some(card) = screen.projection.card(id) else { return };
+        let Some(card) = screen.projection.task(id) else { return };
         let Some(task) = TaskId::new(id) else { return };
         let (box_width, box_height) = self.size;
-        let look = Look::of(screen.projection.graph(), task);
+        let look = TaskView::new(screen.projection.graph(), task);
         let is_critical = self.critical.contains(&id);
-        let stuck = is_stuck(screen.projection.hold(id));
+        let stuck = is_stuck(screen.projection.block_reason(id));
         let (border, subject) = match look {
             _ if is_selected => (Style::new(), Style::new()),
-            Look::Done => (theme.faint(), theme.faint()),
+            TaskView::Done => (theme.faint(), theme.faint()),
             _ if stuck => (theme.urgent(), Style::new()),
             _ if is_critical => (theme.strong(), theme.strong()),
             _ => (Style::new(), Style::new()),
@@ -227,7 +227,7 @@ impl GraphLayout {
             wrap_to_lines(&one_line(&card.subject), box_width.saturating_sub(3), box_height - 2);
         parts.resize(box_height - 2, String::new());
         let side = shape([thick, 0, thick, 0]).to_string();
-        let out = self.exit_thickness(id, look == Look::Done);
+        let out = self.exit_thickness(id, look == TaskView::Done);
         for (row, part) in parts.iter().enumerate() {
             let y = top + 1 + row;
             let fill = " ".repeat(box_width.saturating_sub(3).saturating_sub(part.width()));
@@ -246,13 +246,13 @@ impl GraphLayout {
             x + 1,
             top,
             &format!(" {head} "),
-            if look == Look::Done { border } else { sign.patch(theme.strong()) },
+            if look == TaskView::Done { border } else { sign.patch(theme.strong()) },
         );
         if let Some(owner) = &card.owner {
             let owner = cut(&one_line(owner), room.saturating_sub(head.width() + 1));
             let style = match look {
                 _ if is_selected => Style::new(),
-                Look::Done => theme.faint(),
+                TaskView::Done => theme.faint(),
                 _ => card::owner_style(screen, card),
             };
             if !owner.is_empty() {
@@ -263,7 +263,7 @@ impl GraphLayout {
             let style = match look {
                 _ if is_selected => Style::new(),
                 _ if stuck => theme.urgent(),
-                Look::Ready => theme.success(),
+                TaskView::Ready => theme.success(),
                 _ => theme.faint(),
             };
             let note = cut(&note, room + 1);
@@ -290,17 +290,18 @@ impl GraphLayout {
 }
 
 /// A short note about a task, for the bottom border.
-fn note(screen: &Screen, card: &Card, look: Look) -> Option<String> {
-    let age = || pulse::words(screen.now.duration_since(card::since(screen, card).timestamp()));
-    Some(match (screen.projection.hold(card.id), look) {
-        (Some(BlockReason::Circle(_)), _) => "! cycle".to_owned(),
+fn note(screen: &Screen, card: &TaskEntry, look: TaskView) -> Option<String> {
+    let age =
+        || pulse::format_duration(screen.now.duration_since(card::since(screen, card).timestamp()));
+    Some(match (screen.projection.block_reason(card.id), look) {
+        (Some(BlockReason::Cycle(_)), _) => "! cycle".to_owned(),
         (Some(BlockReason::Orphan(owner)), _) => format!("! {} gone", one_line(owner)),
         (Some(BlockReason::Idle(ids)), _) => {
             format!("! idle: {}", task_view::join(ids.iter().copied().take(3)))
         }
-        (_, Look::Ready) => "ready".to_owned(),
-        (_, Look::Kept) => "assigned".to_owned(),
-        (_, Look::InProgress) => age(),
-        (Some(BlockReason::Waits(_)) | None, Look::Blocked | Look::Done) => return None,
+        (_, TaskView::Ready) => "ready".to_owned(),
+        (_, TaskView::Kept) => "assigned".to_owned(),
+        (_, TaskView::InProgress) => age(),
+        (Some(BlockReason::Waits(_)) | None, TaskView::Blocked | TaskView::Done) => return None,
     })
 }

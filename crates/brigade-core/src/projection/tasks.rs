@@ -9,14 +9,14 @@ use brigade_wire::task::{Status, Task};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{At, BlockReason};
-use crate::graph::{Graph, Node};
-use crate::store::event_log::Spot;
+use super::{BlockReason, Millis};
+use crate::graph::{Graph, TaskNode};
+use crate::store::event_log::RecordRef;
 
 /// The current state of a task.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Card {
+pub struct TaskEntry {
     /// The task number.
     pub id: u64,
     /// The subject.
@@ -24,22 +24,22 @@ pub struct Card {
     /// The owner.
     pub owner: Option<Box<str>>,
     /// When it got its current status and owner.
-    pub since: At,
+    pub since: Millis,
     /// When it was first seen.
-    pub added: At,
+    pub added: Millis,
     /// When work on it started.
-    pub begun: Option<At>,
+    pub begun: Option<Millis>,
     /// When it was completed.
-    pub done: Option<At>,
+    pub done: Option<Millis>,
     /// Position of the record with its content.
-    pub spot: Spot,
+    pub record: RecordRef,
     status: Box<str>,
     json: Box<RawValue>,
     /// Its dependencies, computed on first use; `None` inside if Claude Code would not show the task.
-    node: OnceCell<Option<Node>>,
+    node: OnceCell<Option<TaskNode>>,
 }
 
-impl Card {
+impl TaskEntry {
     /// The status; `None` if it is not a known one.
     pub fn status(&self) -> Option<Status> {
         [Status::Pending, Status::InProgress, Status::Completed]
@@ -47,8 +47,8 @@ impl Card {
             .find(|status| status.as_str() == &*self.status)
     }
 
-    fn node(&self) -> Option<&Node> {
-        let read = || Node::of(&Task::read(self.json.get().as_bytes()).ok()?);
+    fn node(&self) -> Option<&TaskNode> {
+        let read = || TaskNode::from_task(&Task::read(self.json.get().as_bytes()).ok()?);
         self.node.get_or_init(read).as_ref()
     }
 
@@ -72,14 +72,14 @@ struct TaskFields<'t> {
 /// The tasks by number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskCards {
-    cards: BTreeMap<u64, Card>,
+    cards: BTreeMap<u64, TaskEntry>,
     graph: OnceCell<Graph>,
     holds: OnceCell<BTreeMap<TaskId, BlockReason>>,
     revision: u64,
 }
 
 impl TaskCards {
-    pub(super) fn changed(&mut self, id: u64, at: At, spot: Spot, task: &RawValue) {
+    pub(super) fn changed(&mut self, id: u64, at: Millis, spot: RecordRef, task: &RawValue) {
         let Ok(fields) = serde_json::from_str::<TaskFields<'_>>(task.get()) else { return };
         self.invalidate_tasks();
         let owner = fields.owner.filter(|owner| !owner.is_empty()).map(Box::from);
@@ -97,7 +97,7 @@ impl TaskCards {
             }
             _ => (begun, done) = (None, None),
         }
-        let card = Card {
+        let card = TaskEntry {
             id,
             subject: fields.subject.into(),
             owner,
@@ -105,7 +105,7 @@ impl TaskCards {
             added: before.map_or(at, |card| card.added),
             begun,
             done,
-            spot,
+            record: spot,
             status: fields.status.into(),
             json: task.to_owned(),
             node: OnceCell::new(),
@@ -119,7 +119,7 @@ impl TaskCards {
     }
 
     /// Removes the tasks that existed at this time.
-    pub(super) fn remove_until(&mut self, at: At) {
+    pub(super) fn remove_until(&mut self, at: Millis) {
         self.invalidate_tasks();
         self.cards.retain(|_, card| card.added > at);
     }
@@ -139,11 +139,11 @@ impl TaskCards {
         self.revision
     }
 
-    pub(super) fn cards(&self) -> impl Iterator<Item = &Card> {
+    pub(super) fn cards(&self) -> impl Iterator<Item = &TaskEntry> {
         self.cards.values().filter(|card| self.is_visible(card.id))
     }
 
-    pub(super) fn card(&self, id: u64) -> Option<&Card> {
+    pub(super) fn card(&self, id: u64) -> Option<&TaskEntry> {
         self.cards.get(&id).filter(|card| self.is_visible(card.id))
     }
 
@@ -167,7 +167,8 @@ impl TaskCards {
 
     /// Why a task makes no progress. Computed for all tasks at once, on first use after a change.
     pub(super) fn hold(&self, id: u64, is_member: impl Fn(&str) -> bool) -> Option<&BlockReason> {
-        let holds = self.holds.get_or_init(|| super::hold::block_reasons(self.graph(), is_member));
+        let holds =
+            self.holds.get_or_init(|| super::block_reason::block_reasons(self.graph(), is_member));
         holds.get(&TaskId::new(id)?)
     }
 }

@@ -1,7 +1,7 @@
 //! Instructions that explain to a model its role in a team.
 //!
 //! ```
-//! use brigade_agents::brief::{Mail, joining};
+//! use brigade_agents::instructions::{MailDelivery, teammate_instructions};
 //!
 //! # use std::sync::Arc;
 //! # use brigade_core::roster::{self, MemberPlan, TeamPlan};
@@ -11,9 +11,9 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let lead = Seat::new(Arc::new(MemoryStore::default()), "demo".parse()?, "team-lead".parse()?);
 //! # roster::create(&lead, TeamPlan::new("an example", "/")).await?;
-//! # let bob = lead.of("bob".parse()?);
+//! # let bob = lead.for_member("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
-//! let instructions = joining(&bob, Mail::Delivered).await?;
+//! let instructions = teammate_instructions(&bob, MailDelivery::Delivered).await?;
 //! assert!(instructions.starts_with("You are bob in the agent team demo."));
 //! # Ok(())
 //! # }
@@ -26,7 +26,7 @@ use brigade_core::store::StoreError;
 
 /// How a member gets its mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mail {
+pub enum MailDelivery {
     /// It reads mail with a tool.
     Fetched,
     /// Each message arrives as text of a turn.
@@ -34,19 +34,19 @@ pub enum Mail {
 }
 
 /// Instructions for a teammate: its name, the other members, and how to work with them.
-pub async fn joining(seat: &Seat, mail: Mail) -> Result<String, StoreError> {
+pub async fn teammate_instructions(seat: &Seat, mail: MailDelivery) -> Result<String, StoreError> {
     let (first, last) = match mail {
-        Mail::Fetched => (FETCHED, FETCHED_LAST),
-        Mail::Delivered => (DELIVERED, DELIVERED_LAST),
+        MailDelivery::Fetched => (FETCHED, FETCHED_LAST),
+        MailDelivery::Delivered => (DELIVERED, DELIVERED_LAST),
     };
     Ok(format!("{}\n\n{first}\n{JOINING}\n{last}", identity(seat).await?))
 }
 
 /// Instructions for a lead.
-pub async fn leading(seat: &Seat, mail: Mail) -> Result<String, StoreError> {
+pub async fn lead_instructions(seat: &Seat, mail: MailDelivery) -> Result<String, StoreError> {
     let mail = match mail {
-        Mail::Fetched => LEADS_FETCHED,
-        Mail::Delivered => LEADS_DELIVERED,
+        MailDelivery::Fetched => LEADS_FETCHED,
+        MailDelivery::Delivered => LEADS_DELIVERED,
     };
     Ok(format!("{}\n\n{LEADING}\n{mail}", identity(seat).await?))
 }

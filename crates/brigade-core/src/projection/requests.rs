@@ -2,39 +2,39 @@
 
 use std::collections::HashMap;
 
-use super::{At, Kind, MemberIndex};
-use crate::store::event_log::Spot;
+use super::{MemberIndex, MessageKind, Millis};
+use crate::store::event_log::RecordRef;
 
 /// A request: a plan, a permission request, or a shutdown request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Asked {
+pub struct RequestEntry {
     /// The request id.
     pub id: String,
     /// The type of request.
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// The member who asks.
     pub from: MemberIndex,
     /// The member asked.
     pub to: MemberIndex,
     /// When it was made.
-    pub at: At,
+    pub at: Millis,
     /// Position of the record with its text.
-    pub spot: Spot,
+    pub record: RecordRef,
     /// The answer, if there is one.
-    pub reply: Option<Reply>,
+    pub reply: Option<RequestAnswer>,
 }
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Reply {
+pub struct RequestAnswer {
     /// The time of the answer.
-    pub at: At,
+    pub at: Millis,
     /// Whether it was yes.
     pub yes: bool,
     /// The decider, if recorded.
-    pub hand: Option<String>,
+    pub decided_by: Option<String>,
     /// The reason for a no.
     pub reason: Option<String>,
 }
@@ -42,13 +42,13 @@ pub struct Reply {
 /// All requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestLog {
-    all: Vec<Asked>,
+    all: Vec<RequestEntry>,
     by_id: HashMap<String, Vec<usize>>,
     answered: usize,
 }
 
 impl RequestLog {
-    pub(super) fn all(&self) -> &[Asked] {
+    pub(super) fn all(&self) -> &[RequestEntry] {
         &self.all
     }
 
@@ -58,7 +58,7 @@ impl RequestLog {
     }
 
     /// Adds a request. Returns whether it is new.
-    pub(super) fn ask(&mut self, asked: Asked) -> bool {
+    pub(super) fn ask(&mut self, asked: RequestEntry) -> bool {
         let same = self.by_id.entry(asked.id.clone()).or_default();
         let request = |&index: &usize| self.all.get(index);
         if same
@@ -79,8 +79,8 @@ impl RequestLog {
         &mut self,
         id: &str,
         asker: Option<MemberIndex>,
-        reply: Reply,
-    ) -> Option<(MemberIndex, Kind)> {
+        reply: RequestAnswer,
+    ) -> Option<(MemberIndex, MessageKind)> {
         let indexes = self.by_id.get(id)?;
         let is_open = |index: &&usize| {
             self.all.get(**index).is_some_and(|asked| {
@@ -95,14 +95,14 @@ impl RequestLog {
     }
 
     /// Closes the open requests of a member that left. Returns how many of them were plan or permission requests.
-    pub(super) fn close_requests_of(&mut self, who: MemberIndex, at: At) -> usize {
+    pub(super) fn close_requests_of(&mut self, who: MemberIndex, at: Millis) -> usize {
         let mut open = 0;
         for asked in self.all.iter_mut().filter(|asked| asked.from == who && asked.reply.is_none())
         {
             let hand = Some("left".to_owned());
-            asked.reply = Some(Reply { at, yes: false, hand, reason: None });
+            asked.reply = Some(RequestAnswer { at, yes: false, decided_by: hand, reason: None });
             self.answered += 1;
-            open += usize::from(asked.kind != Kind::ShutdownRequest);
+            open += usize::from(asked.kind != MessageKind::ShutdownRequest);
         }
         open
     }

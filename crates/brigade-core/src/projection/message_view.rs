@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Kind;
+use super::MessageKind;
 
 /// An entry of an inbox.
 #[derive(Debug, Deserialize)]
@@ -34,7 +34,7 @@ impl<'m> MessageFields<'m> {
 /// The type of a message, and the request it is about if it is a protocol message.
 #[derive(Debug)]
 pub(super) struct MessageSummary<'t> {
-    pub(super) kind: Kind,
+    pub(super) kind: MessageKind,
     pub(super) request_id: Option<Cow<'t, str>>,
     pub(super) yes: bool,
 }
@@ -54,12 +54,12 @@ struct ProtocolFields<'t> {
 
 impl<'t> MessageSummary<'t> {
     pub(super) fn parse(text: &'t str) -> Self {
-        let plain = Self { kind: Kind::Words, request_id: None, yes: false };
+        let plain = Self { kind: MessageKind::Text, request_id: None, yes: false };
         if !text.trim_start().starts_with('{') {
             return plain;
         }
         let Ok(fields) = serde_json::from_str::<ProtocolFields<'t>>(text) else { return plain };
         let yes = fields.approved.unwrap_or(fields.subtype.as_deref() == Some("success"));
-        Self { kind: Kind::from_wire(&fields.kind), request_id: fields.request_id, yes }
+        Self { kind: MessageKind::from_wire(&fields.kind), request_id: fields.request_id, yes }
     }
 }

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use crate::connection::NatsConnection;
 use crate::error::NatsError;
-use crate::identity::Role;
+use crate::identity::CredentialRole;
 use crate::layout::{DEDUP, Stream};
 use crate::store::NatsStore;
 
@@ -162,10 +162,10 @@ impl NatsStore {
     /// Measures the NATS server, as far as this seat's credentials allow.
     pub async fn measures(&self) -> Result<Measures, StoreError> {
         let connection = &self.connection;
-        let mut retention = (connection.identity.role != Role::Admin)
+        let mut retention = (connection.identity.role != CredentialRole::Admin)
             .then_some(connection.identity.settings.retention);
         let mut streams = Vec::new();
-        if connection.identity.role == Role::Admin {
+        if connection.identity.role == CredentialRole::Admin {
             for shard in 0..self.shards {
                 for stream in Stream::ALL {
                     let name = stream.name(shard);
@@ -251,7 +251,7 @@ impl NatsConnection {
         body: &Value,
         doing: &str,
     ) -> Result<T, StoreError> {
-        if self.identity.role != Role::Admin {
+        if self.identity.role != CredentialRole::Admin {
             return Err(StoreError::Forbidden { doing: doing.to_owned() });
         }
         let payload = body.to_string().into_bytes();

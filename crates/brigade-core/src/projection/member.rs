@@ -4,27 +4,27 @@ use brigade_wire::name::MemberName;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{At, Ending, MemberIndex, WorkEvent};
-use crate::store::event_log::Spot;
+use super::{MemberIndex, Millis, TurnOutcome, WorkEvent};
+use crate::store::event_log::RecordRef;
 
 /// A member of a team, or another name that occurred in the events.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Person {
+pub struct MemberView {
     /// Its index.
-    pub who: MemberIndex,
+    pub index: MemberIndex,
     /// Its name.
     pub name: Box<str>,
     /// Its entry on the roster, while it has one.
-    pub entry: Option<Entry>,
+    pub entry: Option<MemberDetails>,
     /// When it joined.
-    pub joined: Option<At>,
+    pub joined: Option<Millis>,
     /// When it left.
-    pub left: Option<At>,
+    pub left: Option<Millis>,
     /// Number of unread messages.
     pub unread: usize,
     /// Position of the record with its last text.
-    pub said: Option<Spot>,
+    pub last_text: Option<RecordRef>,
     /// Tokens its model read and wrote.
     pub tokens: (u64, u64),
     /// Their cost in US dollars, if its agent reports it.
@@ -32,16 +32,16 @@ pub struct Person {
     /// The last problem, while it is relevant.
     pub trouble: Option<Box<str>>,
     /// The work events of its agent.
-    pub acts: Vec<Act>,
+    pub work: Vec<WorkRef>,
     /// The messages it sent or received, by number.
-    pub letters: Vec<u32>,
+    pub messages: Vec<u32>,
     /// The periods in which it was busy, in order; it was idle between them.
-    pub stretches: Vec<ActivitySpan>,
+    pub busy_spans: Vec<BusySpan>,
     in_turn: bool,
     limited: bool,
     starting: bool,
     open_requests: i32,
-    since: Option<At>,
+    since: Option<Millis>,
     /// Whether its own process reports what it does. Until then the roster entry counts.
     reports_work: bool,
 }
@@ -50,7 +50,7 @@ pub struct Person {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
-pub struct Entry {
+pub struct MemberDetails {
     /// The kind of agent: `codex`, `general-purpose`, …
     pub agent_type: Option<String>,
     /// Its model.
@@ -70,11 +70,11 @@ pub struct Entry {
 /// A work event of a member's agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Act {
+pub struct WorkRef {
     /// When it happened.
-    pub at: At,
+    pub at: Millis,
     /// Position of the record.
-    pub spot: Spot,
+    pub record: RecordRef,
 }
 
 /// A member's current activity.
@@ -98,7 +98,7 @@ pub enum MemberActivity {
 
 /// The activity during a busy period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Span {
+pub enum BusyKind {
     /// In a turn.
     Working,
     /// Waiting for an answer.
@@ -110,31 +110,31 @@ pub enum Span {
 /// A period of time in which a member was busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ActivitySpan {
+pub struct BusySpan {
     /// The start.
-    pub from: At,
+    pub from: Millis,
     /// The end; `None` if it is still going on.
-    pub to: Option<At>,
+    pub to: Option<Millis>,
     /// The activity.
-    pub span: Span,
+    pub kind: BusyKind,
 }
 
-impl Person {
+impl MemberView {
     pub(super) fn new(who: MemberIndex, name: &str) -> Self {
         Self {
-            who,
+            index: who,
             name: name.into(),
             entry: None,
             joined: None,
             left: None,
             unread: 0,
-            said: None,
+            last_text: None,
             tokens: (0, 0),
             cost: None,
             trouble: None,
-            acts: Vec::new(),
-            letters: Vec::new(),
-            stretches: Vec::new(),
+            work: Vec::new(),
+            messages: Vec::new(),
+            busy_spans: Vec::new(),
             in_turn: false,
             limited: false,
             starting: false,
@@ -150,14 +150,14 @@ impl Person {
     }
 
     /// The member's current activity.
-    pub fn doing(&self) -> MemberActivity {
+    pub fn activity(&self) -> MemberActivity {
         let is_known =
             self.reports_work || self.entry.as_ref().is_some_and(|entry| entry.is_active.is_some());
         match self.current_span() {
             _ if self.entry.is_none() => MemberActivity::Gone,
-            Some(Span::Waiting) => MemberActivity::Waiting,
-            Some(Span::Limited) => MemberActivity::Limited,
-            Some(Span::Working) => MemberActivity::Working,
+            Some(BusyKind::Waiting) => MemberActivity::Waiting,
+            Some(BusyKind::Limited) => MemberActivity::Limited,
+            Some(BusyKind::Working) => MemberActivity::Working,
             None if self.starting => MemberActivity::Starting,
             None if is_known => MemberActivity::Idle,
             None => MemberActivity::Unknown,
@@ -165,42 +165,42 @@ impl Person {
     }
 
     /// When the current activity began.
-    pub fn since(&self) -> Option<At> {
+    pub fn since(&self) -> Option<Millis> {
         self.since
     }
 
-    fn current_span(&self) -> Option<Span> {
+    fn current_span(&self) -> Option<BusyKind> {
         if self.entry.is_none() {
             None
         } else if self.limited {
-            Some(Span::Limited)
+            Some(BusyKind::Limited)
         } else if self.open_requests > 0 {
-            Some(Span::Waiting)
+            Some(BusyKind::Waiting)
         } else {
-            self.in_turn.then_some(Span::Working)
+            self.in_turn.then_some(BusyKind::Working)
         }
     }
 
     /// Call after a change: starts a new period if the member is now doing something else.
-    fn update_periods(&mut self, at: At, before: MemberActivity) {
+    fn update_periods(&mut self, at: Millis, before: MemberActivity) {
         let now = self.current_span();
-        let open = self.stretches.last_mut().filter(|stretch| stretch.to.is_none());
-        if open.as_ref().map(|stretch| stretch.span) != now {
+        let open = self.busy_spans.last_mut().filter(|stretch| stretch.to.is_none());
+        if open.as_ref().map(|stretch| stretch.kind) != now {
             if let Some(open) = open {
                 open.to = Some(at);
             }
             if let Some(span) = now {
-                self.stretches.push(ActivitySpan { from: at, to: None, span });
+                self.busy_spans.push(BusySpan { from: at, to: None, kind: span });
             }
         }
-        if self.doing() != before || self.since.is_none() {
+        if self.activity() != before || self.since.is_none() {
             self.since = Some(at);
         }
     }
 
-    pub(super) fn apply_entry(&mut self, at: At, member: &RawValue, joined: bool) {
-        let before = self.doing();
-        let entry: Entry = serde_json::from_str(member.get()).unwrap_or_default();
+    pub(super) fn apply_entry(&mut self, at: Millis, member: &RawValue, joined: bool) {
+        let before = self.activity();
+        let entry: MemberDetails = serde_json::from_str(member.get()).unwrap_or_default();
         if joined || self.entry.is_none() {
             self.joined = Some(at);
             self.left = None;
@@ -214,8 +214,8 @@ impl Person {
         self.update_periods(at, before);
     }
 
-    pub(super) fn apply_left(&mut self, at: At) {
-        let before = self.doing();
+    pub(super) fn apply_left(&mut self, at: Millis) {
+        let before = self.activity();
         if self.entry.take().is_some() {
             self.left = Some(at);
         }
@@ -224,31 +224,31 @@ impl Person {
     }
 
     /// Adds to the number of open requests; negative when requests were answered.
-    pub(super) fn add_open_requests(&mut self, at: At, more: i32) {
-        let before = self.doing();
+    pub(super) fn add_open_requests(&mut self, at: Millis, more: i32) {
+        let before = self.activity();
         self.open_requests = (self.open_requests + more).max(0);
         self.update_periods(at, before);
     }
 
     /// Applies an idle notification.
-    pub(super) fn apply_idle(&mut self, at: At) {
+    pub(super) fn apply_idle(&mut self, at: Millis) {
         if !self.reports_work {
-            let before = self.doing();
+            let before = self.activity();
             self.in_turn = false;
             self.update_periods(at, before);
         }
     }
 
-    pub(super) fn apply_work(&mut self, at: At, spot: Spot, act: &WorkEvent) {
-        let before = self.doing();
+    pub(super) fn apply_work(&mut self, at: Millis, spot: RecordRef, act: &WorkEvent) {
+        let before = self.activity();
         self.reports_work = true;
         if !matches!(act, WorkEvent::Used { .. }) {
-            self.acts.push(Act { at, spot });
+            self.work.push(WorkRef { at, record: spot });
         }
         // Any other activity of the agent shows that the limit is over.
         self.limited = matches!(
             act,
-            WorkEvent::Limited { .. } | WorkEvent::TurnEnded { end: Ending::Limited, .. }
+            WorkEvent::Limited { .. } | WorkEvent::TurnEnded { end: TurnOutcome::Limited, .. }
         ) || (self.limited
             && matches!(act, WorkEvent::Used { .. } | WorkEvent::Trouble { .. }));
         match act {
@@ -260,7 +260,7 @@ impl Person {
                 (self.starting, self.in_turn) = (false, true);
                 self.trouble = None;
             }
-            WorkEvent::Said { .. } => self.said = Some(spot),
+            WorkEvent::Said { .. } => self.last_text = Some(spot),
             WorkEvent::ToolStarted { .. }
             | WorkEvent::ToolEnded { .. }
             | WorkEvent::Changed { .. } => {}
@@ -274,8 +274,8 @@ impl Person {
             WorkEvent::TurnEnded { end, why } => {
                 (self.starting, self.in_turn) = (false, false);
                 self.trouble = match end {
-                    Ending::Done | Ending::Interrupted => None,
-                    Ending::Failed | Ending::Limited => why.as_deref().map(Into::into),
+                    TurnOutcome::Done | TurnOutcome::Interrupted => None,
+                    TurnOutcome::Failed | TurnOutcome::Limited => why.as_deref().map(Into::into),
                 };
             }
         }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use brigade_wire::name::TaskId;
 use brigade_wire::task::Status;
 
-use crate::graph::{Graph, State};
+use crate::graph::{Graph, TaskState};
 
 /// Why a task makes no progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockReason {
     /// It is in a dependency cycle, or depends on a task in one. Lists the cycle.
-    Circle(Arc<[TaskId]>),
+    Cycle(Arc<[TaskId]>),
     /// It depends on these unfinished tasks, and a member works on one of them or on one of their dependencies.
     Waits(Vec<TaskId>),
     /// It depends on these unfinished tasks, and no member works on any of them or on their dependencies.
@@ -28,7 +28,7 @@ pub(super) fn block_reasons(
 ) -> BTreeMap<TaskId, BlockReason> {
     let followers = graph.followers();
     let mut cycle_of: BTreeMap<TaskId, usize> = BTreeMap::new();
-    let circles: Vec<Arc<[TaskId]>> = graph.circles().into_iter().map(Arc::from).collect();
+    let circles: Vec<Arc<[TaskId]>> = graph.cycles().into_iter().map(Arc::from).collect();
     for (number, circle) in circles.iter().enumerate() {
         for id in downstream(&followers, circle.iter().copied()) {
             cycle_of.entry(id).or_insert(number);
@@ -39,15 +39,15 @@ pub(super) fn block_reasons(
     let active = graph.nodes().filter(|(_, node)| is_active(node.owner.as_deref(), node.status));
     let progressing = downstream(&followers, active.map(|(id, _)| id));
     let reason = |id, owner: Option<&str>| match graph.state(id)? {
-        State::Done | State::Ready => None,
-        State::Taken => {
+        TaskState::Done | TaskState::Ready => None,
+        TaskState::Taken => {
             let gone = owner.filter(|owner| !is_member(owner))?;
             Some(BlockReason::Orphan(gone.to_owned()))
         }
-        State::Blocked => {
+        TaskState::Blocked => {
             let circle = cycle_of.get(&id).and_then(|&number| circles.get(number));
             if let Some(circle) = circle {
-                return Some(BlockReason::Circle(Arc::clone(circle)));
+                return Some(BlockReason::Cycle(Arc::clone(circle)));
             }
             let waits = graph.waits_for(id);
             Some(if progressing.contains(&id) {
