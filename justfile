@@ -35,7 +35,7 @@ bend cases="2000000":
 
 # Every order of the mailbox's system calls in a bigger world: tens of millions of states.
 model:
-    cargo test --release -p brigade-core --test model -- --ignored --nocapture
+    cargo test --release -p brigade-files --test model -- --ignored --nocapture
 
 # Benchmarks of the file store: cost, contention, kill, locks, claims, wake, process, tools, tools-kill, faults,
 # power, in-process, event-log, or all; --short for the short form. Some need root; bench/store/README.md.

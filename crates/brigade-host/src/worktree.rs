@@ -126,7 +126,7 @@ impl Worktree {
         let index =
             git(&self.dir, &["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
         let index_copy = PathBuf::from(format!("{index}.brigade-{}", std::process::id()));
-        let copied = std::fs::copy(&index, &index_copy);
+        let copied = copy_with_mtime(index.as_ref(), &index_copy);
         copied.map_err(|source| failed(format!("copy {index}"), source))?;
         let shown = self.diff_with(&index_copy, &base, color, stat);
         let _removed = std::fs::remove_file(&index_copy);
@@ -188,6 +188,14 @@ pub fn check_can_branch(dir: &Path) -> Result<(), HostError> {
 }
 
 /// Runs git and returns its output without the final line break.
+/// Copies a git index with its modification time. Git compares the content of a file only if the file is not older than
+/// the index. If the copy were newer, git would miss a change made in the second in which the index was written.
+fn copy_with_mtime(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::copy(from, to)?;
+    let modified = std::fs::metadata(from)?.modified()?;
+    std::fs::File::options().write(true).open(to)?.set_modified(modified)
+}
+
 fn git(dir: &Path, args: &[&str]) -> Result<String, HostError> {
     let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
     Ok(run(dir, &args)?.trim_end_matches('\n').to_owned())
@@ -214,4 +222,36 @@ fn run_with(index: Option<&Path>, dir: &Path, args: &[&OsStr]) -> Result<String,
     let stderr = String::from_utf8_lossy(&done.stderr).trim().to_owned();
     let error = HostError::failed(Trouble::Git { said: stderr });
     Err(error.hint(format!("in {}", dir.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn the_diff_shows_a_change_made_in_the_second_of_the_checkout() {
+        let home = tempfile::tempdir().unwrap();
+        let repository = home.path().join("repository");
+        std::fs::create_dir(&repository).unwrap();
+        std::fs::write(repository.join("file"), "one").unwrap();
+        git(&repository, &["init", "--quiet"]).unwrap();
+        git(&repository, &["add", "."]).unwrap();
+        let commit = ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "-m", "t"];
+        git(&repository, &commit).unwrap();
+        for name in ["alice", "bob", "carl"] {
+            let (team, name) = ("demo".parse().unwrap(), name.parse().unwrap());
+            let worktree = Worktree::new(home.path(), &repository, &team, &name);
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+            let fraction = Duration::from_nanos(now.subsec_nanos().into());
+            std::thread::sleep(Duration::from_secs(1) - fraction);
+            worktree.make(&repository).unwrap();
+            // The content has the same length as before.
+            std::fs::write(worktree.dir.join("file"), "two").unwrap();
+            std::thread::sleep(Duration::from_secs(1));
+            let diff = worktree.diff(false, false).unwrap();
+            assert!(diff.contains("+two"), "{diff}");
+        }
+    }
 }
