@@ -1,4 +1,4 @@
-//! Requests waiting for the lead's answer, in one place: plans and permission requests.
+//! Plan and permission requests that wait for the lead's answer.
 //!
 //! ```
 //! use brigade_core::approvals;
@@ -40,19 +40,19 @@ use crate::seat::{Seat, SeatUser};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Approval {
-    /// Position among all requests ever sent to this team's lead, counted from 1. It never changes.
+    /// The request's number, counted from 1 over all requests ever sent to this team's lead. It never changes.
     pub number: usize,
     /// The request id.
     pub request_id: String,
-    /// The member who asks.
+    /// The member that made the request.
     pub from: MemberName,
     /// When the request was made.
     pub at: Timestamp,
-    /// The subject of the request.
+    /// What the member asks for.
     pub subject: ApprovalSubject,
 }
 
-/// The subject of a request.
+/// What a member asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ApprovalSubject {
     /// Approval of a plan.
@@ -64,11 +64,11 @@ pub enum ApprovalSubject {
     },
     /// Permission to use a tool.
     Permission {
-        /// The tool, by the agent's own name for it.
+        /// The name that the agent uses for the tool.
         tool: String,
-        /// The input the tool would get.
+        /// The input that the tool would get.
         input: Value,
-        /// One line that says what the tool would be used for.
+        /// One line that says what the agent would use the tool for.
         description: String,
         /// The folder in which the tool would run, if known.
         cwd: Option<String>,
@@ -79,16 +79,16 @@ pub enum ApprovalSubject {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RuleAnswer {
-    /// The request.
+    /// The request that the rule answered.
     pub approval: Approval,
-    /// Which of the member's rules, counted from 1.
+    /// The position of the rule among the member's rules, counted from 1.
     pub rule: usize,
-    /// The rule's decision.
+    /// What the rule decided.
     pub decision: RuleDecision,
 }
 
 impl ApprovalSubject {
-    /// The kind of request.
+    /// Returns whether this is a plan or a permission request.
     pub fn kind(&self) -> RequestKind {
         match self {
             Self::Plan { .. } => RequestKind::Plan,
@@ -98,8 +98,8 @@ impl ApprovalSubject {
 }
 
 impl Approval {
-    /// Reads a request from a journal record; `None` if the record is not one. Does not check that the request is
-    /// genuine.
+    /// Reads a request from a journal record; `None` if the record contains no request. Does not check that the
+    /// request is genuine.
     pub fn from_record(record: &Record, number: usize) -> Option<Self> {
         let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
             return None;
@@ -117,7 +117,7 @@ impl Approval {
                 _ => return None,
             };
             let from = message.from().parse().ok()?;
-            // Messages by other programs may be found long after they were written.
+            // A message from another program may be found long after that program wrote it.
             let written = message.timestamp().parse().unwrap_or(record.at);
             Self::from_request(Request { kind, id, from, body, number, at: written.min(record.at) })
         };
@@ -136,7 +136,7 @@ impl Approval {
                     None => (asked.tool_name, asked.input, None),
                 };
                 let input: Value = serde_json::from_str(input.as_str()).unwrap_or_default();
-                // An agent may run a single command in another folder.
+                // An agent can choose another working directory for a single command.
                 let command_cwd = input.get("cwd").and_then(Value::as_str).map(str::to_owned);
                 let cwd = command_cwd.or(cwd).filter(|cwd| !cwd.is_empty());
                 ApprovalSubject::Permission { tool, input, description: asked.description, cwd }
@@ -154,8 +154,8 @@ pub async fn waiting(seat: &Seat) -> Result<Vec<Approval>, HandshakeError> {
     Ok(waiting.into_iter().filter_map(Approval::from_request).collect())
 }
 
-/// Finds a request by number or id, answered or not. Numbers win over ids: the asker chooses the id and could
-/// otherwise pick the number of another request.
+/// Finds a request, answered or not, by its number or its id. A number takes precedence: the asking member chooses
+/// the id and could otherwise choose another request's number.
 pub async fn find(seat: &Seat, number_or_id: &str) -> Result<Approval, HandshakeError> {
     let number = number_or_id.parse::<usize>().ok();
     let asked = handshake::asked(seat).await?;
@@ -169,7 +169,7 @@ pub async fn find(seat: &Seat, number_or_id: &str) -> Result<Approval, Handshake
     Err(HandshakeError::Unknown { word: number_or_id.to_owned(), who: seat.name.clone(), open })
 }
 
-/// Answers a request on behalf of the seat. Only the lead may.
+/// Answers a request on behalf of the seat. Only the lead may call this.
 pub async fn answer(
     seat: &Seat,
     approval: &Approval,
@@ -182,9 +182,9 @@ pub async fn answer(
     }
 }
 
-/// Answers every waiting permission request that a rule for its sender allows or denies. The other requests keep
-/// waiting. Safe to run from several processes, and beside people who answer: each request gets one answer.
-/// Also sends answers that an earlier process decided on and did not send before it died.
+/// Answers every waiting permission request that a rule for the asking member allows or denies. The other requests
+/// keep waiting. Several processes and people may answer at the same time: each request still gets one answer.
+/// Also sends answers that an earlier process decided on but did not send before it died.
 pub async fn apply_rules(
     seat: &Seat,
     rules_of: impl Fn(&MemberName) -> Vec<Rule>,
@@ -205,7 +205,7 @@ pub async fn apply_rules(
         };
         match answer(&Seat { user: hand, ..seat.clone() }, &approval, reply).await {
             Ok(_) => ruled.push(RuleAnswer { approval, rule, decision: ruling }),
-            // Answered elsewhere first, or the asker has left.
+            // Another process or person answered first, or the asking member has left.
             Err(
                 HandshakeError::Answered { .. } | HandshakeError::Send(MailError::NoMember { .. }),
             ) => {}

@@ -31,7 +31,7 @@ use crate::store::StoreError;
 /// A member's role in a team, according to `config.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Answers plan and permission requests, and deletes the team.
+    /// The member that answers plan and permission requests and may delete the team.
     Lead,
     /// Every member other than the lead.
     Teammate,
@@ -44,50 +44,50 @@ pub enum Denied {
     /// The seat's name is not on the roster.
     #[error("{who} is not a member of team {team}")]
     NotAMember {
-        /// The name of the seat.
+        /// The seat's member name.
         who: MemberName,
-        /// The team.
+        /// The name of the team.
         team: String,
-        /// The names on the roster.
+        /// The names of all members on the roster.
         members: Vec<String>,
     },
-    /// Only the lead may do this.
+    /// Only the lead may perform the operation.
     #[error("only the lead may {what}; {who} is not the lead of team {team}")]
     LeadOnly {
         /// The operation, as a verb phrase.
         what: &'static str,
-        /// The name of the seat.
+        /// The seat's member name.
         who: MemberName,
-        /// The team.
+        /// The name of the team.
         team: String,
     },
-    /// Only teammates may do this.
+    /// Only teammates may perform the operation.
     #[error("the lead cannot {what}; only teammates can")]
     TeammateOnly {
         /// The operation, as a verb phrase.
         what: &'static str,
     },
-    /// Only a human in the lead's seat may do this.
+    /// Only a human in the lead's seat may perform the operation.
     #[error("only a human may {what} in team {team}; its lead is an agent")]
     PersonOnly {
         /// The operation, as a verb phrase.
         what: &'static str,
-        /// The team.
+        /// The name of the team.
         team: String,
     },
-    /// Only the lead and the member concerned may do this.
+    /// Only the lead and the member that the operation affects may perform it.
     #[error("only {about} or the lead may {what}; {who} is neither")]
     NotTheirs {
         /// The operation, as a verb phrase.
         what: &'static str,
-        /// The member concerned.
+        /// The member that the operation affects.
         about: MemberName,
-        /// The name of the seat.
+        /// The seat's member name.
         who: MemberName,
     },
 }
 
-/// The seat's role in the team; `None` if it is not a member.
+/// Returns the seat's role in the team; `None` if the seat's name is not on the roster.
 pub(crate) fn role(seat: &Seat, team: &Team<'_>) -> Option<Role> {
     team.member(seat.name.as_str())?;
     let leads = team.lead().is_some_and(|lead| lead.is(seat.name.as_str()));
@@ -95,7 +95,7 @@ pub(crate) fn role(seat: &Seat, team: &Team<'_>) -> Option<Role> {
 }
 
 impl Seat {
-    /// Returns the seat's current role in its team; `None` if it is not a member.
+    /// Returns the seat's current role in its team; `None` if the seat's name is not on the roster.
     pub async fn role(&self) -> Result<Option<Role>, StoreError> {
         let config = self.config().await?;
         Ok(role(self, &self.read(&config)?))
@@ -108,7 +108,7 @@ impl Seat {
     }
 }
 
-/// Returns the seat's role, or an error if it is not a member.
+/// Returns the seat's role, or an error if the seat's name is not on the roster.
 pub(crate) fn require_member(seat: &Seat, team: &Team<'_>) -> Result<Role, Denied> {
     role(seat, team).ok_or_else(|| not_a_member(seat, team))
 }
@@ -128,7 +128,7 @@ pub(crate) fn require_lead(seat: &Seat, team: &Team<'_>, what: &'static str) -> 
     }
 }
 
-/// Fails unless the seat is the lead and its user may answer requests.
+/// Fails unless the seat is the lead and the seat's user may answer requests.
 pub(crate) fn require_answering_lead(
     seat: &Seat,
     team: &Team<'_>,
@@ -151,7 +151,7 @@ pub fn require_teammate(seat: &Seat, team: &Team<'_>, what: &'static str) -> Res
     }
 }
 
-/// Fails unless the seat is the lead or the member concerned. A member that has left may still clean up after itself.
+/// Fails unless the seat is the lead or member `about`. A member that has left may still release its own tasks.
 pub(crate) fn require_lead_or(
     seat: &Seat,
     team: &Team<'_>,

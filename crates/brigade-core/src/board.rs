@@ -49,7 +49,7 @@ use crate::mail;
 use crate::seat::Seat;
 use crate::store::{Document, StoreError};
 
-/// Returns every task as its bytes, ordered by number, and the graph of the tasks Claude Code would show.
+/// Returns the content of every task, ordered by number, and the graph of the tasks that Claude Code would show.
 pub async fn list(seat: &Seat) -> Result<(Vec<(TaskId, Document)>, Graph), BoardError> {
     let mut tasks = seat.store.tasks(&seat.team).await?;
     let mut graph = Graph::default();
@@ -66,12 +66,12 @@ pub async fn list(seat: &Seat) -> Result<(Vec<(TaskId, Document)>, Graph), Board
     Ok((tasks, graph.finish()))
 }
 
-/// Returns one task.
+/// Returns the content of one task.
 pub async fn show(seat: &Seat, id: TaskId) -> Result<Document, BoardError> {
     seat.store.task(&seat.team, id).await?.ok_or(BoardError::NoTask(id))
 }
 
-/// Adds a task.
+/// Adds a task and returns its id.
 pub async fn add(seat: &Seat, plan: &TaskPlan) -> Result<TaskId, BoardError> {
     if plan.subject.trim().is_empty() {
         return Err(BoardError::NoSubject);
@@ -101,20 +101,20 @@ pub async fn add(seat: &Seat, plan: &TaskPlan) -> Result<TaskId, BoardError> {
         task.to_bytes()
     };
     let (id, _) = seat.store.create_task(&seat.team, &write, &seat.actor()).await?;
-    // No task depends on the new one yet, so this cannot create a cycle. Only `blockedBy` counts; if we die here,
-    // just the redundant `blocks` entry is missing.
+    // No task depends on the new task yet, so adding its dependencies cannot create a cycle. Only `blockedBy`
+    // counts: if this process dies here, only the redundant `blocks` entry is missing.
     for &blocker in &blocked_by {
         match edit(seat, blocker, |task| Ok(with_blocked(task, id))).await {
-            // Deleted in the meantime, so the new task does not wait for it.
+            // The blocker was deleted in the meantime, so the new task does not wait for it.
             Ok(_) | Err(BoardError::NoTask(_)) => {}
             Err(error) => return Err(error),
         }
     }
-    tracing::info!(team = %seat.team, task = %id, "added");
+    tracing::info!(team = %seat.team, task = %id, "added task");
     Ok(id)
 }
 
-/// Changes a task. Notifies a new owner, as Claude Code does, unless the owner assigned it to itself.
+/// Changes a task. Notifies a new owner, as Claude Code does, unless the owner assigned the task to itself.
 pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), BoardError> {
     let lead = is_lead(seat).await?;
     let owner = match &update.owner {
@@ -138,7 +138,7 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
         blocked_by: None,
         metadata: &update.metadata,
     };
-    // Changes that can be refused come first.
+    // Apply the changes that can be refused first.
     for &blocker in &update.add_blocked_by {
         add_dependency(seat, id, blocker).await?;
     }
@@ -155,7 +155,7 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
         before = task.owner().map(Cow::into_owned);
         let edited = task.with(&change).into_owned();
         let len = edited.len();
-        // A task that another program made too long may still be shortened or moved.
+        // A task that another program made too long may still be shortened or assigned.
         if len > MAX_TASK_BYTES && grows { Err(BoardError::TooLong { len }) } else { Ok(edited) }
     });
     let document = document.await?;
@@ -167,16 +167,16 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
     }
 }
 
-/// Claims a task without an owner: it then belongs to the seat and is in progress. Fails if another member has
-/// it. Claiming a task the seat already has changes nothing.
+/// Claims a task that has no owner: the task then belongs to the seat and is in progress. Fails if another member
+/// owns the task. Claiming a task that the seat already owns changes nothing.
 pub async fn claim(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
     let me = seat.name.as_str();
     loop {
-        // Concurrently, because with NATS each one is a network round trip.
+        // Read both concurrently, because with NATS each read is a network round trip.
         let (document, is_member) = tokio::join!(show(seat, id), is_lead(seat));
         let document = document?;
-        // Blockers and owner come from the same revision. If either changes before we write, the write fails and
-        // we read again.
+        // The blockers and the owner come from the same revision. If the task changes before the write, the write
+        // fails and the loop reads the task again.
         let waits_for = open_blockers(seat, id, &document).await?;
         let edited = claimed(id, &document, me, waits_for)?;
         is_member?;
@@ -184,7 +184,7 @@ pub async fn claim(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
             Err(BoardError::Store(StoreError::Conflict)) => {}
             other => {
                 if other.is_ok() {
-                    tracing::info!(team = %seat.team, member = me, task = %id, "claimed");
+                    tracing::info!(team = %seat.team, member = me, task = %id, "claimed task");
                 }
                 return other;
             }
@@ -192,7 +192,7 @@ pub async fn claim(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
     }
 }
 
-/// The task after `me` claimed it.
+/// Returns the task as it is after `me` claimed it.
 fn claimed(
     id: TaskId,
     document: &Document,
@@ -214,7 +214,7 @@ fn claimed(
     Ok(task.with(&change).into_owned())
 }
 
-/// Marks a task completed. Changes no other task, because whether a task is blocked is computed on read.
+/// Marks a task completed. Does not change the tasks that depend on it: readers compute whether a task is blocked.
 pub async fn done(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
     let lead = is_lead(seat).await?;
     let finish = |task: &Task<'_>| {
@@ -228,7 +228,7 @@ pub async fn done(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
         Ok(task.with(&change).into_owned())
     };
     edit(seat, id, finish).await?;
-    tracing::info!(team = %seat.team, task = %id, "completed");
+    tracing::info!(team = %seat.team, task = %id, "completed task");
     Ok(())
 }
 
@@ -248,7 +248,7 @@ pub async fn delete(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
         let Ok(task) = Task::read(&document.bytes) else { continue };
         if without_dependency(&task, &number) != document.bytes {
             let result = edit(seat, other, |task| Ok(without_dependency(task, &number))).await;
-            // Another member deleted that task too.
+            // Another member has deleted the dependent task in the meantime.
             match result {
                 Ok(_) | Err(BoardError::NoTask(_)) => {}
                 Err(error) => return Err(error),
@@ -258,8 +258,8 @@ pub async fn delete(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
     Ok(())
 }
 
-/// Returns the unfinished tasks of a member to the board: no owner, pending. Returns their ids. Allowed for the
-/// member itself and for the lead.
+/// Releases a member's unfinished tasks: they become pending and have no owner. Returns their ids. Only the member
+/// itself and the lead may call this.
 pub async fn release(seat: &Seat, owner: &MemberName) -> Result<Vec<TaskId>, BoardError> {
     let config = seat.config().await?;
     authority::require_lead_or(seat, &seat.read(&config)?, owner, "release its tasks")?;
@@ -289,7 +289,7 @@ fn is_unfinished_of(task: &Task<'_>, owner: &MemberName) -> bool {
     open && task.owner().is_some_and(|name| name == owner.as_str())
 }
 
-/// Fails if the task belongs to another member. Only its owner and the lead may move a task.
+/// Fails if the task belongs to another member and the seat is not the lead.
 fn check_owner(seat: &Seat, id: TaskId, task: &Task<'_>) -> Result<(), BoardError> {
     match task.owner().filter(|owner| !owner.is_empty() && *owner != seat.name.as_str()) {
         Some(owner) => Err(BoardError::Taken { id, owner: owner.into_owned() }),
@@ -297,13 +297,13 @@ fn check_owner(seat: &Seat, id: TaskId, task: &Task<'_>) -> Result<(), BoardErro
     }
 }
 
-/// Returns whether the seat is the lead. Fails if it is not a member, because only members may change the board.
+/// Returns whether the seat is the lead. Fails if the seat is not a member: only members may change the board.
 async fn is_lead(seat: &Seat) -> Result<bool, BoardError> {
     let config = seat.config().await?;
     Ok(authority::require_member(seat, &seat.read(&config)?)? == Role::Lead)
 }
 
-/// Changes a task by compare-and-set, retrying on conflict.
+/// Changes a task by compare-and-set. Retries if another program changed the task in the meantime.
 async fn edit(
     seat: &Seat,
     id: TaskId,
@@ -342,7 +342,7 @@ async fn replace(
     }
 }
 
-/// Notifies the new owner.
+/// Sends the new owner of a task a message about the assignment.
 async fn notify_owner(
     seat: &Seat,
     id: TaskId,

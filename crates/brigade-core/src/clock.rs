@@ -35,7 +35,7 @@ impl Clock for SystemClock {
 pub struct SteppingClock(Mutex<Timestamp>);
 
 impl SteppingClock {
-    /// A clock whose first reading is `start`.
+    /// Creates a clock that returns `start` first.
     pub fn from(start: Timestamp) -> Self {
         Self(Mutex::new(start))
     }

@@ -1,4 +1,4 @@
-//! Unread mail of a member: how much, and how old. Operators check this first.
+//! The mail backlog of a member: how many messages are unread, and how old they are. Operators check this first.
 //!
 //! ```
 //! use brigade_core::depth::depth;
@@ -27,20 +27,20 @@ use brigade_wire::name::{MemberName, TeamName};
 use jiff::Timestamp;
 use serde::Serialize;
 
-/// Unread mail of a member.
+/// A member's unread mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MailBacklog {
-    /// The member.
+    /// The name of the member.
     pub name: MemberName,
-    /// Number of unread messages; `None` if the seat may not read this mailbox.
+    /// The number of unread messages; `None` if the seat may not read the member's inbox.
     pub unread: Option<usize>,
-    /// When the store accepted the oldest message that is neither shown to a model nor marked read.
+    /// When the store accepted the oldest message that has neither been shown to a model nor been marked read.
     pub oldest_unshown: Option<Timestamp>,
-    /// Retry counters that the member's process last reported; `None` if there are none.
+    /// The retry counters that the member's process last reported, if it reported any.
     pub strain: Option<RetryStats>,
 }
 
-/// Reads how much mail is waiting for a member.
+/// Counts a member's unread messages and finds the oldest one.
 pub async fn depth(
     store: &dyn Store,
     team: &TeamName,
@@ -67,8 +67,8 @@ pub async fn depth(
     Ok(MailBacklog { name: name.clone(), unread, oldest_unshown, strain })
 }
 
-/// When the store accepted a message, by the store's clock. For a message that another program wrote and that is
-/// not in the journal yet, the message's own timestamp.
+/// Returns when the store accepted a message, by the store's clock. If another program wrote the message and the
+/// journal does not contain it yet, returns the timestamp in the message.
 async fn accepted_at(
     store: &dyn Store,
     team: &TeamName,

@@ -1,4 +1,4 @@
-//! Events of a team: the records of the journal and of a watch.
+//! The events of a team, as recorded in the journal and reported by a watch.
 //!
 //! ```
 //! use brigade_core::event::Event;
@@ -38,21 +38,21 @@ use thiserror::Error;
 use crate::hash::Fnv;
 pub use crate::work_event::{TurnOutcome, WorkEvent};
 
-/// An event, with the time at which it was recorded.
+/// An event, with the time when it was recorded.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// When the event was recorded. Actions of other programs happened slightly earlier.
+    /// When the event was recorded. Other programs' actions are recorded slightly after they happen.
     pub at: Timestamp,
-    /// The member who acted, if it acted through one of our seats.
+    /// The member that acted, if it acted through brigade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The event.
+    /// What happened.
     pub event: Event,
 }
 
 impl Record {
-    /// Whether the record belongs to the team created at this time, in milliseconds, and not to an earlier team of
-    /// the same name.
+    /// Returns whether the record belongs to the team created at `created`, in milliseconds, and not to an earlier
+    /// team with the same name.
     pub fn belongs_to_team(&self, created: u64) -> bool {
         match self.event {
             Event::Sent { team_created, .. } => team_created == created,
@@ -60,8 +60,8 @@ impl Record {
         }
     }
 
-    /// Whether the record is from the time of the member who joined at this time, in milliseconds, and not about an
-    /// earlier member of the same name.
+    /// Returns whether the record was made after the member joined at `joined_at`, in milliseconds. Older records
+    /// may be about an earlier member with the same name.
     pub fn belongs_to_member(&self, joined_at: u64) -> bool {
         self.millis() >= joined_at
     }
@@ -71,7 +71,7 @@ impl Record {
     }
 }
 
-/// Something that happened in a team. Wire documents are embedded unchanged, except that they are on one line.
+/// Something that happened in a team. Wire documents are embedded unchanged, but on one line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -80,33 +80,33 @@ pub enum Event {
     Sent {
         /// The recipient.
         to: String,
-        /// Identifies the message in this mailbox.
+        /// Identifies the message in the recipient's mailbox.
         key: MessageKey,
-        /// Creation time of the team it was sent in, in milliseconds. Distinguishes a later team of the
-        /// same name.
+        /// When the message's team was created, in milliseconds. Distinguishes that team from a later team with
+        /// the same name.
         team_created: u64,
         /// Whether the sender was promised that the message survives a power failure.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         power_safe: bool,
-        /// The inbox entry.
+        /// The message as an inbox entry.
         message: Box<RawValue>,
     },
     /// A message from another program was found in an inbox.
     Seen {
         /// The owner of the inbox.
         to: String,
-        /// Identifies the message in this mailbox.
+        /// Identifies the message in the owner's mailbox.
         key: MessageKey,
-        /// The inbox entry.
+        /// The message as an inbox entry.
         message: Box<RawValue>,
     },
     /// A message was marked read, or removed from the inbox.
     Read {
         /// The owner of the inbox.
         to: String,
-        /// Identifies the message in this mailbox.
+        /// Identifies the message in the owner's mailbox.
         key: MessageKey,
-        /// Whether the message disappeared from the inbox: its reader removed it, as Claude Code 2.1.325 does.
+        /// Whether the message disappeared from the inbox. Claude Code 2.1.325 removes the messages it has read.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         gone: bool,
     },
@@ -114,33 +114,33 @@ pub enum Event {
     Shown {
         /// The owner of the inbox.
         to: String,
-        /// Identifies the message in this mailbox.
+        /// Identifies the message in the owner's mailbox.
         key: MessageKey,
     },
-    /// A request was answered through one of our seats.
+    /// A member answered a request through brigade.
     Answered {
         /// The id of the request.
         request_id: String,
         /// The kind of request: `shutdown`, `plan` or `permission`.
         kind: String,
-        /// The member who asked.
+        /// The member that made the request.
         to: String,
         /// Whether the answer is yes.
         yes: bool,
-        /// The reason for a no.
+        /// The reason, if the answer is no.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// The decider: `person`, `agent` or `rule N of NAME`; `taken back` if the asker withdrew the
+        /// Who decided: `person`, `agent` or `rule N of NAME`; `taken back` if the asking member withdrew the
         /// request.
         hand: String,
     },
-    /// An inbox file was damaged. It was copied, and the readable messages were kept.
+    /// An inbox file was damaged. brigade copied the file and kept the readable messages.
     Salvaged {
         /// The owner of the inbox.
         to: String,
-        /// Path of the copy.
+        /// The path of the copy.
         copy: String,
-        /// Number of messages kept.
+        /// The number of messages kept.
         kept: usize,
     },
     /// A task was created or changed.
@@ -157,12 +157,12 @@ pub enum Event {
     },
     /// The team was created.
     TeamCreated {
-        /// Its `config.json`.
+        /// The team's `config.json`.
         team: Box<RawValue>,
     },
     /// The team was deleted.
     TeamDeleted {},
-    /// A member joined, or its entry changed.
+    /// A member joined, or its roster entry changed.
     Member {
         /// The member's name.
         name: String,
@@ -180,7 +180,7 @@ pub enum Event {
     Worked {
         /// The member's name.
         name: String,
-        /// The event.
+        /// What the agent did.
         act: WorkEvent,
     },
 }
@@ -207,17 +207,17 @@ impl Event {
     }
 }
 
-/// Identifies a message in a mailbox. Derived from the message id, or from its content if it has none.
+/// Identifies a message in a mailbox. Derived from the message id or, without an id, from the message's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageKey(u64);
 
 impl MessageKey {
-    /// The key of a message with this id.
+    /// Creates the key of a message with this id.
     pub fn from_id(msg_id: &str) -> Self {
         Self(Fnv::default().field(msg_id.as_bytes()).finish() & !1)
     }
 
-    /// The key of a message in an inbox; `nth` is the number of identical messages before it.
+    /// Creates the key of a message in an inbox. `nth` is the number of identical messages before it in the inbox.
     pub fn of_message(message: &Message<'_>, nth: usize) -> Self {
         if let Some(id) = message.msg_id() {
             return Self::from_id(&id);
@@ -229,7 +229,7 @@ impl MessageKey {
         Self(hash.field(&nth.to_le_bytes()).finish() & !1)
     }
 
-    /// Pairs each message with its key, in order.
+    /// Pairs each message of an inbox with its key, in order.
     pub fn all<'m>(messages: impl Iterator<Item = Message<'m>>) -> Vec<(Self, Message<'m>)> {
         let mut seen = HashMap::new();
         let key = |message: Message<'m>| {
@@ -245,12 +245,12 @@ impl MessageKey {
         messages.map(key).collect()
     }
 
-    /// The key as a number whose lowest bit is zero and free for other use.
+    /// Returns the key as a number. Its lowest bit is always zero, so callers can use that bit.
     pub fn bits(self) -> u64 {
         self.0
     }
 
-    /// The inverse of [`MessageKey::bits`]; ignores the lowest bit.
+    /// Creates a key from [`MessageKey::bits`]. Ignores the lowest bit.
     pub fn from_bits(bits: u64) -> Self {
         Self(bits & !1)
     }
@@ -262,7 +262,7 @@ impl fmt::Display for MessageKey {
     }
 }
 
-/// A string that is not a message key.
+/// The error for a string that is not a message key.
 #[derive(Debug, Error)]
 #[error("not a message key: expected sixteen hexadecimal digits")]
 pub struct NotAMessageKey;
@@ -304,7 +304,7 @@ pub fn roster_events(before: &[u8], after: &[u8]) -> Vec<Event> {
     let (Ok(before), Ok(after)) = (Team::read(before), Team::read(after)) else {
         return Vec::new();
     };
-    // Indexed by name: comparing every member with every other is slow in large teams.
+    // Index the members by name: comparing every member with every other member is slow in large teams.
     let (old, new) = (by_name(&before), by_name(&after));
     let mut events = Vec::new();
     for member in after.members() {

@@ -1,8 +1,8 @@
-//! Exports a whole team as lines of text, and imports it, between any two stores.
+//! Exports a whole team as lines of text, and imports it into the same store or another one.
 //!
-//! The first line is a header and the last line counts the content, so that a truncated file is detected. The
-//! lines between them hold `config.json` and the tasks byte for byte, every message with its state, the members'
-//! notes, the decisions, and the remaining journal records.
+//! The first line is a header. The last line contains counts, so that a truncated file is detected. The lines
+//! between them hold `config.json` and the tasks byte for byte, every message with its state, the members' notes,
+//! the decisions about requests, and the remaining journal records.
 //!
 //! ```
 //! use std::io::Cursor;
@@ -49,24 +49,24 @@ use crate::event::{Event, MessageKey, Record, one_line};
 use crate::handshake::{RequestKind, request};
 use crate::store::{NoteKind, Question, Store, StoreError};
 
-/// Version of the export format.
+/// The version of the export format.
 const VERSION: u32 = 1;
 
 /// One line of an export.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum ExportLine {
-    /// Header. The first line.
+    /// The header, which is the first line.
     BrigadeTeam(ExportHeader),
     /// The team's `config.json`, as text.
     Config(String),
     /// A task, as text.
     Task { id: u64, text: String },
-    /// The highest task number used so far.
+    /// The highest task number that the team has used so far.
     LastTask(u64),
     /// A message.
     Message(ExportedMessage),
-    /// Saved state of a member's program.
+    /// The saved state of a member's program.
     Note {
         #[serde(rename = "of")]
         member: String,
@@ -80,9 +80,9 @@ enum ExportLine {
         question: String,
         answer: String,
     },
-    /// A journal record that is not about a mailbox.
+    /// A journal record that is not about messages.
     Record(Record),
-    /// Counts of the content. The last line.
+    /// The counts of the exported content, which are the last line.
     End(ExportCounts),
 }
 
@@ -90,7 +90,7 @@ enum ExportLine {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct ExportHeader {
     version: u32,
-    /// Unique id of this export.
+    /// The unique id of this export.
     id: String,
     team: TeamName,
     at: Timestamp,
@@ -105,14 +105,14 @@ struct ExportedMessage {
     entry: Box<RawValue>,
 }
 
-/// Counts of the exported content.
+/// The number of tasks and messages in an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExportCounts {
-    /// Tasks on the board.
+    /// The number of tasks on the board.
     pub tasks: usize,
-    /// Messages, read or not.
+    /// The number of messages, read or unread.
     pub messages: usize,
-    /// Unread messages.
+    /// The number of unread messages.
     pub unread: usize,
 }
 
@@ -126,16 +126,16 @@ pub enum ExportError {
     /// A document is not valid UTF-8.
     #[error("{what} is not valid UTF-8")]
     NotText {
-        /// The document.
+        /// The name of the document.
         what: String,
     },
-    /// The file could not be written.
+    /// Writing the export failed.
     #[error("cannot write the export")]
     Write(#[from] io::Error),
 }
 
-/// Writes a team to `to`. If the team is active meanwhile, each part is consistent in itself, but the parts may be
-/// from slightly different moments.
+/// Writes a team to `to`. If members are active during the export, each part is consistent in itself, but the
+/// parts may be from slightly different moments.
 pub async fn export(
     store: &dyn Store,
     team: &TeamName,
@@ -216,10 +216,10 @@ fn into_text(bytes: Vec<u8>, what: impl FnOnce() -> String) -> Result<String, Ex
     String::from_utf8(bytes).map_err(|_| ExportError::NotText { what: what() })
 }
 
-/// The journal records of this team, without those of an earlier team of the same name.
+/// The team's journal records, without those of an earlier team with the same name.
 #[derive(Default)]
 struct ExportHistory<'h> {
-    /// The messages of each mailbox, in order.
+    /// The messages in each mailbox, in order.
     mailboxes: BTreeMap<&'h str, Vec<(MessageKey, &'h RawValue)>>,
     shown: HashSet<(&'h str, MessageKey)>,
     last_task: u64,
@@ -241,7 +241,7 @@ impl<'h> ExportHistory<'h> {
                 Event::Task { id, .. } | Event::TaskDeleted { id } => {
                     history_index.last_task = history_index.last_task.max(*id);
                 }
-                // A later team of the same name is a different team, even if it was made from the same export.
+                // A later team with the same name is a different team, even if both were imported from one export.
                 Event::TeamDeleted {} => history_index = Self::default(),
                 _ => {}
             }
@@ -249,8 +249,8 @@ impl<'h> ExportHistory<'h> {
         history_index
     }
 
-    /// The messages of a mailbox, each once: as in the inbox if it is still there, otherwise as in the journal.
-    /// A message that is no longer in the inbox counts as read.
+    /// Returns the messages in a mailbox, each once. Takes a message from the inbox if it is still there,
+    /// otherwise from the journal. A message that is no longer in the inbox counts as read.
     async fn mailbox(
         &self,
         store: &dyn Store,
@@ -279,7 +279,8 @@ impl<'h> ExportHistory<'h> {
     }
 }
 
-/// The questions that belong to a request: its answer, the answer its asker accepted, and its withdrawal.
+/// Returns the stored questions about a request: how it is answered, which answer the asking member accepts, and
+/// whether the request is withdrawn.
 fn questions_about(
     to: &MemberName,
     created: u64,

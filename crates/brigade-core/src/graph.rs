@@ -1,4 +1,4 @@
-//! The dependency graph of the tasks: what is blocked, what is ready, and the critical path.
+//! The dependency graph of the tasks: which tasks are blocked, which are ready, and the critical path.
 //!
 //! ```
 //! use brigade_core::graph::{Graph, TaskState};
@@ -26,16 +26,16 @@ use brigade_wire::task::{Status, Task};
 pub struct TaskNode {
     /// The task's subject.
     pub subject: String,
-    /// The member who owns it.
+    /// The member that owns the task.
     pub owner: Option<String>,
     /// The task's status.
     pub status: Status,
-    /// The existing tasks it depends on, completed or not.
+    /// The existing tasks that this task depends on, completed or not.
     pub after: BTreeSet<TaskId>,
 }
 
 impl TaskNode {
-    /// Reads the fields of a task that the graph needs; `None` if Claude Code would not show the task.
+    /// Reads the fields that the graph needs from a task; `None` if Claude Code would not show the task.
     pub(crate) fn from_task(task: &Task<'_>) -> Option<Self> {
         let (_, subject, _) = (task.id()?, task.subject()?, task.description()?);
         let (status, _, blocked_by) = (task.status()?, task.blocks()?, task.blocked_by()?);
@@ -55,19 +55,19 @@ pub struct Graph {
 /// Whether a task can be worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState {
-    /// Depends on an unfinished task.
+    /// The task depends on an unfinished task.
     Blocked,
-    /// Can be claimed now.
+    /// The task can be claimed now.
     Ready,
-    /// In progress, or assigned to a member.
+    /// The task is in progress or has an owner.
     Taken,
-    /// Completed.
+    /// The task is completed.
     Done,
 }
 
 impl Graph {
-    /// Builds the graph of the tasks that Claude Code would show. Dependencies come from `blockedBy`, limited to
-    /// tasks that exist, as in Claude Code. `blocks` is redundant.
+    /// Builds the graph of the tasks that Claude Code would show. As in Claude Code, dependencies come from
+    /// `blockedBy`, and dependencies on missing tasks are ignored. The `blocks` field is redundant.
     pub fn from_tasks<'t>(tasks: impl IntoIterator<Item = (TaskId, &'t Task<'t>)>) -> Self {
         let mut graph = Self::default();
         for (id, task) in tasks {
@@ -76,14 +76,14 @@ impl Graph {
         graph.finish()
     }
 
-    /// Adds a task if Claude Code would show it. Call [`Graph::finish`] after the last one.
+    /// Adds a task if Claude Code would show it. Call [`Graph::finish`] after adding the last task.
     pub(crate) fn add(&mut self, id: TaskId, task: &Task<'_>) {
         if let Some(node) = TaskNode::from_task(task) {
             self.insert(id, node);
         }
     }
 
-    /// Adds a task. Call [`Graph::finish`] after the last one.
+    /// Adds a task. Call [`Graph::finish`] after adding the last task.
     pub(crate) fn insert(&mut self, id: TaskId, node: TaskNode) {
         self.nodes.insert(id, node);
     }
@@ -102,18 +102,18 @@ impl Graph {
         self.nodes.iter().map(|(&id, node)| (id, node))
     }
 
-    /// Returns one task.
+    /// Returns one task; `None` if it does not exist.
     pub fn node(&self, id: TaskId) -> Option<&TaskNode> {
         self.nodes.get(&id)
     }
 
-    /// Returns the unfinished tasks that this one depends on.
+    /// Returns the unfinished tasks that task `id` depends on.
     pub fn waits_for(&self, id: TaskId) -> Vec<TaskId> {
         let Some(node) = self.nodes.get(&id) else { return Vec::new() };
         node.after.iter().copied().filter(|&blocker| !self.is_done(blocker)).collect()
     }
 
-    /// Returns whether a task can be worked on.
+    /// Returns whether a task can be worked on; `None` if there is no such task.
     pub fn state(&self, id: TaskId) -> Option<TaskState> {
         let node = self.nodes.get(&id)?;
         Some(match node.status {
@@ -124,13 +124,14 @@ impl Graph {
         })
     }
 
-    /// The longest chain of unfinished tasks, first to last. It is a lower bound on the remaining steps, however
-    /// many members work. If several are equally long, returns the one with the lowest numbers.
+    /// Returns the longest chain of unfinished tasks, first to last. Its length is a lower bound on the remaining
+    /// steps, however many members work. If several chains are equally long, returns the one with the lowest task
+    /// numbers.
     pub fn critical_path(&self) -> Vec<TaskId> {
         let mut best: BTreeMap<TaskId, (usize, Option<TaskId>)> = BTreeMap::new();
         let stuck = self.stuck();
         for id in self.topological_order() {
-            // Tasks behind a cycle can never finish, so they have no longest path.
+            // A task that is in a cycle or depends on one can never start, so it has no longest path.
             if self.is_done(id) || stuck.contains(&id) {
                 continue;
             }
@@ -153,8 +154,8 @@ impl Graph {
         path
     }
 
-    /// The tasks in topological order, ties by number. Tasks in a cycle, which another program may have created,
-    /// come last.
+    /// Returns the tasks in topological order, ties by number. Tasks in a cycle, which another program may have
+    /// created, come last.
     pub fn topological_order(&self) -> Vec<TaskId> {
         let mut waiting: BTreeMap<TaskId, usize> =
             self.nodes.iter().map(|(&id, node)| (id, node.after.len())).collect();
@@ -183,7 +184,7 @@ impl Graph {
         order
     }
 
-    /// The dependency cycles, which only other programs can create. None of their tasks can ever start.
+    /// Returns the dependency cycles, which only other programs can create. No task in a cycle can ever start.
     pub fn cycles(&self) -> Vec<Vec<TaskId>> {
         let in_cycles = self.in_cycles();
         let mut left = in_cycles.clone();
@@ -209,7 +210,7 @@ impl Graph {
         followers
     }
 
-    /// The tasks that can never start: those in cycles, and those that depend on them.
+    /// Returns the tasks that can never start: tasks in a cycle, and tasks that depend on a task in a cycle.
     fn stuck(&self) -> BTreeSet<TaskId> {
         let followers = self.followers();
         let open = self.nodes.keys().copied().filter(|&id| !self.is_done(id));
@@ -217,9 +218,9 @@ impl Graph {
         peel(waits.collect(), |id| followers.get(&id).cloned().unwrap_or_default())
     }
 
-    /// The tasks in cycles, and those between two cycles.
+    /// Returns the tasks in cycles, and the tasks on a path between two cycles.
     fn in_cycles(&self) -> BTreeSet<TaskId> {
-        // A stuck task that no other stuck task depends on is only downstream of a cycle.
+        // A stuck task that no other stuck task depends on is not in a cycle; it only depends on one.
         let stuck = self.stuck();
         let mut dependents: BTreeMap<TaskId, usize> = stuck.iter().map(|&id| (id, 0)).collect();
         for &id in &stuck {
@@ -230,7 +231,7 @@ impl Graph {
         peel(dependents, |id| self.waits_for(id))
     }
 
-    /// The shortest path along dependencies from a task back to itself, within `among`.
+    /// Returns the shortest dependency path from a task back to itself, using only tasks in `among`.
     fn shortest_cycle(&self, start: TaskId, among: &BTreeSet<TaskId>) -> Option<Vec<TaskId>> {
         let mut from: BTreeMap<TaskId, TaskId> = BTreeMap::new();
         let mut next = VecDeque::from([start]);
@@ -256,7 +257,8 @@ impl Graph {
     }
 }
 
-/// Repeatedly removes the tasks whose count is zero, and decrements the counts of what they hold. Returns the rest.
+/// Repeatedly removes a task whose count is zero, and decrements the count of each task in `holds(task)`. Returns
+/// the tasks that remain.
 fn peel(
     mut held: BTreeMap<TaskId, usize>,
     holds: impl Fn(TaskId) -> Vec<TaskId>,

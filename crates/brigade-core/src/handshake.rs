@@ -1,8 +1,8 @@
-//! Requests and answers between members: shutdown, plan, permission.
+//! Requests between members and the answers to them: shutdown, plan, permission.
 //!
-//! A request is a message in the mailbox of the member asked; an answer is a message in the mailbox of the asker.
-//! A request is answered once: the answer is decided in the store before it is sent. A later answer, from any
-//! program, fails with an error that reports the first one.
+//! A request is a message to the member that must answer it; the answer is a message to the member that asked.
+//! Each request gets one answer, which the store records before brigade sends it. A second answer to the same
+//! request, from any program, fails with an error that reports the first answer.
 //!
 //! ```
 //! use brigade_core::handshake::{self, Answer};
@@ -57,16 +57,16 @@ use crate::roster::{self, RosterError};
 use crate::seat::Seat;
 use crate::store::{Question, Receipt, StoreError};
 
-/// The permission mode a teammate continues in after its plan is approved. Claude Code obeys it, so this is the mode
-/// that asks before every other action.
+/// The permission mode in which a teammate continues after its plan is approved. Claude Code obeys this value, so
+/// brigade sends the mode that asks before every other action.
 const APPROVED_MODE: &str = "default";
 
 /// An answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer<'a> {
-    /// Yes.
+    /// The answer is yes.
     Yes,
-    /// No, with the reason.
+    /// The answer is no, for this reason.
     No(&'a str),
 }
 
@@ -76,7 +76,7 @@ pub enum Answer<'a> {
 pub struct SentRequest {
     /// The request id.
     pub request_id: String,
-    /// The member asked.
+    /// The member that must answer.
     pub to: MemberName,
     /// The store's receipt for the message.
     pub receipt: Receipt,
@@ -86,7 +86,7 @@ pub struct SentRequest {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Answered {
-    /// The member who asked.
+    /// The member that made the request.
     pub to: MemberName,
     /// The store's receipt for the message.
     pub receipt: Receipt,
@@ -96,51 +96,51 @@ pub struct Answered {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HandshakeError {
-    /// The seat may not do this.
+    /// The seat's role does not allow the operation.
     #[error(transparent)]
     Denied(#[from] Denied),
-    /// The team has no lead who could be asked.
+    /// The team has no lead to send the request to.
     #[error("team {team} has no lead")]
     NoLead {
-        /// The team.
+        /// The name of the team.
         team: String,
     },
-    /// The seat received no request with that id.
+    /// The seat received no request with this id.
     #[error("no {kind} request {id:?} for {who}")]
     NoRequest {
         /// The kind of request.
         kind: RequestKind,
         /// The request id.
         id: String,
-        /// The name of the seat.
+        /// The seat's member name.
         who: MemberName,
-        /// The ids of the open requests of that kind.
+        /// The ids of the requests of this kind that wait for an answer.
         open: Vec<String>,
     },
-    /// The request was answered before.
+    /// The request already has an answer.
     #[error("request {id:?} was already answered")]
     Answered {
         /// The request id.
         id: String,
-        /// The first answer.
+        /// The first answer, which is the one that counts.
         first: Option<Box<First>>,
     },
-    /// The seat received no request with that id or number.
+    /// The seat received no request with this id or number.
     #[error("no approval request {word}")]
     Unknown {
         /// The id or number searched for.
         word: String,
-        /// The name of the seat.
+        /// The seat's member name.
         who: MemberName,
         /// The numbers of the waiting requests.
         open: Vec<usize>,
     },
-    /// A member may not answer its own request.
+    /// The seat made the request itself. A member may not answer its own request.
     #[error("{who} cannot answer its own request {id:?}")]
     Own {
         /// The request id.
         id: String,
-        /// The name of the seat.
+        /// The seat's member name.
         who: MemberName,
     },
     /// The plan is blank.
@@ -149,15 +149,15 @@ pub enum HandshakeError {
     /// The shutdown was approved, but removing the member from the team failed.
     #[error("the shutdown was approved, but the member could not be removed from the team")]
     Leaving(#[source] Box<RosterError>),
-    /// The message could not be sent.
+    /// Sending the message failed.
     #[error(transparent)]
     Send(#[from] MailError),
-    /// The store failed.
+    /// The store returned an error.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Asks a teammate to shut down. Only the lead may.
+/// Asks a teammate to shut down. Only the lead may call this.
 pub async fn request_shutdown(
     seat: &Seat,
     to: &str,
@@ -178,7 +178,7 @@ pub async fn request_shutdown(
     send_request(seat, &team, to, request_id, request.into()).await
 }
 
-/// Submits a plan to the lead. Only a teammate may.
+/// Submits a plan to the lead. Only a teammate may call this.
 pub async fn submit_plan(
     seat: &Seat,
     plan: &str,
@@ -197,7 +197,7 @@ pub async fn submit_plan(
     let request = PlanApprovalRequest {
         from: seat.name.to_string(),
         timestamp: wire_time(seat.clock.now()),
-        // Claude Code rejects a request without this field.
+        // Claude Code rejects a plan request without this field.
         plan_file_path: Some(path.unwrap_or_default().to_owned()),
         plan_content: plan.to_owned(),
         request_id: request_id.clone(),
@@ -220,8 +220,8 @@ pub async fn request_permission(
     send_request(seat, &team, lead, request_id, request.into()).await
 }
 
-/// Withdraws the seat's waiting permission requests for which `gone` returns true: no process waits for their
-/// answers any more.
+/// Withdraws the seat's waiting permission requests for which `gone` returns true, because no process waits for an
+/// answer to them any more.
 pub async fn withdraw(seat: &Seat, gone: impl Fn(&str) -> bool) -> Result<(), HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -229,8 +229,8 @@ pub async fn withdraw(seat: &Seat, gone: impl Fn(&str) -> bool) -> Result<(), Ha
     reply::take_back(&lead_seat, seat, &team, gone).await
 }
 
-/// Returns whether an answer that reached the seat is valid: the seat asked its lead for it, and this message is the
-/// first answer. `message` identifies the message that carries the answer.
+/// Returns whether the seat may act on an answer it received: the seat must have asked its lead, and this message
+/// must be the first answer. `message` identifies the message that carries the answer.
 pub async fn accept_answer(
     seat: &Seat,
     kind: RequestKind,
@@ -255,7 +255,7 @@ pub async fn accept_answer(
 }
 
 /// Answers the lead's shutdown request. A member that agrees leaves the team, and its open tasks return to the
-/// board. It must do so itself, because a lead does not remove members it did not start.
+/// board. The member must remove itself, because a lead does not remove members that it did not start.
 pub async fn answer_shutdown(
     seat: &Seat,
     id: &str,
@@ -264,7 +264,7 @@ pub async fn answer_shutdown(
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     authority::require_teammate(seat, &team, "answer a shutdown request")?;
-    // A Claude Code lead uses these two fields to close the pane it opened.
+    // A Claude Code lead uses the pane id and the backend type to close the pane that it opened.
     let own = team.member(seat.name.as_str());
     let pane_id = own.as_ref().and_then(|own| own.tmux_pane_id().filter(|pane| !pane.is_empty()));
     let backend_type = own.as_ref().and_then(Member::backend_type).filter(|_| pane_id.is_some());
@@ -289,7 +289,7 @@ pub async fn answer_shutdown(
     let answered = answered.await;
     let approved = match &answered {
         Ok(_) => answer == Answer::Yes,
-        // It may have agreed earlier and crashed before it left.
+        // The member may have agreed earlier and crashed before it left.
         Err(HandshakeError::Answered { first, .. }) => {
             first.as_ref().is_some_and(|first| first.outcome().0)
         }
@@ -302,7 +302,7 @@ pub async fn answer_shutdown(
     answered
 }
 
-/// Answers a teammate's plan. Only the lead may.
+/// Answers a teammate's plan. Only the lead may call this.
 pub async fn answer_plan(
     seat: &Seat,
     id: &str,
@@ -329,8 +329,8 @@ pub async fn answer_plan(
     reply(seat, &team, RequestKind::Plan, id, response).await
 }
 
-/// Answers a teammate's permission request. Only the lead may. Grants only this one tool call, with the input
-/// that was asked for.
+/// Answers a teammate's permission request. Only the lead may call this. A yes grants only this one tool call,
+/// with the input in the request.
 pub async fn answer_permission(
     seat: &Seat,
     id: &str,
@@ -373,7 +373,7 @@ pub(crate) async fn asked(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
     Ok(asked)
 }
 
-/// Returns the waiting requests of current members.
+/// Returns current members' plan and permission requests that wait for an answer. Only the lead may call this.
 pub(crate) async fn waiting(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -392,7 +392,7 @@ pub(crate) async fn finish(seat: &Seat) -> Result<(), HandshakeError> {
     reply::finish_all(seat, &team).await
 }
 
-/// Creates a request id that is not in use in the mailbox of `of`: two requests can fall into one millisecond.
+/// Creates a request id that no request to `asked` has yet: two requests can be made in the same millisecond.
 async fn fresh_id(
     seat: &Seat,
     team: &Team<'_>,

@@ -1,9 +1,9 @@
-//! FNV-1a, 64 bits. Stable across machines and versions, unlike the hashes of the standard library. Protects
-//! against accidental collisions, not against deliberate ones.
+//! The FNV-1a hash with 64 bits. Unlike the standard library's hashes, it is stable across machines and versions.
+//! It protects against accidental collisions, not against deliberate ones.
 
 use uuid::{Builder, Uuid};
 
-/// An FNV-1a hash in progress.
+/// An FNV-1a hash to which bytes can be added.
 #[derive(Clone, Copy, Debug)]
 pub struct Fnv(u64);
 
@@ -14,7 +14,7 @@ impl Default for Fnv {
 }
 
 impl Fnv {
-    /// Hashes bytes.
+    /// Adds bytes to the hash.
     pub fn bytes(mut self, bytes: &[u8]) -> Self {
         for &byte in bytes {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -22,7 +22,8 @@ impl Fnv {
         self
     }
 
-    /// Hashes a field: its bytes and their length, so that different splits into fields give different hashes.
+    /// Adds a field to the hash: its bytes and their length, so that different splits into fields hash
+    /// differently.
     pub fn field(self, bytes: &[u8]) -> Self {
         self.bytes(bytes).bytes(&bytes.len().to_le_bytes())
     }
@@ -33,13 +34,13 @@ impl Fnv {
     }
 }
 
-/// A UUID derived from these fields. The same fields always give the same UUID.
+/// Derives a UUID from these fields. The same fields always give the same UUID.
 pub fn derived_uuid(fields: &[&[u8]]) -> Uuid {
     Builder::from_custom_bytes(hash_128(["high", "low"], fields)).into_uuid()
 }
 
-/// 128 bits derived from these fields: one hash after each salt. Ids made with other salts than those of
-/// [`derived_uuid`] stand in stored mail and keep theirs.
+/// Derives 128 bits from these fields, with one 64-bit hash per salt. Some stored message ids were made with other
+/// salts than those of [`derived_uuid`]; their callers must keep passing those salts.
 pub fn hash_128(salts: [&str; 2], fields: &[&[u8]]) -> [u8; 16] {
     let [high, low] = salts.map(|salt| {
         let hash = Fnv::default().field(salt.as_bytes());
@@ -52,7 +53,7 @@ pub fn hash_128(salts: [&str; 2], fields: &[&[u8]]) -> [u8; 16] {
 mod tests {
     use super::*;
 
-    /// Another id for a stored message would send the message twice.
+    /// A stored message is sent twice if its derived id changes.
     #[test]
     fn derived_ids_are_stable() {
         let fields: [&[u8]; 2] = [b"demo", b"bob"];

@@ -1,4 +1,4 @@
-//! Mail, task board and roster of an agent team, on any store, independent of the store.
+//! Mail, task board and roster of an agent team, independent of where the team is stored.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -13,17 +13,17 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let home = tempfile::tempdir()?;
 //! # let home = home.path();
-//! // The files that Claude Code itself uses, and a state folder of our own.
+//! // The files that Claude Code itself uses, and brigade's own state folder.
 //! let options = FileStoreOptions::new(home.join(".claude"), home.join(".local/state/brigade"));
 //! let store = Arc::new(FileStore::open(options));
 //!
-//! // A team with one member. This process leads it.
+//! // Create a team with one member. This process is the lead.
 //! let lead = Seat::new(store, "demo".parse()?, "team-lead".parse()?);
 //! roster::create(&lead, TeamPlan::new("an example", "/work")).await?;
 //! let bob = lead.for_member("bob".parse()?);
 //! roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/work")).await?;
 //!
-//! // A message, and a task that belongs to bob once he claims it.
+//! // Send a message, and add a task, which belongs to bob once he claims it.
 //! mail::send(&lead, "bob", "there is a task on the board").await?;
 //! let task = board::add(&lead, &TaskPlan::new("fix the parser")).await?;
 //! board::claim(&bob, task).await?;
@@ -35,33 +35,33 @@
 //!
 //! The basics:
 //!
-//! - [`store`]: the traits of a store; [`store::memory`] is one for tests, brigade-files and brigade-nats are others;
-//! - [`seat`]: the identity of a caller, one member of one team, fixed when the program starts;
-//! - [`mail`], [`board`] and [`roster`]: the operations a seat can perform;
-//! - [`wire`]: the names and documents of the wire format.
+//! - [`store`]: the store traits, and [`store::memory`] for tests; brigade-files and brigade-nats implement them too;
+//! - [`seat`]: the caller's identity: one member of one team, fixed when the program starts;
+//! - [`mail`], [`board`] and [`roster`]: the operations that a seat can perform;
+//! - [`wire`]: the names and documents of Claude Code's file format.
 //!
 //! Members:
 //!
-//! - [`handshake`]: requests and answers: shutdown, plan, permission;
-//! - [`approvals`]: requests waiting for the lead; [`policy`]: rules that answer some of them;
-//! - [`authority`]: which role may do what; [`signature`]: verifies that a message comes from the lead;
-//! - [`protocol_text`]: protocol messages as text for models and people.
+//! - [`handshake`]: requests between members and the answers to them: shutdown, plan, permission;
+//! - [`approvals`]: requests waiting for the lead's answer; [`policy`]: rules that answer some of these requests;
+//! - [`authority`]: which role may do what; [`signature`]: checks that a message comes from the lead;
+//! - [`protocol_text`]: renders protocol messages as text for models and people.
 //!
 //! Observing a team:
 //!
-//! - [`event`]: the events in the journal and in a watch;
-//! - [`store::event_log`]: the event history followed by live events; [`projection`]: the state of a team, folded from events;
+//! - [`event`]: the events of a team, as recorded in the journal and reported by a watch;
+//! - [`store::event_log`]: past events followed by live ones; [`projection`]: a team's state, computed from events;
 //! - [`graph`]: task dependencies; [`task_view`]: the state of a task as a person sees it;
-//! - [`pulse`]: the state of a member's process; [`depth`]: its unread mail.
+//! - [`pulse`]: the state of a member's process; [`depth`]: a member's unread mail.
 //!
 //! Recovery and transfer:
 //!
-//! - [`revive`]: restores a team whose folder was deleted from the journal;
-//! - [`export`]: a whole team as lines of text, and back.
+//! - [`revive`]: restores a team from the journal after its folder was deleted;
+//! - [`export`]: writes a whole team as lines of text, and imports it again.
 //!
-//! Shared helpers: [`clock`] (the time, replaceable in tests), [`hash`], [`text`].
+//! Shared helpers: [`clock`] (the current time, replaceable in tests), [`hash`], [`text`].
 //!
-//! This crate does no input or output: it reads no environment and no file, and prints nothing.
+//! This crate does no I/O: it reads no environment variables and no files, and prints nothing.
 //! `docs/library.md` states which parts of the API are stable before 1.0.
 
 #![forbid(unsafe_code)]
@@ -92,7 +92,7 @@ mod work_event;
 
 pub use brigade_wire as wire;
 
-/// Compiles the examples of the guide.
+/// Compiles the examples in `docs/library.md`.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 struct Guide;

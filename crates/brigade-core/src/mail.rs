@@ -26,9 +26,9 @@
 //! # }
 //! ```
 //!
-//! Only plain text can be sent here. Text that the recipient's program would interpret, a protocol message or a
-//! message envelope, is rejected. brigade itself creates those, in [`handshake`](crate::handshake) and
-//! [`board`](crate::board), according to the seat's rights.
+//! Only plain text can be sent here. Text that the recipient's program would interpret is rejected: protocol
+//! messages and message envelopes. brigade itself creates protocol messages, in [`handshake`](crate::handshake)
+//! and [`board`](crate::board), if the seat's role allows it.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ use crate::seat::Seat;
 use crate::signature::Signer;
 use crate::store::{Mail, Mark, Outgoing, Receipt, StoreError};
 
-/// Longest text of a message, in bytes. An inbox of one megabyte stalls Claude Code.
+/// The maximum length of a message text in bytes. An inbox of one megabyte stalls Claude Code.
 pub const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// The text of a message to send.
@@ -87,15 +87,15 @@ impl<'w> From<&'w String> for MessageText<'w> {
 pub struct Sent {
     /// The recipient.
     pub to: MemberName,
-    /// The store's receipt.
+    /// The store's receipt for the message.
     pub receipt: Receipt,
-    /// Whether the recipient is a lead that is not reading its inbox now: Claude Code of the newer generation
-    /// reads it only while a teammate that it started itself is running.
+    /// Whether the recipient is a lead that does not read its inbox now: a Claude Code lead of the newer
+    /// generation reads its inbox only while a teammate that it started itself is running.
     pub lead_not_reading: bool,
 }
 
 impl Sent {
-    /// Explains why a message that is safely stored is not readable yet, or not being read.
+    /// Explains why the recipient does not see a safely stored message yet, if that is the case.
     pub fn caveat(&self) -> Option<String> {
         let waits = self.receipt.pending.as_ref();
         let waits = waits.map(|why| format!("not in {}'s inbox yet: {why}", self.to));
@@ -109,7 +109,7 @@ impl Sent {
     }
 }
 
-/// Why a message was not sent, or an inbox not read.
+/// Why sending a message or reading an inbox failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MailError {
@@ -118,12 +118,12 @@ pub enum MailError {
     NoMember {
         /// The name of the recipient.
         to: String,
-        /// The team.
+        /// The name of the team.
         team: String,
-        /// The names on the roster.
+        /// The names of all members on the roster.
         members: Vec<String>,
     },
-    /// The seat may not do this.
+    /// The seat's role does not allow the operation.
     #[error(transparent)]
     Denied(#[from] Denied),
     /// The sender is the recipient.
@@ -138,10 +138,10 @@ pub enum MailError {
     /// The text or the summary is too long.
     #[error("the message is {len} bytes long; the limit is {MAX_TEXT_BYTES}")]
     TooLong {
-        /// Its length in bytes.
+        /// The length of the text or summary in bytes.
         len: usize,
     },
-    /// JSON with a `type` is a command to the program that reads it, not text for its model.
+    /// The text is JSON with a `type`: the recipient's program would interpret it, not show it to its model.
     #[error(
         "the text is JSON of type {kind:?}, which the recipient would treat as a protocol message"
     )]
@@ -149,7 +149,7 @@ pub enum MailError {
         /// The value of `type`.
         kind: String,
     },
-    /// Claude Code 2.1.50 shows texts to its model unescaped.
+    /// The text contains an envelope tag. Claude Code 2.1.50 shows texts to its model unescaped.
     #[error(
         "the message contains a <{ENVELOPE}> tag, so part of it could pass for another message"
     )]
@@ -159,17 +159,17 @@ pub enum MailError {
     Partly {
         /// The members who got the message.
         reached: Vec<Sent>,
-        /// The first member who did not.
+        /// The first member that did not get the message.
         failed: MemberName,
-        /// Why.
+        /// Why sending to that member failed.
         source: StoreError,
     },
-    /// The store failed.
+    /// The store returned an error.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The tag that encloses a message shown to a model.
+/// The tag that encloses each message shown to a model.
 const ENVELOPE: &str = "teammate-message";
 
 fn names(sent: &[Sent]) -> String {
@@ -191,8 +191,8 @@ pub async fn send<'w>(
     })
 }
 
-/// Sends a message to some members, each once, in the given order. If one of them is not on the roster, sends
-/// nothing.
+/// Sends a message to several members, once to each, in the given order. Sends nothing if one of them is not on
+/// the roster.
 pub async fn send_to<'w>(
     seat: &Seat,
     to: &[&str],
@@ -212,7 +212,7 @@ pub async fn send_to<'w>(
     send_each(seat, &team, names, text).await
 }
 
-/// Sends a message to every other member, in the order of the roster.
+/// Sends a message to every member except the sender, in roster order.
 pub async fn broadcast<'w>(
     seat: &Seat,
     text: impl Into<MessageText<'w>>,
@@ -222,14 +222,14 @@ pub async fn broadcast<'w>(
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     authority::require_member(seat, &team)?;
-    // Skip names that are not safe as file names. Only another program can have added them.
+    // Skip names that are not safe as file names. Only another program can have added them to the roster.
     let names = team.member_names().into_iter().filter_map(|name| name.parse().ok());
     let others = names.filter(|name: &MemberName| *name != seat.name).collect();
     send_each(seat, &team, others, text).await
 }
 
-/// Sends a message at most once, however often it is called. `what` identifies the message among those sent this way
-/// from this sender to this member in this team.
+/// Sends a message only once, even if this function is called again for the same message. `what` identifies the
+/// message among those that this sender sends to this member of this team with this function.
 pub async fn send_once<'w>(
     seat: &Seat,
     to: &MemberName,
@@ -266,7 +266,7 @@ async fn send_each(
 ) -> Result<Vec<Sent>, MailError> {
     let mut reached = Vec::new();
     for to in names {
-        // Each recipient gets a message with its own id, as in Claude Code.
+        // Each recipient's message has its own id, as in Claude Code.
         let message = outgoing(seat, team, &to, text)?;
         match seat.store.send(&seat.team, &to, &message).await {
             Ok(receipt) => {
@@ -282,8 +282,8 @@ async fn send_each(
     Ok(reached)
 }
 
-/// Returns whether the lead reads its inbox. A lead of the newer generation does so only while a teammate that it
-/// started itself is running.
+/// Returns whether the lead reads its inbox. A lead of the newer generation reads its inbox only while a teammate
+/// that it started itself is running.
 pub(crate) fn lead_reads_inbox(team: &Team<'_>) -> bool {
     let lead = team.lead().and_then(|lead| Some(lead.name()?.into_owned()));
     let native = |member: &Member<'_>| {
@@ -293,7 +293,7 @@ pub(crate) fn lead_reads_inbox(team: &Team<'_>) -> bool {
     team.lead_process().is_none() || team.members().any(|member| native(&member))
 }
 
-/// Sends a protocol message to a member, which may be the sender.
+/// Sends a protocol message to a member. The member may be the sender itself.
 pub async fn send_protocol(seat: &Seat, to: &MemberName, text: &str) -> Result<Receipt, MailError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -301,7 +301,7 @@ pub async fn send_protocol(seat: &Seat, to: &MemberName, text: &str) -> Result<R
     Ok(seat.store.send(&seat.team, to, &message).await?)
 }
 
-/// Returns the messages in a member's inbox.
+/// Returns the messages in a member's inbox: all of them, or only the unread ones.
 pub async fn inbox(
     seat: &Seat,
     of: &MemberName,
@@ -322,25 +322,25 @@ pub async fn inbox(
 /// A filter for the messages of an inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InboxFilter {
-    /// All messages.
+    /// Selects all messages.
     All,
-    /// Messages not marked read.
+    /// Selects the messages that are not marked read.
     Unread,
 }
 
-/// Marks messages in the seat's own inbox.
+/// Marks messages in the seat's own inbox as read or shown.
 pub async fn mark(seat: &Seat, keys: &[MessageKey], mark: Mark) -> Result<(), StoreError> {
     seat.store.mark(&seat.team, &seat.name, keys, mark).await
 }
 
-/// Waits for unread mail in the seat's own inbox, marks it read and returns it. Returns an empty list after
-/// `timeout`.
+/// Waits for unread mail in the seat's own inbox, marks it read and returns it. Returns an empty list if no mail
+/// arrives within `timeout`.
 ///
-/// Returned messages are not returned again, even if the program crashes before it handles them. A program that
-/// must not lose any reads with [`inbox`] instead, and calls [`mark`] after it has handled a message.
+/// A message is returned only once, even if the program crashes before it handles the message. A program that must
+/// not lose a message calls [`inbox`] instead, and calls [`mark`] after it has handled the message.
 pub async fn receive(seat: &Seat, timeout: Duration) -> Result<Vec<Mail>, MailError> {
     let end = Instant::now() + timeout.min(MAX_WAIT);
-    // Start the watch before reading the inbox, so that a message in between wakes us.
+    // Start the watch before reading the inbox, so that a message that arrives in between wakes this loop.
     let mut watch = seat.store.watch_without_work(&seat.team).await?;
     loop {
         let mail = inbox(seat, &seat.name, InboxFilter::Unread).await?;
@@ -368,15 +368,15 @@ pub async fn receive(seat: &Seat, timeout: Duration) -> Result<Vec<Mail>, MailEr
     }
 }
 
-/// Practically forever, but short enough not to overflow an `Instant`.
+/// The longest wait: practically forever, but short enough not to overflow an `Instant`.
 const MAX_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// How often the inbox is polled when it cannot be watched.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Builds a protocol message.
 ///
-/// Its fields (a plan, a reason, a task subject) may contain a forged message envelope. JSON allows `<` to be
-/// escaped, so nothing needs to be rejected.
+/// The message's fields (a plan, a reason, a task subject) may contain a forged message envelope. They need not be
+/// rejected, because `<` can be escaped in JSON.
 pub(crate) fn protocol(
     seat: &Seat,
     team: &Team<'_>,
@@ -387,7 +387,7 @@ pub(crate) fn protocol(
     outgoing(seat, team, to, MessageText { text, summary: None })
 }
 
-/// Rejects everything but plain text.
+/// Rejects empty texts, protocol messages and message envelopes.
 fn check_plain_text(text: MessageText<'_>) -> Result<(), MailError> {
     if text.text.is_empty() {
         return Err(MailError::Empty);
@@ -407,7 +407,7 @@ fn check_plain_text(text: MessageText<'_>) -> Result<(), MailError> {
     Ok(())
 }
 
-/// Whether a text contains an envelope tag, or something a model could read as one.
+/// Returns whether a text contains an envelope tag, or text that a model could mistake for one.
 fn has_envelope(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     text.match_indices(ENVELOPE).any(|(at, _)| {
@@ -449,7 +449,7 @@ fn build_unsigned(
     })
 }
 
-/// Signs the message if the seat is the lead. The message must not change after this.
+/// Signs the message if the seat is the lead. The message must not be changed afterwards.
 fn sign_if_lead(seat: &Seat, team: &Team<'_>, to: &MemberName, message: Outgoing) -> Outgoing {
     match &seat.signer {
         Some(signer) if team.lead().is_some_and(|lead| lead.is(seat.name.as_str())) => {
@@ -459,8 +459,8 @@ fn sign_if_lead(seat: &Seat, team: &Team<'_>, to: &MemberName, message: Outgoing
     }
 }
 
-/// Signs the message if its reader has a key for the lead. A signed message always has the form of the newer
-/// generation, even in an older team, because only that form can carry a signature.
+/// Signs the message if the recipient has a key to verify the lead's messages. A signed message always has the
+/// format of the newer generation, even in an older team, because only that format has a field for the signature.
 pub fn signed(signer: &dyn Signer, to: &MemberName, message: Outgoing) -> Outgoing {
     match signer.sign(to, &message) {
         Some(signature) => {
@@ -471,7 +471,7 @@ pub fn signed(signer: &dyn Signer, to: &MemberName, message: Outgoing) -> Outgoi
     }
 }
 
-/// Looks up a recipient, which must not be the seat itself.
+/// Looks up a recipient on the roster. Fails if the recipient is the seat itself.
 pub(crate) fn recipient(seat: &Seat, team: &Team<'_>, to: &str) -> Result<MemberName, MailError> {
     let absent = || no_member(seat, team, to);
     let name: MemberName = to.parse().map_err(|_: NameError| absent())?;

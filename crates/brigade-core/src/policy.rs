@@ -1,9 +1,9 @@
 //! Rules that answer permission requests before a person or the lead is asked.
 //!
-//! A rule compares text with text; it does not understand commands. So it errs on the side of asking: in an
-//! allowing rule, a `*` matches only arguments of a single command, while a rule that asks or denies is checked
-//! against every part of a command line. Rules save honest agents from waiting. They are no protection against an
-//! agent that hides what it does.
+//! A rule compares text with text; it does not understand commands. So in case of doubt, the request waits for an
+//! answer: in a rule that allows, a `*` matches only arguments of a single command, while a rule that asks or
+//! denies is checked against every part of a command line. Rules spare honest agents the wait. They do not protect
+//! against an agent that hides what it does.
 //!
 //! ```
 //! use brigade_core::policy::{Rule, RuleDecision, decide};
@@ -23,35 +23,35 @@ use serde_json::Value;
 pub use self::line::command;
 use self::line::{is_operator, parts};
 
-/// A rule: what it matches, and the decision. The first matching rule counts. If none matches, the request waits for
-/// an answer.
+/// A rule: which requests it matches, and what it decides. The first matching rule decides. If no rule matches,
+/// the request waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
-    /// The decision.
+    /// What the rule decides.
     pub ruling: RuleDecision,
-    /// Pattern for the tool, by the agent's own name for it; `*` matches any characters. Matches any tool if
-    /// missing.
+    /// The pattern for the name that the agent uses for the tool; `*` matches any characters. A rule without this
+    /// field matches any tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// Pattern for the tool's input: the command line, or for other tools the input as JSON. `*` matches any
-    /// characters. Matches any input if missing.
+    /// The pattern for the tool's input: the command line or, for tools without one, the input as JSON. `*`
+    /// matches any characters. A rule without this field matches any input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }
 
-/// The decision of a rule.
+/// What a rule decides about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleDecision {
     /// Grant the request.
     Allow,
-    /// Wait for an answer.
+    /// Let the request wait for an answer.
     Ask,
     /// Refuse the request.
     Deny,
 }
 
-/// Returns the first matching rule's index and decision; `None` if no rule matches.
+/// Returns the index and the decision of the first matching rule; `None` if no rule matches.
 pub fn decide(rules: &[Rule], tool: &str, input: &Value) -> Option<(usize, RuleDecision)> {
     let text = RuleInput::new(input);
     let mut numbered = rules.iter().enumerate();
@@ -60,7 +60,7 @@ pub fn decide(rules: &[Rule], tool: &str, input: &Value) -> Option<(usize, RuleD
         .map(|(number, rule)| (number, rule.ruling))
 }
 
-/// The input of a tool, as rules see it.
+/// The input of a tool, in the form that rules are compared with.
 enum RuleInput {
     Command(String),
     Json(String),
@@ -87,7 +87,7 @@ impl Rule {
                 !leaves_folder(pattern, line) && matches(pattern, line, one_command)
             }
             (RuleDecision::Allow, RuleInput::Json(json)) => {
-                // A `*` stays within one JSON string, except at the end of the pattern, where it matches the rest.
+                // A `*` stays within one JSON string. At the end of the pattern, it matches the rest of the input.
                 let (pattern, rest) = match pattern.strip_suffix('*') {
                     Some(begin) => (begin, true),
                     None => (pattern, false),
@@ -111,25 +111,25 @@ impl Rule {
     }
 }
 
-/// Whether a text contains a `..` that could leave the folder its pattern points to.
+/// Returns whether a text contains a `..` that could lead out of the folder that the pattern names.
 fn leaves_folder(pattern: &str, text: &str) -> bool {
     pattern.contains('*')
         && !pattern.contains("..")
         && (text.contains("../") || text.contains("/.."))
 }
 
-/// Whether the pattern matches the whole text, with each `*` limited to texts that `star` accepts.
+/// Returns whether the pattern matches the whole text. Each `*` matches only texts that `star` accepts.
 fn matches(pattern: &str, text: &str, star: impl Fn(&str) -> bool + Copy) -> bool {
     match_ends(pattern, text, star).any(|end| end == text.len())
 }
 
-/// Whether the pattern matches a prefix of the text.
+/// Returns whether the pattern matches a prefix of the text.
 fn matches_prefix(pattern: &str, text: &str, star: impl Fn(&str) -> bool + Copy) -> bool {
     match_ends(pattern, text, star).next().is_some()
 }
 
-/// The offsets at which a prefix of the text that matches the pattern can end. Works piece by piece, in time
-/// proportional to the product of both lengths, so that no pattern can make it run forever.
+/// Returns the end offset of each prefix of `text` that matches the pattern. The running time is at most
+/// proportional to the product of both lengths, so no pattern can make this function hang.
 fn match_ends(
     pattern: &str,
     text: &str,
@@ -148,7 +148,8 @@ fn match_ends(
             if !text.get(end..).is_some_and(|rest| rest.starts_with(piece)) {
                 continue;
             }
-            // If `star` accepts a text, it accepts every suffix of it, so checking the nearest start is enough.
+            // If `star` accepts a text, it accepts every suffix of that text, so only the nearest start is
+            // checked.
             if nearest.and_then(|start| text.get(start..end)).is_some_and(&star) {
                 next.push(end + piece.len());
             }

@@ -26,7 +26,7 @@
 use brigade_wire::permission::{PermissionResponse, PermissionVerdict};
 use brigade_wire::protocol::{IdleNotification, IdleReason, PlanApprovalResponse, Protocol};
 
-/// Renders a protocol message as the rest of a sentence whose subject is the sender.
+/// Renders a protocol message as a predicate: the text completes a sentence whose subject is the sender.
 pub fn render(protocol: &Protocol) -> String {
     match protocol {
         Protocol::IdleNotification(idle) => idle_text(idle),
@@ -53,7 +53,7 @@ pub fn render(protocol: &Protocol) -> String {
     }
 }
 
-/// Returns the id that an answer must name, if the message is a request.
+/// Returns the request id that an answer must name; `None` if the message is not a request.
 pub fn request_id(protocol: &Protocol) -> Option<&str> {
     match protocol {
         Protocol::ShutdownRequest(asked) => Some(&asked.request_id),

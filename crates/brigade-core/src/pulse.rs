@@ -1,8 +1,8 @@
-//! The state of a member: reported by its own process, and judged by the reader.
+//! The state of a member: what its own process reports, and what a reader of the report concludes from it.
 //!
-//! A process saves its [`Pulse`] whenever its state changes, and every few seconds otherwise. A reader trusts the
-//! report only if that same process is still running. For a process on another host it can check only the age of
-//! the report.
+//! A member's process saves a [`Pulse`] whenever its state changes, and every few seconds otherwise. A reader
+//! trusts the report only while the reporting process is still running. If the process is on another host, the
+//! reader can check only the age of the report.
 //!
 //! ```
 //! use brigade_core::clock::Timestamp;
@@ -22,34 +22,34 @@ use serde::{Deserialize, Serialize};
 use crate::seat::Seat;
 use crate::store::{NoteKind, RetryStats, StoreError};
 
-/// How often a process reports even if nothing changed.
+/// How often a process reports even if its state has not changed.
 pub const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 /// A running process that has not reported for this long counts as hung.
 const REPORT_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);
 /// A report from another host is trusted for this long.
 const REMOTE_REPORT_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
-/// An agent in a turn that has produced no output for this long counts as hung. A command that the agent runs may
-/// take minutes.
+/// An agent in a turn that has produced no output for this long counts as hung. The limit is long, because a
+/// command that the agent runs may take minutes.
 const OUTPUT_TIMEOUT: SignedDuration = SignedDuration::from_mins(15);
 
-/// Identifies a process. The system reuses process ids, but not together with the same start time.
+/// Identifies a process. The system reuses process ids, but not with the same start time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// The process id.
     pub pid: u32,
-    /// The start time, in the system's own format.
+    /// The start time of the process, in the operating system's own format.
     pub began: String,
 }
 
-/// A report of a member's process about itself.
+/// A report that a member's process saves about itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pulse {
     /// The reporting process.
     pub process: Process,
-    /// The host it runs on; empty in reports of older versions.
+    /// The host on which the process runs; empty in reports by older versions of brigade.
     #[serde(default)]
     pub host: String,
-    /// When it reported.
+    /// When the process saved the report.
     pub at: Timestamp,
     /// The member's state.
     pub state: ReportedState,
@@ -61,13 +61,13 @@ pub struct Pulse {
     /// The agent's session id.
     #[serde(default)]
     pub session: Option<String>,
-    /// Tokens read and written by the model in this conversation.
+    /// The number of tokens that the model has read and written in this conversation.
     #[serde(default)]
     pub tokens: (u64, u64),
-    /// Cost in US dollars, if the agent reports it.
+    /// The cost of this conversation in US dollars, if the agent reports it.
     #[serde(default)]
     pub cost: Option<f64>,
-    /// Retry counters of the NATS store, if the team is in one.
+    /// The retry counters of the NATS store, if the team is stored on a NATS server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strain: Option<RetryStats>,
 }
@@ -79,57 +79,57 @@ pub struct Pulse {
 pub enum ReportedState {
     /// The agent's process is being started.
     Starting {},
-    /// In a turn.
+    /// The agent is in a turn.
     Working {
-        /// The agent's message, if it cannot reach its vendor and is retrying.
+        /// The agent's error message, if it cannot reach its vendor and is retrying.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retries: Option<String>,
     },
-    /// Between turns.
+    /// The agent is between turns.
     Idle {
-        /// Why the last turn failed, if it did.
+        /// Why the last turn failed; `None` if it did not fail.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed: Option<String>,
     },
-    /// Waiting for answers to requests.
+    /// The agent waits for answers to its requests.
     Waiting {
-        /// The request ids.
+        /// The ids of those requests.
         requests: Vec<String>,
     },
-    /// The vendor's rate limit was reached.
+    /// The agent has reached the vendor's rate limit.
     Limited {
-        /// The vendor's message.
+        /// The vendor's message about the limit.
         why: String,
     },
-    /// The agent keeps failing. The next message makes brigade try again.
+    /// The agent has failed repeatedly. brigade starts it again when the next message arrives.
     Failed {
-        /// Why.
+        /// Why the agent failed.
         why: String,
     },
 }
 
-/// The state of a member, as judged by a reader.
+/// The state of a member, as concluded by a reader of its report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Liveness {
-    /// Not ready yet.
+    /// The member is not ready yet.
     Starting,
-    /// In a turn.
+    /// The member is in a turn.
     Working,
-    /// Waiting for work.
+    /// The member waits for work.
     Idle,
-    /// Waiting for an answer to a request.
+    /// The member waits for an answer to a request.
     Waiting,
-    /// Stopped by the vendor's rate limit.
+    /// The vendor's rate limit has stopped the member.
     Limited,
-    /// Running, but without progress.
+    /// The member's process is running but makes no progress.
     Hung,
-    /// Not running, or its agent keeps failing.
+    /// The member's process is not running, or its agent keeps failing.
     Dead,
 }
 
 impl Liveness {
-    /// A short text for people.
+    /// Returns a short text for people.
     pub fn label(self) -> &'static str {
         match self {
             Self::Starting => "starting",
@@ -143,23 +143,23 @@ impl Liveness {
     }
 }
 
-/// The judged state of a member, with the reason.
+/// A member's state as concluded by a reader, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Judgement {
-    /// The state.
+    /// The state of the member.
     pub liveness: Liveness,
-    /// The reason for that judgement, as text.
+    /// The reason for that conclusion, as text.
     pub evidence: String,
 }
 
 impl Pulse {
-    /// Whether it was reported on another host.
+    /// Returns whether the report is from another host than `here`.
     pub fn is_remote(&self, here: &str) -> bool {
         !self.host.is_empty() && self.host != here
     }
 }
 
-/// Judges the state of a member from its last report and from the process that runs it on this host (`here`), if any.
+/// Concludes a member's state from its last report and its running process on this host (`here`), if there is one.
 pub fn judge(
     pulse: Option<&Pulse>,
     running: Option<&Process>,
@@ -194,7 +194,7 @@ pub fn judge(
     judge_report(pulse, &format!("process {pid}"), now)
 }
 
-/// Judges from the report and its age alone.
+/// Concludes the state of a member on another host from the report and its age alone.
 fn judge_remote(pulse: &Pulse, now: Timestamp) -> Judgement {
     let host = &pulse.host;
     let silent = now.duration_since(pulse.at);
@@ -205,7 +205,7 @@ fn judge_remote(pulse: &Pulse, now: Timestamp) -> Judgement {
     judge_report(pulse, &format!("on {host}"), now)
 }
 
-/// The state of a member, if its report is true.
+/// Returns the state that a report claims, without checking whether the reporting process still runs.
 fn judge_report(pulse: &Pulse, who: &str, now: Timestamp) -> Judgement {
     let judged = |liveness, evidence| Judgement { liveness, evidence };
     let since = ago(now, pulse.since);
@@ -249,9 +249,9 @@ pub async fn last_report(seat: &Seat, member: &MemberName) -> Result<Option<Puls
     Ok(note.and_then(|note| serde_json::from_slice(&note).ok()))
 }
 
-/// Saves a report of the seat's own process.
+/// Saves a report about the seat's own process.
 pub async fn report(seat: &Seat, pulse: &Pulse) -> Result<(), StoreError> {
-    // Plain data; this cannot fail.
+    // Serializing plain data cannot fail.
     let note = serde_json::to_vec(pulse).unwrap_or_default();
     seat.store.put_note(&seat.team, &seat.name, NoteKind::Pulse, Some(&note)).await
 }
@@ -260,7 +260,7 @@ fn ago(now: Timestamp, then: Timestamp) -> String {
     format_duration(now.duration_since(then))
 }
 
-/// Formats a duration in one or two units.
+/// Formats a duration in one or two units, for example `5 s`.
 pub fn format_duration(time: SignedDuration) -> String {
     let seconds = time.as_secs().max(0);
     match seconds {
@@ -349,7 +349,7 @@ mod tests {
         );
         let evidence = "process 7 is running but has not reported for 1 min";
         check(&pulse(IDLE), Some(7), 61, Hung, evidence);
-        // A different process than the one that reported.
+        // The running process is not the one that reported.
         check(&pulse(IDLE), Some(8), 5, Starting, "process 8 has not reported yet");
         check(
             &pulse(ReportedState::Working { retries: None }),

@@ -1,7 +1,7 @@
-//! Restores a team whose folder was deleted, from the journal.
+//! Restores a team from the journal after its folder was deleted.
 //!
-//! Claude Code deletes a team's folder when its session ends. The journal still has its members, its board and its
-//! unread mail.
+//! Claude Code deletes a team's folder when the lead's session ends. The journal still contains the team's
+//! members, board and unread mail.
 //!
 //! ```
 //! use brigade_core::revive::revive;
@@ -40,18 +40,18 @@ use crate::roster::RosterError;
 use crate::seat::Seat;
 use crate::store::{NoteKind, Outgoing};
 
-/// What was restored.
+/// What [`revive`] restored.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Revived {
-    /// Members other than the lead.
+    /// The names of the restored members other than the lead.
     pub members: Vec<String>,
-    /// Number of tasks.
+    /// The number of restored tasks.
     pub tasks: usize,
-    /// Number of unread messages.
+    /// The number of restored unread messages.
     pub messages: usize,
 }
 
-/// The last state of a team in the journal.
+/// The last state of a team that the journal contains.
 struct RecordedTeam {
     config: Vec<u8>,
     created: u64,
@@ -59,15 +59,15 @@ struct RecordedTeam {
     tasks: Vec<(TaskId, Vec<u8>)>,
 }
 
-/// An unread message to send again.
+/// An unread message that must be sent again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct UnreadMessage {
     to: String,
     message: Outgoing,
 }
 
-/// Restores the seat's team with the seat as its lead. If the team exists, only completes an interrupted restore.
-/// Returns `None` if the journal has never recorded the team.
+/// Restores the seat's team, with the seat as the lead. If the team exists, only completes an interrupted restore.
+/// Returns `None` if the journal contains no such team.
 pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
     let history = seat.store.history_without_work(&seat.team).await?;
     let Some(recorded) = last_team(&history) else { return Ok(None) };
@@ -78,8 +78,8 @@ pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
         None if exists => return Ok(Some(Revived::default())),
         Some(progress) => serde_json::from_slice(&progress).unwrap_or_default(),
         None => {
-            // Save the messages before creating the team. Its new inboxes are empty, and after a crash unread
-            // messages would look like messages that were read.
+            // Save the unread messages before creating the team. Its new inboxes are empty, so after a crash the
+            // unread messages would look as if they had been read.
             let unread = unread(seat, &recorded, &history);
             let note = serde_json::to_vec(&unread).unwrap_or_default();
             store.put_note(team, me, NoteKind::Revival, Some(&note)).await?;
@@ -104,7 +104,7 @@ pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
     Ok(Some(Revived { members, tasks, messages: unread.len() }))
 }
 
-/// The state of the team before it was last deleted.
+/// Returns the state of the team before it was last deleted.
 fn last_team(history: &[Record]) -> Option<RecordedTeam> {
     let mut recorded: Option<(OrderedObject, BTreeMap<u64, Vec<u8>>)> = None;
     for record in history {
@@ -143,7 +143,7 @@ fn last_team(history: &[Record]) -> Option<RecordedTeam> {
     }
     let (mut config, tasks) = recorded?;
     let created = created(&config).unwrap_or_default();
-    // The lead's process has ended; Claude Code must not wait for it.
+    // The lead's process has ended, so Claude Code must not wait for it.
     config.0.retain(|(name, _)| name != "leadProcess");
     let lead = field::<String>(&config, "leadAgentId").unwrap_or_default();
     let members = members(&config).into_iter();
@@ -158,7 +158,7 @@ fn last_team(history: &[Record]) -> Option<RecordedTeam> {
     })
 }
 
-/// Every member's unread messages, with new ids.
+/// Returns every member's unread messages, with new ids.
 fn unread(seat: &Seat, recorded: &RecordedTeam, history: &[Record]) -> Vec<UnreadMessage> {
     let read: HashSet<(&str, MessageKey)> = history
         .iter()
@@ -189,8 +189,8 @@ fn unread(seat: &Seat, recorded: &RecordedTeam, history: &[Record]) -> Vec<Unrea
     unread
 }
 
-/// The same text from the same member, with a new id: the store may remember the old id as removed from the inbox.
-/// Unsigned, because the lead that signed it is gone.
+/// Copies a message under a new id, because the store may have recorded the old id as removed from the inbox. The
+/// copy is unsigned, because the lead that signed the message is gone.
 fn with_new_id(message: &RawValue) -> Option<Outgoing> {
     let read = with_message(message.get().as_bytes(), |message| {
         Some(Outgoing::copy_of(&message?, Uuid::new_v4().to_string()))
@@ -221,7 +221,7 @@ fn members(config: &OrderedObject) -> Vec<MemberId> {
     field(config, "members").unwrap_or_default()
 }
 
-/// Replaces the member's entry, appends it if there is none, or with `None` removes it.
+/// Sets a member's entry: replaces or appends it, or removes it if `entry` is `None`.
 fn put_member(config: &mut OrderedObject, name: &str, entry: Option<&RawValue>) {
     let mut entries: Vec<Box<RawValue>> = field(config, "members").unwrap_or_default();
     let has_name = |entry: &RawValue| {

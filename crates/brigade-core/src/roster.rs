@@ -1,4 +1,4 @@
-//! The members of a team: create, join, leave, set activity, delete.
+//! The members of a team: create and delete a team, join and leave it, record activity.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -35,9 +35,9 @@ use crate::mail;
 use crate::seat::Seat;
 use crate::store::StoreError;
 
-/// How often a change to the roster is retried after a conflict.
+/// The maximum number of attempts to change the roster if other programs change it at the same time.
 const MAX_TRIES: usize = 100;
-/// Interval of the checks that a change to the roster is still in place.
+/// How often to check that another program has not overwritten a change to the roster.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A new team.
@@ -52,7 +52,7 @@ pub struct TeamPlan<'p> {
 }
 
 impl<'p> TeamPlan<'p> {
-    /// A team with this description, whose lead works in this folder; the model is unknown.
+    /// Plans a team with this description, whose lead works in this folder with an unknown model.
     pub fn new(description: &'p str, cwd: &'p str) -> Self {
         Self { description, lead_model: UNKNOWN, cwd }
     }
@@ -63,90 +63,90 @@ impl<'p> TeamPlan<'p> {
 pub struct MemberPlan<'p> {
     /// The kind of agent, for example `codex`.
     pub agent_type: &'p str,
-    /// Its model.
+    /// The member's model.
     pub model: &'p str,
-    /// Its first prompt.
+    /// The member's first prompt.
     pub prompt: &'p str,
-    /// Its working directory.
+    /// The member's working directory.
     pub cwd: &'p str,
-    /// How it runs: a value of [`backend`].
+    /// How the member runs: one of the values in [`backend`].
     pub backend_type: &'p str,
 }
 
 impl<'p> MemberPlan<'p> {
-    /// A member of this kind that works in this folder, as a process outside Claude Code's windows; the model is
-    /// unknown.
+    /// Plans a member with this kind of agent, working in this folder. The agent runs as a process outside Claude
+    /// Code's windows, with an unknown model.
     pub fn new(agent_type: &'p str, cwd: &'p str) -> Self {
         Self { agent_type, model: UNKNOWN, prompt: "", cwd, backend_type: backend::PROCESS }
     }
 
-    /// The same plan with another backend type.
+    /// Returns the plan with another backend type.
     pub fn with_backend_type(self, backend_type: &'p str) -> Self {
         Self { backend_type, ..self }
     }
 }
 
-/// Placeholder for a model that is not known.
+/// The model name if the model is unknown.
 const UNKNOWN: &str = "unknown";
 
-/// Whether a member is at work.
+/// Whether a member is in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// In a turn.
+    /// The member is in a turn.
     Active,
-    /// Waiting for work.
+    /// The member waits for work.
     Idle,
 }
 
-/// Why the roster was not changed.
+/// Why a roster operation failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RosterError {
-    /// The name is not valid.
+    /// The member name is not valid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The member is not on the roster. A late write does not add a member that has left.
+    /// The member is not on the roster. A late write must not add a member that has left.
     #[error("no member named \"{name}\" in team \"{team}\"")]
     NoMember {
         /// The name of the member.
         name: MemberName,
-        /// The team.
+        /// The name of the team.
         team: TeamName,
-        /// The names on the roster.
+        /// The names of all members on the roster.
         members: Vec<String>,
     },
-    /// A team cannot exist without its lead.
+    /// The lead cannot leave, because a team cannot exist without its lead.
     #[error("the lead cannot leave; delete the team instead")]
     LeadStays,
     /// Some members are still working.
     #[error("team {team} still has active members: {}", .active.join(", "))]
     StillActive {
-        /// The team.
+        /// The name of the team.
         team: TeamName,
-        /// The active members.
+        /// The names of the active members.
         active: Vec<String>,
     },
-    /// A running Claude Code session leads the team and deletes it when it ends.
+    /// A running Claude Code session leads the team, and deletes the team when the session ends.
     #[error("team {team} belongs to a running Claude Code session")]
     Native {
-        /// The team.
+        /// The name of the team.
         team: TeamName,
     },
-    /// Other programs kept changing the roster.
+    /// Other programs kept changing the roster, so every attempt to change it failed.
     #[error(
         "could not change the roster of team {team}: other programs changed it {MAX_TRIES} times meanwhile"
     )]
     Contended {
-        /// The team.
+        /// The name of the team.
         team: TeamName,
     },
-    /// The seat may not do this.
+    /// The seat's role does not allow the operation.
     #[error(transparent)]
     Denied(#[from] Denied),
     /// The member left, but not all of its tasks could be released.
     #[error(transparent)]
     Release(#[from] BoardError),
-    /// The store failed.
+    /// The store returned an error.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -165,7 +165,7 @@ pub async fn create(seat: &Seat, plan: TeamPlan<'_>) -> Result<(), RosterError> 
     Ok(())
 }
 
-/// Adds a member and returns its color, the first one that is not in use.
+/// Adds a member and returns its color: the first color that no other member has.
 pub async fn join(
     seat: &Seat,
     name: &MemberName,
@@ -194,8 +194,8 @@ pub async fn join(
     assigned_color.ok_or_else(|| RosterError::Contended { team: seat.team.clone() })
 }
 
-/// Removes a member and returns its open tasks to the board. Allowed for the member itself and for the lead. For a
-/// member that has already left, only releases tasks that an interrupted call did not release.
+/// Removes a member and returns its open tasks to the board. Only the member itself and the lead may call this. If
+/// the member has already left, only releases the tasks that an interrupted call did not release.
 pub async fn leave(seat: &Seat, name: &MemberName) -> Result<Left, RosterError> {
     let mut was_there = false;
     let remove = |team: &Team<'_>| {
@@ -208,12 +208,12 @@ pub async fn leave(seat: &Seat, name: &MemberName) -> Result<Left, RosterError> 
     };
     let mut remove = remove;
     change_durably(seat, name, Presence::Absent, &mut remove).await?;
-    // After the removal: if we crash in between, the next call still finds the tasks to release.
+    // Release the tasks after removing the member: if this process crashes in between, the next call finds them.
     let released = board::release(seat, name).await?;
     Ok(Left { was_there, released })
 }
 
-/// Result of [`leave`].
+/// The result of [`leave`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     /// Whether the member was on the roster.
@@ -222,7 +222,7 @@ pub struct Left {
     pub released: Vec<TaskId>,
 }
 
-/// Records whether a member is in a turn.
+/// Records in the roster whether a member is in a turn.
 pub async fn set_activity(
     seat: &Seat,
     name: &MemberName,
@@ -239,16 +239,16 @@ pub async fn set_activity(
     Ok(())
 }
 
-/// Returns whether the lead reads its inbox. A lead of the newer generation does so only while a teammate that it
-/// started itself is running.
+/// Returns whether the lead reads its inbox. A lead of the newer generation reads its inbox only while a teammate
+/// that it started itself is running.
 pub async fn is_lead_reading(seat: &Seat) -> Result<bool, StoreError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     Ok(mail::lead_reads_inbox(&team))
 }
 
-/// Deletes the team. Only the lead may. Unless forced, fails while members are active or a Claude Code session leads
-/// the team.
+/// Deletes the team. Only the lead may call this. Unless `force` is set, fails while members are active or a
+/// Claude Code session leads the team.
 pub async fn delete(seat: &Seat, force: SkipChecks) -> Result<(), RosterError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -271,12 +271,12 @@ pub async fn delete(seat: &Seat, force: SkipChecks) -> Result<(), RosterError> {
     Ok(seat.store.delete_team(&seat.team, &seat.actor()).await?)
 }
 
-/// Whether to skip safety checks.
+/// Whether to skip the checks before deleting a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkipChecks {
-    /// Refuse if something could be lost.
+    /// Refuse to delete the team if something could be lost.
     No,
-    /// Do it anyway; the person has confirmed.
+    /// Delete the team in any case; the person has confirmed.
     Yes,
 }
 
@@ -287,8 +287,9 @@ enum Presence {
     Absent,
 }
 
-/// Changes the roster and reapplies the change until it can no longer be undone. Claude Code of the older generation
-/// takes no lock, so it may overwrite our change with a copy that it read earlier.
+/// Changes the roster, and applies the change again until no other program can overwrite it any more. Claude Code
+/// of the older generation takes no lock, so it may overwrite the change with a copy of the file that it read
+/// earlier.
 async fn change_durably(
     seat: &Seat,
     name: &MemberName,
@@ -297,7 +298,7 @@ async fn change_durably(
 ) -> Result<(), RosterError> {
     change(seat, edit).await?;
     let window = seat.store.undo_window(&seat.team).await?;
-    // Counts checks instead of time: a machine too busy to run us also delays the other writer.
+    // Count checks instead of time: a machine that is too busy to run this process also delays the other writer.
     let checks = window.as_millis().div_ceil(CHECK_INTERVAL.as_millis());
     let mut passed = 0;
     while passed < checks {
@@ -316,7 +317,7 @@ async fn change_durably(
 
 type RosterEdit<'e> = dyn FnMut(&Team<'_>) -> Result<Vec<u8>, RosterError> + Send + 'e;
 
-/// Changes the roster by compare-and-set, retrying on conflict.
+/// Changes the roster by compare-and-set. Retries if another program changed it in the meantime.
 async fn change(seat: &Seat, edit: &mut RosterEdit<'_>) -> Result<(), RosterError> {
     for _ in 0..MAX_TRIES {
         let config = seat.config().await?;
@@ -338,7 +339,7 @@ fn no_member(seat: &Seat, name: &MemberName, team: &Team<'_>) -> RosterError {
     RosterError::NoMember { name, team: seat.team.clone(), members }
 }
 
-/// The first color in Claude Code's order that no member has. If all are in use, colors repeat.
+/// Returns the first color, in Claude Code's order, that no member has. If all colors are in use, they repeat.
 fn next_color(team: &Team<'_>) -> Color {
     let taken = |color: &Color| {
         team.members().any(|member| member.color().is_some_and(|taken| taken == color.as_str()))

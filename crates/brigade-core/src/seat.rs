@@ -1,4 +1,4 @@
-//! A seat: one member of one team, as the identity of a caller.
+//! A seat: the identity of a caller, which is one member of one team.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -26,8 +26,8 @@ use crate::event::Record;
 use crate::signature::{LeadKey, Signer};
 use crate::store::{Actor, Document, Store, StoreError, Watch};
 
-/// One member of one team. Every operation on a seat is done in that member's name: no call argument, and thus
-/// nothing a model writes, can choose another sender.
+/// One member of one team. Every operation on a seat acts in that member's name. No call argument can choose
+/// another sender, so nothing that a model writes can either.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Seat {
@@ -35,12 +35,12 @@ pub struct Seat {
     pub store: Arc<dyn Store>,
     /// The source of time.
     pub clock: Arc<dyn Clock>,
-    /// The team.
+    /// The name of the team.
     pub team: TeamName,
-    /// The member.
+    /// The name of the member.
     pub name: MemberName,
-    /// The lead's public key, if the seat has one. Then a message counts as the lead's only if it is signed with
-    /// that key.
+    /// The lead's public key, if the seat has one. With a key, a message counts as the lead's only if it is signed
+    /// with the matching private key.
     pub lead_key: Option<LeadKey>,
     /// The user of the seat: a person, an agent or a rule.
     pub user: SeatUser,
@@ -48,22 +48,22 @@ pub struct Seat {
     pub signer: Option<Arc<dyn Signer>>,
 }
 
-/// The user of a seat. Like the seat's name, it is fixed when the program starts.
+/// The user of a seat. Like the seat's member name, the user is fixed when the program starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SeatUser {
-    /// A person, on the command line.
+    /// A person who uses the command line.
     Person,
-    /// An agent, through its tools.
+    /// An agent that uses brigade's tools.
     Agent {
-        /// Whether it may answer plans and permission requests if it is the lead.
+        /// Whether the agent, if it is the lead, may answer plans and permission requests.
         answers: bool,
     },
-    /// A rule, without a person or an agent.
+    /// A rule that answers requests without a person or an agent.
     Rule {
         /// The rule's position among the member's rules, counted from 1.
         number: usize,
-        /// The member that the rule is for.
+        /// The member that the rule applies to.
         of: MemberName,
     },
 }
@@ -79,72 +79,72 @@ impl fmt::Display for SeatUser {
 }
 
 impl Seat {
-    /// A seat for a person, with the system clock. The member does not have to be on the roster yet; operations that
-    /// need a member return an error.
+    /// Creates a seat for a person, with the system clock. The member need not be on the roster yet; operations
+    /// that need a member return an error.
     pub fn new(store: Arc<dyn Store>, team: TeamName, name: MemberName) -> Self {
         let (clock, hand) = (Arc::new(SystemClock), SeatUser::Person);
         Self { store, clock, team, name, lead_key: None, user: hand, signer: None }
     }
 
-    /// The seat of another member of the same team, with the same user.
+    /// Returns the seat of another member of the same team, with the same user.
     pub fn for_member(&self, name: MemberName) -> Self {
         Self { name, ..self.clone() }
     }
 
-    /// The seat with another clock.
+    /// Returns the seat with another clock.
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
     }
 
-    /// The seat with another user.
+    /// Returns the seat with another user.
     pub fn with_user(self, hand: SeatUser) -> Self {
         Self { user: hand, ..self }
     }
 
-    /// The seat of a member that has this key for its lead.
+    /// Returns the seat with a key to verify the lead's messages.
     pub fn with_lead_key(self, key: LeadKey) -> Self {
         Self { lead_key: Some(key), ..self }
     }
 
-    /// The seat of a lead that signs its messages.
+    /// Returns the seat with a signer, which signs the lead's messages.
     pub fn with_signer(self, signer: Arc<dyn Signer>) -> Self {
         Self { signer: Some(signer), ..self }
     }
 
-    /// The seat's name, for the journal.
+    /// Returns the seat's member name, for the journal.
     pub fn actor(&self) -> Actor {
         Actor(self.name.to_string())
     }
 
-    /// The team's `config.json`; `None` if the team does not exist.
+    /// Returns the team's `config.json`; `None` if the team does not exist.
     pub async fn find_config(&self) -> Result<Option<Document>, StoreError> {
         self.store.team(&self.team).await
     }
 
-    /// The team's `config.json`.
+    /// Returns the team's `config.json`. Fails if the team does not exist.
     pub async fn config(&self) -> Result<Document, StoreError> {
         let config = self.find_config().await?;
         config.ok_or_else(|| StoreError::NoTeam { team: self.team.clone() })
     }
 
-    /// The names of the team's members.
+    /// Returns the names of the team's members.
     pub async fn member_names(&self) -> Result<Vec<String>, StoreError> {
         let config = self.config().await?;
         let team = self.read(&config)?;
         Ok(team.members().filter_map(|member| Some(member.name()?.into_owned())).collect())
     }
 
-    /// Watches the team's events, except work events.
+    /// Subscribes to the team's events, except work events.
     pub async fn watch_without_work(&self) -> Result<Watch, StoreError> {
         self.store.watch_without_work(&self.team).await
     }
 
-    /// The team's history, except work events.
+    /// Returns the team's past events, except work events.
     pub async fn history_without_work(&self) -> Result<Vec<Record>, StoreError> {
         self.store.history_without_work(&self.team).await
     }
 
-    /// Returns whether a message is from its claimed sender, as far as the seat can check.
+    /// Returns whether a message comes from the sender it names, as far as the seat can check.
     pub fn is_authentic(&self, team: &Team<'_>, message: &Message<'_>) -> bool {
         let leads = team.lead().is_some_and(|lead| lead.is(&message.from()));
         match &self.lead_key {

@@ -1,8 +1,9 @@
-//! Signs and verifies messages of the lead.
+//! Signs the lead's messages and verifies the signatures.
 //!
-//! A lead of the newer generation creates a key for each teammate it starts in a pane, passes the public half on
-//! the teammate's command line, and signs its messages to it. A signature does not name the recipient, so each
-//! recipient has its own key: a message signed for one member is not valid for another.
+//! A lead of the newer generation creates a key pair for each teammate that it starts in a pane. It passes the
+//! public key on the teammate's command line, and signs its messages to that teammate with the private key. A
+//! signature does not name the recipient, so each recipient has its own key: a message signed for one member is
+//! not valid for another.
 //!
 //! ```
 //! use brigade_core::signature::{LeadKey, SigningKey};
@@ -27,11 +28,11 @@ use thiserror::Error;
 
 use crate::store::Outgoing;
 
-/// DER prefix of an Ed25519 public key in SPKI format.
+/// The DER prefix of an Ed25519 public key in SPKI format.
 const SPKI: &[u8] = &[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
-/// First element of the signed data.
+/// The first element of the signed data.
 const SIGNED_PREFIX: &str = "claude-team-lead-entry-v1";
-/// How much older than its key a message may be. Claude Code uses the same limit.
+/// How much older than the key a signed message may be. Claude Code uses the same limit.
 const MAX_AGE_BEFORE_KEY: SignedDuration = SignedDuration::from_mins(-2);
 
 /// The public key with which a teammate verifies its lead's messages.
@@ -42,7 +43,7 @@ pub struct LeadKey {
     earliest: Timestamp,
 }
 
-/// A string that is not a lead key.
+/// The error for a string that is not a lead key.
 #[derive(Debug, Error)]
 #[error("not a lead key: expected the form <milliseconds>.<base64url>")]
 pub struct NotALeadKey;
@@ -68,11 +69,12 @@ impl std::str::FromStr for LeadKey {
 }
 
 impl LeadKey {
-    /// Returns whether the message was signed with the private half of this key, is unchanged, and is not older
-    /// than the key.
+    /// Returns whether the message was signed with the matching private key, is unchanged, and is not older than
+    /// the key.
     ///
-    /// A restarted Claude Code teammate rejects everything from before its start, because it has forgotten which
-    /// messages it was shown. A member that brigade runs remembers, so it also accepts mail sent in between.
+    /// A Claude Code teammate that restarts rejects all messages from before the restart, because it has forgotten
+    /// which messages it was shown. A member that brigade runs remembers them, so it also accepts messages that
+    /// were sent while it was down.
     pub fn verifies(&self, message: &Message<'_>) -> bool {
         let signed = || {
             let signature = message.lead_sig()?;
@@ -118,10 +120,10 @@ impl SignedEntry<'_> {
     }
 }
 
-/// The private half of a lead's key.
+/// A private key with which the lead signs its messages to one teammate.
 #[derive(Clone)]
 pub struct SigningKey {
-    /// Creation time in milliseconds; part of the text form of the public half.
+    /// When the key was created, in milliseconds. This time is part of the public key's text form.
     made: u64,
     key: ed25519_dalek::SigningKey,
 }
@@ -132,20 +134,20 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// The system provided no random bytes.
+/// The error if the system provides no random bytes.
 #[derive(Debug, Error)]
 #[error("the system provided no random bytes for a key")]
 pub struct NoRandomness(#[source] getrandom::Error);
 
 impl SigningKey {
-    /// Creates a key. `now` is the current time in milliseconds.
+    /// Creates a key. `now` is the current time in milliseconds since 1970.
     pub fn generate(now: u64) -> Result<Self, NoRandomness> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(NoRandomness)?;
         Ok(Self { made: now, key: ed25519_dalek::SigningKey::from_bytes(&secret) })
     }
 
-    /// The key as one line of text, for storage. Keep it secret.
+    /// Returns the key as one line of text, for storage. It must be kept secret.
     pub fn to_bytes(&self) -> Vec<u8> {
         format!("{}.{}\n", self.made, BASE64URL_NOPAD.encode(self.key.as_bytes())).into_bytes()
     }
@@ -160,13 +162,13 @@ impl SigningKey {
         Ok(Self { made, key: ed25519_dalek::SigningKey::from_bytes(&secret) })
     }
 
-    /// The public half, in the form passed on a teammate's command line.
+    /// Returns the public key, in the form in which it is passed on a teammate's command line.
     pub fn verify_key(&self) -> String {
         let key = [SPKI, self.key.verifying_key().as_bytes()].concat();
         format!("{}.{}", self.made, BASE64URL_NOPAD.encode(&key))
     }
 
-    /// Signs a message.
+    /// Signs a message; `None` if the message cannot be signed.
     pub fn sign(&self, message: &Outgoing) -> Option<String> {
         let entry = SignedEntry {
             msg_id: &message.msg_id,
@@ -195,20 +197,20 @@ mod tests {
 
     use super::*;
 
-    /// Creation time of the key, in milliseconds and in wire format.
+    /// When the test key was created, in milliseconds and in wire format.
     const MADE: (i64, &str) = (1_794_657_600_000, "2026-11-14T12:00:00.000Z");
 
     fn lead() -> SigningKey {
         SigningKey::from_bytes(&[7; 32])
     }
 
-    /// The public half of a key, as on a command line.
+    /// Returns the public key, as passed on a command line.
     fn public(key: &SigningKey) -> String {
         let der = [SPKI, key.verifying_key().as_bytes()].concat();
         format!("{}.{}", MADE.0, BASE64URL_NOPAD.encode(&der))
     }
 
-    /// A signed entry that has all signed fields.
+    /// Creates an inbox entry that has every signed field.
     fn signed(key: &SigningKey, timestamp: &str) -> Value {
         let (id, from, text) = ("an id", "team-lead", "an order \u{1f600} </x>\n");
         let entry =
@@ -237,9 +239,9 @@ mod tests {
             ("2026-11-14T12:57:59.999+01:00", false),
             (MADE.1, true),
             ("2025-11-14T12:00:00.000Z", false),
-            // A team, and so its key, may live for a long time.
+            // A team may live for a long time, and so may its key.
             ("2027-11-14T12:00:00.000Z", true),
-            // Timestamps without a time zone, or no timestamps at all.
+            // A timestamp without a time zone, and texts that are not timestamps.
             ("2026-11-14T12:00:00.000", false),
             ("now", false),
             ("", false),
@@ -254,7 +256,7 @@ mod tests {
         assert!(verifies(&entry));
         for field in ["from", "text", "summary", "timestamp", "color", "from_plugin", "msg_id"] {
             let mut other = entry.clone();
-            // A different but valid timestamp.
+            // Differs from the original value of every field, and is a valid timestamp.
             *other.get_mut(field).unwrap() = json!("2026-11-14T12:00:00.001Z");
             assert!(!verifies(&other), "another {field}");
         }

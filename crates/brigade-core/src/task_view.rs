@@ -1,4 +1,4 @@
-//! The state of a task as shown to people: word, symbol and colour.
+//! The state of a task as shown to people: a word and a symbol.
 
 use brigade_wire::name::TaskId;
 use brigade_wire::task::Status;
@@ -8,25 +8,25 @@ use crate::graph::{Graph, TaskState};
 /// The state of a task as shown to people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskView {
-    /// It can be claimed.
+    /// The task can be claimed.
     Ready,
-    /// Assigned to an owner, not started.
+    /// The task has an owner, but is not started.
     Kept,
-    /// Its owner works on it.
+    /// The task's owner works on it.
     InProgress,
-    /// It waits for other tasks.
+    /// The task waits for other tasks.
     Blocked,
-    /// It is completed.
+    /// The task is completed.
     Done,
 }
 
 impl TaskView {
-    /// The state of a task, as its graph has it.
+    /// Returns the state of task `id` in the dependency graph.
     pub fn new(graph: &Graph, id: TaskId) -> Self {
         let begun = graph.node(id).is_some_and(|node| node.status == Status::InProgress);
         match graph.state(id) {
             Some(TaskState::Done) => Self::Done,
-            // Its owner has started it although the board shows it as blocked.
+            // The owner has started the task although it is blocked.
             Some(TaskState::Blocked | TaskState::Taken) if begun => Self::InProgress,
             Some(TaskState::Blocked) | None => Self::Blocked,
             Some(TaskState::Taken) => Self::Kept,
@@ -34,7 +34,7 @@ impl TaskView {
         }
     }
 
-    /// One character for it.
+    /// Returns a one-character symbol for the state.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Ready | Self::Kept => "○",
@@ -44,7 +44,7 @@ impl TaskView {
         }
     }
 
-    /// A word for it.
+    /// Returns a word for the state.
     pub fn label(self) -> &'static str {
         match self {
             Self::Ready => "ready",
@@ -62,7 +62,7 @@ pub fn join(ids: impl IntoIterator<Item = TaskId>) -> String {
     ids.join(", ")
 }
 
-/// Task ids as strings, as in Claude Code's files.
+/// Converts task ids to strings, as in Claude Code's files.
 pub fn texts(ids: impl IntoIterator<Item = TaskId>) -> Vec<String> {
     ids.into_iter().map(|id| id.to_string()).collect()
 }

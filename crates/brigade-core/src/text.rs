@@ -1,8 +1,8 @@
-//! Text helpers every front end shares: text made safe for a terminal, widths, counts.
+//! Text helpers for every front end: make text safe for a terminal, limit its width, count things.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A number with its noun: `1 task`, `2 tasks`.
+/// Formats a number with its noun: `1 task`, `2 tasks`.
 pub fn count(number: usize, word: &str) -> String {
     if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
 }
@@ -37,12 +37,12 @@ pub fn plain(text: &str) -> String {
     plain
 }
 
-/// Like [`plain`], on one line: every run of white space becomes one space.
+/// Like [`plain`], but on one line: each sequence of white space becomes one space.
 pub fn one_line(text: &str) -> String {
     plain(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Cuts text to a width in columns and marks the cut with `…`.
+/// Cuts text to `width` terminal columns and marks the cut with `…`.
 pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -61,7 +61,7 @@ pub fn cut(text: &str, width: usize) -> String {
     cut + "…"
 }
 
-/// Breaks a line between words so that no part is wider than `width`. A longer word is not broken.
+/// Breaks a line between words so that no part is wider than `width` columns. Does not break long words.
 pub fn wrap(line: &str, width: usize) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = line;

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 pub enum WorkEvent {
     /// The agent's process was started or restarted.
     Started {},
-    /// The agent accepts prompts.
+    /// The agent is ready to accept prompts.
     Ready {},
-    /// A turn has started.
+    /// The agent has started a turn.
     TurnStarted {},
-    /// The agent wrote text: one complete piece between two other events.
+    /// The agent wrote text. One event holds the complete text between two other events.
     Said {
         /// The text, possibly truncated.
         text: String,
@@ -22,7 +22,7 @@ pub enum WorkEvent {
     ToolStarted {
         /// The agent's id for this tool call.
         id: String,
-        /// The tool, by the agent's own name for it.
+        /// The name that the agent uses for the tool.
         tool: String,
         /// One line that describes the call.
         about: String,
@@ -36,37 +36,37 @@ pub enum WorkEvent {
     },
     /// The agent changed a file.
     Changed {
-        /// Path of the file.
+        /// The path of the file.
         path: String,
-        /// Number of lines added.
+        /// The number of lines added.
         added: usize,
-        /// Number of lines removed.
+        /// The number of lines removed.
         removed: usize,
     },
-    /// The vendor's rate limit was reached.
+    /// The agent has reached the vendor's rate limit.
     Limited {
-        /// The vendor's message.
+        /// The vendor's message about the limit.
         why: String,
     },
-    /// Token usage of this conversation so far.
+    /// The agent reported its token usage in this conversation so far.
     Used {
-        /// Tokens read.
+        /// The number of tokens that the model has read.
         input: u64,
-        /// Tokens written.
+        /// The number of tokens that the model has written.
         output: u64,
-        /// Cost in US dollars, if the agent reports it.
+        /// The cost of this conversation in US dollars, if the agent reports it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost: Option<f64>,
     },
-    /// The turn has ended.
+    /// The agent has ended a turn.
     TurnEnded {
-        /// The outcome.
+        /// How the turn ended.
         end: TurnOutcome,
         /// The reason, unless the turn completed normally.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
-    /// Something went wrong.
+    /// Something went wrong with the agent.
     Trouble {
         /// The problem, and how brigade reacts to it.
         why: String,
@@ -77,12 +77,12 @@ pub enum WorkEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnOutcome {
-    /// Completed normally.
+    /// The turn completed normally.
     Done,
-    /// Interrupted.
+    /// The turn was interrupted.
     Interrupted,
-    /// Failed.
+    /// The turn failed.
     Failed,
-    /// Stopped by the vendor's rate limit.
+    /// The vendor's rate limit stopped the turn.
     Limited,
 }

@@ -16,29 +16,29 @@ use std::borrow::Cow;
 use crate::document::{JsonDocument, JsonKind, Object, ObjectFields};
 use crate::protocol::Protocol;
 
-/// The meaning of a message's text. Every text has one; parsing never fails.
+/// The meaning of a message's text. Parsing never fails: every text is one of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// Plain text, including JSON without a `type` and text that only looks like JSON.
     Text,
     /// A protocol message.
     Protocol(Protocol),
-    /// JSON of an unknown type. Claude Code shows this text to the model unchanged.
+    /// JSON with an unknown `type`. Claude Code shows this text to the model unchanged.
     Unknown {
-        /// Its `type`.
+        /// The value of `type`.
         kind: String,
     },
-    /// JSON of a known type that lacks the fields of that type. It must not be acted upon.
+    /// JSON with a known `type`, but without the fields that the type requires. Readers must not act on it.
     Malformed {
-        /// Its `type`.
+        /// The value of `type`.
         kind: String,
-        /// Why it is malformed.
+        /// Why the message is malformed.
         reason: String,
     },
 }
 
 impl Body {
-    /// Classifies a text.
+    /// Parses a message's text.
     pub fn parse(text: &str) -> Self {
         if !text.trim_start().starts_with('{') {
             return Self::Text;
@@ -63,8 +63,8 @@ impl Body {
     }
 }
 
-/// Makes the strings of the object itself parsable (see [`legible`](crate::legible)), but not nested values:
-/// those are another program's JSON and must stay as they are.
+/// Makes the strings in the object itself parsable (see [`legible`](crate::legible)). Leaves nested values
+/// unchanged, because they are another program's JSON.
 fn parsable<'t>(text: &'t str, document: &JsonDocument<'_>, object: &Object) -> Cow<'t, str> {
     if document.text == text {
         return Cow::Borrowed(text);

@@ -19,12 +19,12 @@ use crate::patch::ObjectEdit;
 /// A change to a field that may be absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Change<T> {
-    /// Leave it as it is.
+    /// Leave the field unchanged.
     #[default]
     Keep,
-    /// Set it to this value.
+    /// Set the field to this value.
     Set(T),
-    /// Remove it.
+    /// Remove the field.
     Clear,
 }
 

@@ -1,4 +1,4 @@
-//! The eight colours that Claude Code assigns to teammates, in the order in which it assigns them.
+//! The eight colours that Claude Code assigns to teammates, in the order of assignment.
 //!
 //! ```
 //! use brigade_wire::color::Color;
@@ -28,7 +28,7 @@ pub enum Color {
 }
 
 impl Color {
-    /// All colours, in the order in which they are assigned.
+    /// All colours, in the order of assignment.
     pub const ALL: [Self; 8] = [
         Self::Blue,
         Self::Green,
@@ -40,13 +40,13 @@ impl Color {
         Self::Red,
     ];
 
-    /// Returns the colour of the teammate that joins as number `index`, counted from zero. The ninth is
-    /// blue again.
+    /// Returns the colour of the teammate that joins as number `index`, counted from 0. The ninth teammate gets
+    /// the first colour again.
     pub fn nth(index: usize) -> Self {
         Self::ALL.get(index % Self::ALL.len()).copied().unwrap_or(Self::Blue)
     }
 
-    /// The name of the colour in files.
+    /// Returns the name of the colour in Claude Code's files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Blue => "blue",

@@ -1,7 +1,7 @@
-//! A JSON document as byte spans of its own text.
+//! A JSON document, represented by the positions of its values in the original bytes.
 //!
-//! Nothing here holds a decoded copy of a document. A view knows where each value begins and ends, and
-//! decodes it on demand; a [`Patch`](crate::patch::Patch) replaces exactly those bytes.
+//! Nothing in this module holds a decoded copy of a document. A view knows where each value begins and ends, and
+//! decodes the value on demand. A [`Patch`](crate::patch::Patch) replaces exactly the bytes of a value.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,12 +13,12 @@ use thiserror::Error;
 
 use crate::legible::legible;
 
-/// Why bytes are not a complete document. None of these means that the document is empty: another process
-/// was writing the file when it was read, or died while writing it.
+/// Why bytes are not a complete document. A damaged document is never treated as empty: another process may be
+/// writing the file, or may have died while writing it.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Damage {
-    /// No bytes, or only white space: a write in place has truncated the file and not yet written it.
+    /// The file has no bytes or only white space: a program has truncated it and not written the content yet.
     #[error("the file is blank; another program may be writing it")]
     Blank,
     /// The text ends before the document is complete.
@@ -27,31 +27,31 @@ pub enum Damage {
         /// The length of the text in bytes.
         len: usize,
     },
-    /// A complete document followed by other text: new text was written over a longer old one.
+    /// A complete document is followed by other text: a program wrote the document over a longer old one.
     #[error("complete up to byte {end}, then followed by the end of an older version")]
     Tail {
-        /// Where the complete document ends.
+        /// The offset at which the complete document ends.
         end: usize,
     },
-    /// Not JSON.
+    /// The text is not JSON.
     #[error("not JSON at line {line}, column {column}")]
     Syntax {
-        /// The line, from 1.
+        /// The line number, counted from 1.
         line: usize,
-        /// The column, from 1.
+        /// The column number, counted from 1.
         column: usize,
     },
-    /// JSON of another type than expected.
+    /// The JSON value has another type than expected.
     #[error("expected {expected}, found {found}")]
     Shape {
-        /// The expected value.
+        /// A description of the expected value.
         expected: &'static str,
         /// The kind of value that was found.
         found: JsonKind,
     },
 }
 
-/// A kind of JSON value.
+/// A type of JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are JSON's own")]
 pub enum JsonKind {
@@ -89,28 +89,28 @@ impl ByteSpan {
     }
 }
 
-/// The members of an object, in their order.
+/// The members of a JSON object, in their original order.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
     pub(crate) span: ByteSpan,
     pub(crate) members: Vec<Pair>,
 }
 
-/// One member of an object. The span of the key includes its quotes.
+/// A key and its value in a JSON object. The key's span includes the quotes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair {
     pub(crate) key: ByteSpan,
     pub(crate) value: ByteSpan,
 }
 
-/// The elements of an array, in order.
+/// The elements of a JSON array, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Array {
     pub(crate) span: ByteSpan,
     pub(crate) elements: Vec<ByteSpan>,
 }
 
-/// The bytes of a document, and the text that is parsed in their place (see [`legible`]).
+/// A document's original bytes, and the text that is parsed instead of them (see [`legible`]).
 #[derive(Clone, Debug)]
 pub(crate) struct JsonDocument<'a> {
     pub(crate) bytes: &'a [u8],
@@ -122,17 +122,17 @@ impl<'a> JsonDocument<'a> {
         Self { bytes, text: legible(bytes) }
     }
 
-    /// Returns the root, which must be an object. `expected` describes it in the error.
+    /// Returns the root, which must be an object. `expected` describes the document in error messages.
     pub(crate) fn root_object(&self, expected: &'static str) -> Result<Object, Damage> {
         self.object(self.root_span()).ok_or_else(|| self.damage(expected))
     }
 
-    /// Returns the root, which must be an array. `expected` describes it in the error.
+    /// Returns the root, which must be an array. `expected` describes the document in error messages.
     pub(crate) fn root_array(&self, expected: &'static str) -> Result<Array, Damage> {
         self.array(self.root_span()).ok_or_else(|| self.damage(expected))
     }
 
-    /// The span of the root in a complete document: everything except the surrounding white space.
+    /// Returns the span of the root in a complete document: everything except the surrounding white space.
     fn root_span(&self) -> ByteSpan {
         let blank = |c| matches!(c, ' ' | '\t' | '\r' | '\n');
         let (text, start) =
@@ -140,7 +140,7 @@ impl<'a> JsonDocument<'a> {
         ByteSpan { start: self.text.len() - start.len(), end: text.len() }
     }
 
-    /// Finds out why the root could not be read.
+    /// Returns why the root could not be read.
     fn damage(&self, expected: &'static str) -> Damage {
         let mut values = serde_json::Deserializer::from_str(&self.text).into_iter::<&RawValue>();
         match values.next() {
@@ -154,12 +154,12 @@ impl<'a> JsonDocument<'a> {
         }
     }
 
-    /// The parsable text of a value.
+    /// Returns the parsable text of a value.
     pub(crate) fn raw(&self, span: ByteSpan) -> &str {
         self.text.get(span.range()).unwrap_or_default()
     }
 
-    /// The original bytes of a value.
+    /// Returns the original bytes of a value.
     pub(crate) fn original(&self, span: ByteSpan) -> &'a [u8] {
         self.bytes.get(span.range()).unwrap_or_default()
     }
@@ -187,7 +187,7 @@ impl<'a> JsonDocument<'a> {
         Some(Array { span, elements })
     }
 
-    /// Returns the value of `key`. If a key occurs twice, the last one counts, as in JavaScript.
+    /// Returns the value of `key`. If the object contains the key twice, the last value counts, as in JavaScript.
     pub(crate) fn get(&self, object: &Object, key: &str) -> Option<ByteSpan> {
         object.members.iter().rev().find(|pair| self.is_key(pair, key)).map(|pair| pair.value)
     }
@@ -214,14 +214,14 @@ impl<'a> JsonDocument<'a> {
         }
     }
 
-    /// Returns a non-negative integer in any notation: `7`, `7.0` and `7e0` are the same in JavaScript.
+    /// Returns a non-negative integer in any notation: `7`, `7.0` and `7e0` are the same number in JavaScript.
     pub(crate) fn integer(&self, span: ByteSpan) -> Option<u64> {
-        /// 2^53: from here on, a JavaScript number cannot represent every integer.
+        /// 2^53. A JavaScript number cannot represent every integer above this value.
         const EXACT: f64 = 9_007_199_254_740_992.0;
         if self.kind(span) != JsonKind::Number {
             return None;
         }
-        // Not parsed with serde_json, whose fast float parsing is not exact.
+        // serde_json is not used here, because its fast float parsing is not exact.
         let text = self.raw(span);
         let number: f64 = text.parse().ok()?;
         let whole = number.fract() == 0.0 && (0.0..EXACT).contains(&number);
@@ -236,7 +236,7 @@ impl<'a> JsonDocument<'a> {
     }
 }
 
-/// The fields of one object, decoded on demand. A field that is absent or of another type is `None`.
+/// The fields of one object, decoded on demand. A field that is absent or has another type is `None`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectFields<'d> {
     pub(crate) document: &'d JsonDocument<'d>,
@@ -261,7 +261,7 @@ impl<'d> ObjectFields<'d> {
         self.document.integer(self.span(key)?)
     }
 
-    /// Returns the JSON of a field as written, or its parsable text if it is not UTF-8.
+    /// Returns the JSON of a field as it is written or, if it is not valid UTF-8, its parsable text.
     pub(crate) fn json(self, key: &str) -> Option<&'d str> {
         let span = self.span(key)?;
         let original = str::from_utf8(self.document.original(span));
@@ -273,7 +273,7 @@ impl<'d> ObjectFields<'d> {
     }
 }
 
-/// An object's members, borrowed from its text.
+/// The members of an object, borrowed from the object's text.
 struct BorrowedMembers<'t>(Vec<(&'t RawValue, &'t RawValue)>);
 
 impl<'de: 't, 't> Deserialize<'de> for BorrowedMembers<'t> {

@@ -1,4 +1,4 @@
-//! How a message is shown to a model.
+//! Renders a message for a model.
 //!
 //! ```text
 //! <teammate-message teammate_id="bob" color="green" summary="tests pass">
@@ -6,21 +6,21 @@
 //! </teammate-message>
 //! ```
 //!
-//! The text of a message is untrusted. Any text results in exactly one envelope: every `<` in the text
-//! becomes `&lt;`, so the text cannot open or close a tag, neither that of another envelope nor a
-//! `<system-reminder>`. Attributes cannot end early, and only brigade itself can be the sender `system`.
-//! Claude Code 2.1.50 escapes nothing here, and 2.1.325 escapes only the envelope's own tag in the text. Both
-//! let a sender write any other tag that the model obeys.
+//! The text of a message is untrusted. Any text results in exactly one envelope: every `<` in the text becomes
+//! `&lt;`, so the text cannot open or close an envelope, a `<system-reminder>` or any other tag. A value cannot
+//! end an attribute early, and only brigade itself can be the sender `system`. In contrast, Claude Code 2.1.50
+//! escapes nothing here, and 2.1.325 escapes only the envelope's own tag. With both versions, a sender can write
+//! any other tag that the model obeys.
 //!
-//! The escaping is reversible, and changes as little as possible, so that code and prose stay readable: `&`
-//! is escaped only where it would otherwise begin an escape sequence.
+//! The escaping is reversible. It changes as little as possible, so that code and prose stay readable: `&` is
+//! escaped only where it would otherwise begin an escape sequence.
 
 use std::fmt;
 
 use crate::color::Color;
 use crate::name::{LEAD, SYSTEM};
 
-/// A message for a model's turn. [`Display`](fmt::Display) renders it.
+/// A message to show to a model. [`Display`](fmt::Display) renders it.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope<'m> {
     /// The sender.
@@ -36,9 +36,9 @@ pub struct Envelope<'m> {
 /// The sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender<'m> {
-    /// The sender that the message names.
+    /// The member that the message names as its sender.
     Member(&'m str),
-    /// The sender that the message names, where verification failed.
+    /// The member that the message names as its sender, if verification failed.
     Unverified(&'m str),
     /// Brigade itself.
     System,
@@ -48,7 +48,7 @@ impl fmt::Display for Envelope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (id, impersonates, verified) = match self.sender {
             Sender::System => (SYSTEM, false, true),
-            // The sender chose this name.
+            // The sender chose this name, so it may be misleading.
             Sender::Member(name) => (name, impersonates(name), !impersonates(name)),
             Sender::Unverified(name) => (name, impersonates(name), false),
         };
@@ -75,15 +75,15 @@ impl fmt::Display for Envelope<'_> {
     }
 }
 
-/// Whether a reader could mistake the name for `system`, which no member has, or for the lead's name: because
-/// only its case differs, or because of invisible characters.
+/// Returns whether a reader could mistake the name for `system`, which no member may have, or for the lead's name:
+/// because the name differs only in case, or contains invisible characters.
 fn impersonates(name: &str) -> bool {
     let is_visible = |c: &char| !c.is_whitespace() && !c.is_control() && !is_invisible(*c);
     let visible: String = name.chars().filter(is_visible).flat_map(char::to_lowercase).collect();
     visible == SYSTEM || (visible == LEAD && name != LEAD)
 }
 
-/// Whether a character is invisible, or changes how its neighbours are displayed.
+/// Returns whether a character is invisible, or changes how neighbouring characters are displayed.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -106,14 +106,14 @@ fn is_invisible(c: char) -> bool {
     ) || is_tag(c)
 }
 
-/// Whether a character is in the Unicode block of tags, which encodes ASCII invisibly: people do not see it, but
-/// a model may read it.
+/// Returns whether a character is in the Unicode tags block, which encodes ASCII invisibly: people do not see the
+/// characters, but a model may read them.
 fn is_tag(c: char) -> bool {
     ('\u{e0000}'..='\u{e0fff}').contains(&c)
 }
 
-/// Escapes quotes, tags, line breaks and invisible characters in an attribute. The two characters that join
-/// emoji are kept.
+/// Writes an attribute value. Escapes quotes, tags, line breaks and invisible characters, except the two
+/// characters that join emoji.
 fn write_attribute(f: &mut fmt::Formatter<'_>, value: &str) -> fmt::Result {
     write_escaped(f, value, |c, _| match c {
         '<' | '>' | '"' | '\'' => true,
@@ -122,7 +122,7 @@ fn write_attribute(f: &mut fmt::Formatter<'_>, value: &str) -> fmt::Result {
     })
 }
 
-/// Escapes tags in the text, and control characters except line breaks and tabs.
+/// Writes the text. Escapes tags, and control characters except line breaks and tabs.
 fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     write_escaped(f, text, |c, next| match c {
         '<' => true,
@@ -132,8 +132,8 @@ fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     })
 }
 
-/// Writes `text`, escaping each character for which `unsafe_here` returns true. `unsafe_here` gets the
-/// character and the text after it.
+/// Writes `text`, escaping each character for which `unsafe_here` returns true. The arguments of `unsafe_here` are
+/// the character and the text after it.
 fn write_escaped(
     f: &mut fmt::Formatter<'_>,
     text: &str,
@@ -160,7 +160,7 @@ fn write_escaped(
     f.write_str(unwritten)
 }
 
-/// Whether an `&` before this text would begin an escape sequence.
+/// Returns whether an `&` before this text would begin an escape sequence.
 fn reads_as_escape(next: &str) -> bool {
     next.starts_with('#') || ["lt;", "gt;", "quot;", "amp;"].iter().any(|e| next.starts_with(e))
 }

@@ -11,18 +11,18 @@
 //! # }
 //! ```
 
-/// A generation of the team files. It is detected from the files; the user never has to name it.
+/// A generation of the team files. brigade detects it from the files, so the user never has to name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Generation {
-    /// Named teams, created with the tool `TeamCreate`; verified with 2.1.50.
+    /// Claude Code with named teams, created with the `TeamCreate` tool. Verified with version 2.1.50.
     Old,
-    /// One implicit team `session-<8 hex>` per session; verified with 2.1.325.
+    /// Claude Code with one implicit team `session-<8 hex>` per session. Verified with version 2.1.325.
     New,
 }
 
 impl Generation {
-    /// Returns the generation that a team's name alone suggests. The new generation names teams after
-    /// sessions; a user is unlikely to choose such a name.
+    /// Returns the generation that the name of a team suggests. The new generation names teams after sessions, and
+    /// a user is unlikely to choose such a name.
     pub fn from_team_name(name: &str) -> Option<Self> {
         let digits = name.strip_prefix("session-")?;
         let hex = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');

@@ -23,17 +23,17 @@ use crate::layout::pretty;
 use crate::message::{InboxEntry, Message, MessageSpans, NewMessage};
 use crate::patch::Patch;
 
-/// An inbox, as a view over its bytes.
+/// A view of an inbox file.
 #[derive(Debug)]
 pub struct Inbox<'a> {
     document: JsonDocument<'a>,
     array: Array,
-    /// For each element, the positions of the message's fields, if it is a message.
+    /// For each entry, the positions of the message's fields; `None` if the entry is not a message.
     messages: Vec<Option<MessageSpans>>,
 }
 
 impl<'a> Inbox<'a> {
-    /// Reads an inbox. Entries that are not messages do not make it unreadable.
+    /// Reads an inbox. Accepts inboxes with entries that are not messages.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Damage> {
         let document = JsonDocument::new(bytes);
         let array = document.root_array("an array of messages")?;
@@ -42,12 +42,12 @@ impl<'a> Inbox<'a> {
         Ok(Self { document, array, messages })
     }
 
-    /// The bytes as they were read.
+    /// Returns the bytes from which the inbox was read.
     pub fn bytes(&self) -> &'a [u8] {
         self.document.bytes
     }
 
-    /// Every entry, in order.
+    /// Returns every entry, in order.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = InboxEntry<'_>> {
         let entries = self.array.elements.iter().zip(&self.messages).enumerate();
         entries.map(|(index, (&span, message))| match message {
@@ -56,7 +56,7 @@ impl<'a> Inbox<'a> {
         })
     }
 
-    /// Every entry that is a message, in order.
+    /// Returns every entry that is a message, in order.
     pub fn messages(&self) -> impl Iterator<Item = Message<'_>> {
         self.entries().filter_map(|entry| match entry {
             InboxEntry::Message(message) => Some(message),
@@ -64,9 +64,9 @@ impl<'a> Inbox<'a> {
         })
     }
 
-    /// Returns the generation that writes this inbox, judged by its messages; `None` if it has none. In a
-    /// team of the old form whose members run the new program, this differs from
-    /// [`Team::generation`](crate::team::Team::generation), and takes precedence.
+    /// Returns the generation that writes this inbox, judging by its messages; `None` if the inbox has no
+    /// messages. This result takes precedence over [`Team::generation`](crate::team::Team::generation). The two
+    /// differ in a team of the old generation whose members run the new program.
     pub fn generation(&self) -> Option<Generation> {
         let mut messages = self.messages().peekable();
         messages.peek()?;
@@ -74,8 +74,8 @@ impl<'a> Inbox<'a> {
         Some(if new { Generation::New } else { Generation::Old })
     }
 
-    /// Returns the inbox with `read` set to true in each unread message for which `which` returns true;
-    /// borrowed if nothing changes.
+    /// Returns the inbox with `read` set to true in each unread message for which `which` returns true. Returns
+    /// the borrowed original if nothing changes.
     pub fn with_read(&self, mut which: impl FnMut(&Message<'_>) -> bool) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         for message in self.messages() {
@@ -86,7 +86,8 @@ impl<'a> Inbox<'a> {
         patch.apply(&self.document)
     }
 
-    /// Returns the inbox without the entries for which `keep` returns false; borrowed if nothing changes.
+    /// Returns the inbox without the entries for which `keep` returns false. Returns the borrowed original if
+    /// nothing changes.
     pub fn retain(&self, keep: impl FnMut(InboxEntry<'_>) -> bool) -> Cow<'a, [u8]> {
         let keep: Vec<bool> = self.entries().map(keep).collect();
         let mut patch = Patch::default();
@@ -94,8 +95,8 @@ impl<'a> Inbox<'a> {
         patch.apply(&self.document)
     }
 
-    /// Returns the inbox with messages added at the end, formatted like the existing ones. For an inbox in
-    /// Claude Code's own layout, [`append`] does the same without parsing it.
+    /// Returns the inbox with messages added at the end, formatted like the existing messages. For an inbox in
+    /// Claude Code's own layout, [`append`] does the same without parsing the inbox.
     pub fn with_appended(&self, messages: &[NewMessage<'_>]) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         patch.append(&self.document, &self.array, messages);
@@ -103,12 +104,12 @@ impl<'a> Inbox<'a> {
     }
 }
 
-/// Returns the complete entries of an inbox that cannot be parsed, in order. Incomplete entries, and objects
-/// whose position does not show that they are entries, are left out.
+/// Returns the complete entries of a damaged inbox, in order. Omits incomplete entries, and objects whose position
+/// does not show that they are entries.
 pub fn salvage(bytes: &[u8]) -> Vec<&[u8]> {
     let mut complete = Vec::new();
     let mut rest = bytes;
-    // An entry is an object that is not inside another one: it follows the opening bracket or the previous
+    // An entry is an object that is not inside another object. It follows the opening bracket or the previous
     // entry or, after an incomplete entry, a line break and Claude Code's indentation.
     while let Some(start) = memchr(b'{', rest) {
         let Some(from) = rest.get(start..) else { break };
@@ -127,7 +128,7 @@ pub fn salvage(bytes: &[u8]) -> Vec<&[u8]> {
     complete
 }
 
-/// Returns the bytes of an inbox with these entries.
+/// Returns the bytes of an inbox that consists of these entries.
 pub fn from_entries(entries: &[&[u8]]) -> Vec<u8> {
     if entries.is_empty() {
         return EMPTY.to_vec();
@@ -142,12 +143,12 @@ const OPEN: &[u8] = b"[\n  {";
 const CLOSE: &[u8] = b"\n]";
 const LAST_ENTRY_END: &[u8] = b"\n  }\n]";
 
-/// Appends messages to an inbox, in place. If the inbox is damaged, nothing is changed.
+/// Appends messages to an inbox in place. Changes nothing if the inbox is damaged.
 ///
-/// An inbox in Claude Code's own layout is not parsed. Instead its beginning and end are compared, and a byte
-/// search looks for the signs of an incomplete file, so that a file that was cut off, written over a longer
-/// one, or only partly stored on disk is rejected. Other damage, made by hand or by another program, is not
-/// detected; the messages are appended and the damage stays. An inbox in any other layout is parsed.
+/// Does not parse an inbox in Claude Code's own layout. Instead, compares its beginning and end, and searches its
+/// bytes for signs of an incomplete file. This rejects a file that was cut off, written over a longer one, or only
+/// partly stored on disk. It does not detect other damage, made by hand or by another program: the messages are
+/// appended and the damage stays. Parses an inbox in any other layout.
 pub fn append(inbox: &mut Vec<u8>, messages: &[NewMessage<'_>]) -> Result<(), Damage> {
     if has_native_layout(inbox) {
         inbox.truncate(inbox.len() - CLOSE.len());
@@ -167,11 +168,11 @@ pub fn append(inbox: &mut Vec<u8>, messages: &[NewMessage<'_>]) -> Result<(), Da
     Ok(())
 }
 
-/// Whether these bytes are a complete, non-empty inbox in Claude Code's own layout.
+/// Returns whether these bytes are a complete, non-empty inbox in Claude Code's own layout.
 ///
-/// A JSON string contains no line break, so in this layout only the last line begins with `]`. A file that
-/// was cut off has no such line, a file written over a longer one has two, and a file that was only partly
-/// stored on disk contains NUL bytes.
+/// A JSON string contains no line break, so in this layout only the last line begins with `]`. A file that was cut
+/// off has no such line, a file that was written over a longer one has two, and a file that was only partly stored
+/// on disk contains NUL bytes.
 fn has_native_layout(inbox: &[u8]) -> bool {
     inbox.starts_with(OPEN)
         && inbox.ends_with(LAST_ENTRY_END)
@@ -179,12 +180,12 @@ fn has_native_layout(inbox: &[u8]) -> bool {
         && memchr(0, inbox).is_none()
 }
 
-/// Whether an entry of an inbox is marked read.
+/// Returns whether an inbox entry is marked read.
 pub fn is_read(json: &[u8]) -> Result<bool, Damage> {
     with_message(json, |message| message.is_none_or(|message| message.read()))
 }
 
-/// Parses one inbox entry and passes it to `read`; passes `None` if it is not a message.
+/// Parses one inbox entry and passes it to `read`. Passes `None` if the entry is not a message.
 pub fn with_message<T>(
     json: &[u8],
     read: impl FnOnce(Option<Message<'_>>) -> T,

@@ -5,17 +5,17 @@ use serde_json::ser::PrettyFormatter;
 
 use crate::document::{Array, ByteSpan, JsonDocument, Object, Pair};
 
-/// Claude Code's own indentation.
+/// The indentation that Claude Code uses.
 const DEFAULT_INDENT: &str = "  ";
 
-/// The formatting inside one object or array.
+/// The formatting inside a container, which is an object or an array.
 #[derive(Debug)]
 pub(crate) struct JsonLayout {
-    /// The text between a comma and the next part: a line break and indentation, a space, or nothing.
+    /// The text between a comma and the next member or element: a line break and indentation, a space, or nothing.
     between: String,
     /// The text before the closing bracket.
     close: String,
-    /// One level of indentation, or `None` if the container is on one line.
+    /// One level of indentation; `None` if the container is on one line.
     step: Option<String>,
     colon: String,
 }
@@ -56,7 +56,7 @@ impl JsonLayout {
         Self::single_line(if blank > 0 { " " } else { "" })
     }
 
-    /// An empty container follows the document: multi-line if the document is, or if the container is the
+    /// Returns the layout for an empty container: on several lines if the document is, or if the container is the
     /// whole document.
     fn for_empty(text: &str, container: ByteSpan, indent: &str) -> Self {
         let is_root = text.trim().len() == container.end - container.start;
@@ -91,7 +91,7 @@ impl JsonLayout {
         &self.colon
     }
 
-    /// Formats a value for this container.
+    /// Formats a value for use in this container.
     pub(crate) fn encode(&self, value: &impl Serialize) -> String {
         let Some(step) = &self.step else {
             return compact(value);
@@ -100,7 +100,7 @@ impl JsonLayout {
         pretty(value, step).replace('\n', &self.between)
     }
 
-    /// Formats a container with exactly these `parts`.
+    /// Formats a container that consists of these `parts`.
     pub(crate) fn enclose(&self, open: char, parts: &[String], close: char) -> String {
         if parts.is_empty() {
             return format!("{open}{close}");
@@ -111,7 +111,7 @@ impl JsonLayout {
     }
 }
 
-/// One level of indentation, taken from the first line inside the document.
+/// Returns one level of indentation, as used in the first line inside the document.
 fn document_step(text: &str) -> &str {
     let inside = text.trim_start().get(1..).unwrap_or_default();
     let blank = inside.get(..inside.len() - inside.trim_start().len()).unwrap_or_default();
@@ -121,7 +121,7 @@ fn document_step(text: &str) -> &str {
     }
 }
 
-/// The white space at the beginning of the line that contains offset `at`.
+/// Returns the white space at the beginning of the line that contains offset `at`.
 fn line_indent(text: &str, at: usize) -> &str {
     let before = text.get(..at).unwrap_or_default();
     let line = before.rsplit('\n').next().unwrap_or_default();

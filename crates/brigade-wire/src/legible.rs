@@ -1,9 +1,9 @@
-//! Makes JSON that JavaScript accepts acceptable to `serde_json`, without changing its length.
+//! Converts JSON that only JavaScript accepts into text that `serde_json` can parse, without changing its length.
 //!
-//! Real files contain two things that JavaScript reads and `serde_json` rejects: bytes that are not UTF-8, and
-//! half of a surrogate pair (a summary cut in the middle of an emoji). Both are replaced with text of the same
-//! length. An offset in the parsable text is therefore also an offset in the original bytes. Only the original
-//! bytes are ever written back.
+//! Real files contain two things that JavaScript accepts and `serde_json` rejects: bytes that are not UTF-8, and
+//! half of a surrogate pair (from a summary that was cut in the middle of an emoji). Both are replaced with text
+//! of the same length. So an offset in the parsable text is also an offset in the original bytes. Only the
+//! original bytes are ever written back.
 //!
 //! ```
 //! use brigade_wire::legible::legible;
@@ -51,17 +51,17 @@ fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The length of one escaped unit, `\uXXXX`.
+/// The length of one escaped UTF-16 unit, `\uXXXX`.
 const UNIT: usize = 6;
 
-/// Iterates over the offsets of the backslashes of unpaired surrogates.
+/// Returns the offset of the backslash of each unpaired surrogate.
 fn lone_surrogates(text: &str) -> impl Iterator<Item = usize> {
     let mut next = 0;
     std::iter::from_fn(move || {
         loop {
             let at = next + text.get(next..)?.find('\\')?;
             match unit(text, at) {
-                // Another escape: skip both characters, because the second backslash of `\\\\` starts no escape.
+                // Another escape: skip both characters, because in `\\` the second backslash starts no escape.
                 None => next = at + 1 + text.get(at + 1..)?.chars().next()?.len_utf8(),
                 Some(0xD800..=0xDBFF) if matches!(unit(text, at + UNIT), Some(0xDC00..=0xDFFF)) => {
                     next = at + 2 * UNIT;
@@ -79,7 +79,7 @@ fn lone_surrogates(text: &str) -> impl Iterator<Item = usize> {
 /// Returns the value of the `\uXXXX` at offset `at`, if there is one.
 fn unit(text: &str, at: usize) -> Option<u16> {
     let digits = text.get(at..at + UNIT)?.strip_prefix("\\u")?;
-    // `from_str_radix` also accepts a sign.
+    // `from_str_radix` would also accept a sign, so check the digits first.
     digits.bytes().all(|b| b.is_ascii_hexdigit()).then_some(())?;
     u16::from_str_radix(digits, 16).ok()
 }

@@ -1,23 +1,23 @@
 //! The files of an agent team exactly as Claude Code writes them, in two generations.
 //!
-//! No I/O, no clock, no randomness, no async: bytes in, views and bytes out.
+//! This crate uses no I/O, no clock, no randomness and no async: bytes in, views and bytes out.
 //!
-//! In reading order:
+//! The modules in reading order:
 //!
 //! - [`name`], [`request_id`], [`color`]: validated names and ids;
-//! - [`generation`]: which generation of Claude Code wrote a file;
+//! - [`generation`]: the two generations of Claude Code's team files;
 //! - [`inbox`] and [`message`], [`team`] and [`member`], [`task`]: views over the documents. They
 //!   know the position of each field, so a change to one field leaves every other byte unchanged;
 //! - [`backend`]: the values of `backendType`;
-//! - [`settings`]: the same for the settings file of a program;
+//! - [`settings`]: such a view over the settings file of Claude Code or Gemini CLI;
 //! - [`body`], [`protocol`] and [`permission`]: the content of a message;
 //! - [`envelope`]: how a message is shown to a model.
 //!
 //! # Incomplete files
 //!
-//! Claude Code writes some files in place, so a reader can see a file that is blank, cut off, or new
-//! text followed by the end of the old text. Reading such a file fails with [`Damage`]; it never looks
-//! like an empty document.
+//! Claude Code writes some files in place, so a reader can see a file that is blank or cut off, or that ends with
+//! the end of the old text. Reading such a file fails with [`Damage`]; the file never looks like an empty
+//! document.
 //!
 //! ```
 //! use brigade_wire::Damage;
@@ -53,7 +53,7 @@ pub mod team;
 
 pub use document::{Damage, JsonKind};
 
-/// Compiles and runs the examples in the READMEs.
+/// Compiles and runs the examples in this crate's README and in the workspace README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 #[doc = include_str!("../../../README.md")]

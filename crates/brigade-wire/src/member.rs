@@ -1,4 +1,4 @@
-//! One member in a team's configuration: a view of an existing one, and a new one to be written.
+//! A member in a team's `config.json`: a view of an existing member, and a new member to write.
 //!
 //! ```
 //! use brigade_wire::team::Team;
@@ -26,7 +26,7 @@ use crate::generation::Generation;
 use crate::name::MemberName;
 use crate::patch::{ObjectEdit, Patch};
 
-/// A view of a member in the bytes of its team's configuration.
+/// A view of a member in the bytes of its team's `config.json`.
 #[derive(Clone, Copy, Debug)]
 pub struct Member<'t> {
     fields: ObjectFields<'t>,
@@ -37,105 +37,105 @@ impl<'t> Member<'t> {
         Self { fields }
     }
 
-    /// `name@team`, as written.
+    /// Returns the member's agent id, `name@team`, as it is written.
     pub fn agent_id(&self) -> Option<Cow<'t, str>> {
         self.fields.string("agentId")
     }
 
-    /// Its name, as written. Not every name on disk is a [`MemberName`].
+    /// Returns the member's name as it is written. Not every name on disk is a valid [`MemberName`].
     pub fn name(&self) -> Option<Cow<'t, str>> {
         self.fields.string("name")
     }
 
-    /// Whether it has this name.
+    /// Returns whether the member has this name.
     pub fn is(&self, name: &str) -> bool {
         self.name().is_some_and(|own| own == name)
     }
 
-    /// Its agent type.
+    /// Returns the member's agent type.
     pub fn agent_type(&self) -> Option<Cow<'t, str>> {
         self.fields.string("agentType")
     }
 
-    /// The model it runs.
+    /// Returns the member's model.
     pub fn model(&self) -> Option<Cow<'t, str>> {
         self.fields.string("model")
     }
 
-    /// Its first prompt.
+    /// Returns the member's first prompt.
     pub fn prompt(&self) -> Option<Cow<'t, str>> {
         self.fields.string("prompt")
     }
 
-    /// Its colour, as written.
+    /// Returns the member's colour as it is written.
     pub fn color(&self) -> Option<Cow<'t, str>> {
         self.fields.string("color")
     }
 
-    /// Whether its plan must be approved before it works.
+    /// Returns whether the lead must approve the member's plan before the member works.
     pub fn plan_mode_required(&self) -> Option<bool> {
         self.fields.boolean("planModeRequired")
     }
 
-    /// When it joined, in milliseconds since 1970.
+    /// Returns when the member joined, in milliseconds since 1970.
     pub fn joined_at(&self) -> Option<u64> {
         self.fields.integer("joinedAt")
     }
 
-    /// The tmux pane it runs in.
+    /// Returns the tmux pane in which the member runs.
     pub fn tmux_pane_id(&self) -> Option<Cow<'t, str>> {
         self.fields.string("tmuxPaneId")
     }
 
-    /// The directory it works in.
+    /// Returns the member's working directory.
     pub fn cwd(&self) -> Option<Cow<'t, str>> {
         self.fields.string("cwd")
     }
 
-    /// Where it runs: `tmux`, `in-process`, or a value that another tool uses.
+    /// Returns where the member runs: `tmux`, `in-process`, or a value that another tool uses.
     pub fn backend_type(&self) -> Option<Cow<'t, str>> {
         self.fields.string("backendType")
     }
 
-    /// Whether a link mirrors the member from another host.
+    /// Returns whether a link mirrors the member from another host.
     pub fn is_remote(&self) -> bool {
         self.backend_type().is_some_and(|backend| backend == crate::backend::REMOTE)
     }
 
-    /// Whether it is working. Absent until it first changes; Claude Code treats that as active.
+    /// Returns whether the member is working; `None` if the field is absent, which Claude Code treats as working.
     pub fn is_active(&self) -> Option<bool> {
         self.fields.boolean("isActive")
     }
 
-    /// Its permission mode, if that was changed.
+    /// Returns the member's permission mode, if it was ever changed.
     pub fn mode(&self) -> Option<Cow<'t, str>> {
         self.fields.string("mode")
     }
 
-    /// The JSON of any field, as written.
+    /// Returns the JSON of any field as it is written.
     pub fn field(&self, key: &str) -> Option<&'t str> {
         self.fields.json(key)
     }
 
-    /// The whole entry, byte for byte.
+    /// Returns the whole entry, byte for byte.
     pub fn json(&self) -> &'t [u8] {
         self.fields.document.original(self.fields.object.span)
     }
 
-    /// Copies the entry, to be put into another team's file; `None` if it is not valid JSON.
+    /// Copies the entry for use in another team's file; `None` if the entry is not valid JSON.
     pub fn copied(&self) -> Option<MemberEntry> {
         serde_json::from_slice(self.json()).ok()
     }
 }
 
-/// A copy of a member's entry for another team's file: every field as written, in the same order.
+/// A copy of a member's entry for another team's file. The fields keep their values and their order.
 #[derive(Clone, Debug)]
 pub struct MemberEntry {
     fields: Vec<(String, Box<RawValue>)>,
 }
 
 impl MemberEntry {
-    /// Sets a field, in its position or, if it is new, at the end.
+    /// Sets a field. An existing field keeps its position; a new field goes to the end.
     pub fn set(&mut self, key: &str, value: &impl Serialize) {
         let Ok(value) = to_raw_value(value) else { return };
         match self.fields.iter_mut().find(|(name, _)| name == key) {
@@ -144,7 +144,7 @@ impl MemberEntry {
         }
     }
 
-    /// Whether both entries have the same values, in any order and formatting.
+    /// Returns whether both entries have the same values, regardless of order and formatting.
     pub fn means(&self, other: &Self) -> bool {
         serde_json::to_value(self).ok() == serde_json::to_value(other).ok()
     }
@@ -181,11 +181,11 @@ impl<'de> Deserialize<'de> for MemberEntry {
 /// Changes to a member. The default changes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct MemberChange<'c> {
-    /// The tmux pane it runs in.
+    /// The tmux pane in which the member runs.
     pub tmux_pane_id: Option<&'c str>,
-    /// Where it runs.
+    /// Where the member runs.
     pub backend_type: Option<&'c str>,
-    /// Whether it is working.
+    /// Whether the member is working.
     pub is_active: Option<bool>,
 }
 
@@ -199,35 +199,35 @@ impl MemberChange<'_> {
     }
 }
 
-/// A new teammate.
+/// A new teammate to add to a team.
 #[derive(Clone, Debug)]
 pub struct NewMember<'m> {
-    /// Its name. The team's name in the agent id comes from the file to which the member is added.
+    /// The member's name. The team name in the agent id comes from the file to which the member is added.
     pub name: &'m MemberName,
-    /// Its agent type.
+    /// The member's agent type.
     pub agent_type: &'m str,
-    /// The model it runs.
+    /// The member's model.
     pub model: &'m str,
-    /// Its first prompt.
+    /// The member's first prompt.
     pub prompt: &'m str,
-    /// Its colour.
+    /// The member's colour.
     pub color: Color,
-    /// Whether its plan must be approved before it works.
+    /// Whether the lead must approve the member's plan before the member works.
     pub plan_mode_required: bool,
-    /// When it joins, in milliseconds since 1970.
+    /// When the member joins, in milliseconds since 1970.
     pub joined_at: u64,
-    /// The tmux pane it runs in; empty for none.
+    /// The tmux pane in which the member runs; empty if there is none.
     pub tmux_pane_id: &'m str,
-    /// The directory it works in.
+    /// The member's working directory.
     pub cwd: &'m str,
-    /// Where it runs. The new generation writes a new member without it.
+    /// Where the member runs. The new generation omits this field for a new member.
     pub backend_type: Option<&'m str>,
-    /// Whether it is working.
+    /// Whether the member is working.
     pub is_active: Option<bool>,
 }
 
 impl<'m> NewMember<'m> {
-    /// The entry in the configuration of `team`, with the fields in the order of the generation.
+    /// Returns the entry for the `config.json` of `team`, with the fields in the order of this generation.
     pub(crate) fn record(&self, team: &str, generation: Generation) -> impl Serialize + use<'m> {
         let Self { name, agent_type, model, prompt, color, plan_mode_required, .. } = *self;
         let Self { joined_at, tmux_pane_id, cwd, backend_type, is_active, .. } = *self;
@@ -268,7 +268,7 @@ impl<'m> NewMember<'m> {
     }
 }
 
-/// The same fields, in the order of each generation.
+/// The fields of a member in the order in which each generation writes them.
 #[derive(serde::Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 enum MemberRecord<'m> {

@@ -1,4 +1,4 @@
-//! One entry of an inbox: a view of an existing one, and a new one to be written.
+//! An inbox entry: a view of an existing entry, and a new message to write.
 //!
 //! ```
 //! use brigade_wire::message::{NewMessage, GenerationFields};
@@ -28,15 +28,15 @@ use crate::document::{ByteSpan, JsonDocument, JsonKind, Object, ObjectFields};
 /// An entry of an inbox.
 #[derive(Clone, Copy, Debug)]
 pub enum InboxEntry<'i> {
-    /// A message.
+    /// An entry that is a message.
     Message(Message<'i>),
-    /// An entry without a string `from`, `text` (or `content`) or `timestamp`, or without a boolean `read`.
-    /// The new generation deletes it when it next writes the inbox.
+    /// An entry that is not a message: it lacks a string `from`, `text` (or `content`) or `timestamp`, or a
+    /// boolean `read`. Claude Code of the new generation deletes such an entry when it next writes the inbox.
     Other(&'i [u8]),
 }
 
 impl<'i> InboxEntry<'i> {
-    /// The entry, byte for byte.
+    /// Returns the entry, byte for byte.
     pub fn json(&self) -> &'i [u8] {
         match self {
             Self::Message(message) => message.json(),
@@ -53,7 +53,7 @@ pub struct Message<'i> {
     index: usize,
 }
 
-/// The positions of the fields of a message.
+/// The positions of a message's fields.
 #[derive(Clone, Debug)]
 pub(crate) struct MessageSpans {
     pub(crate) object: Object,
@@ -88,62 +88,62 @@ impl<'i> Message<'i> {
         Self { document, spans, index }
     }
 
-    /// Its position among the entries of the inbox, from 0.
+    /// Returns the message's position among the entries of the inbox, counted from 0.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// The sender that it names.
+    /// Returns the sender that the message names.
     pub fn from(&self) -> Cow<'i, str> {
         self.document.string(self.spans.from).unwrap_or_default()
     }
 
-    /// Its text, from the field `text` or `content`.
+    /// Returns the text, from the field `text` or `content`.
     pub fn text(&self) -> Cow<'i, str> {
         self.document.string(self.spans.text).unwrap_or_default()
     }
 
-    /// When it was sent, as its sender wrote it.
+    /// Returns when the message was sent, as its sender wrote it.
     pub fn timestamp(&self) -> Cow<'i, str> {
         self.document.string(self.spans.timestamp).unwrap_or_default()
     }
 
-    /// Whether it is marked read.
+    /// Returns whether the message is marked read.
     pub fn read(&self) -> bool {
         self.document.boolean(self.spans.read).unwrap_or_default()
     }
 
-    /// A short summary for people.
+    /// Returns the short summary for people.
     pub fn summary(&self) -> Option<Cow<'i, str>> {
         self.fields().string("summary")
     }
 
-    /// The sender's colour, as written.
+    /// Returns the sender's colour as it is written.
     pub fn color(&self) -> Option<Cow<'i, str>> {
         self.fields().string("color")
     }
 
-    /// The message id, which the new generation always writes.
+    /// Returns the message id, which the new generation always writes.
     pub fn msg_id(&self) -> Option<Cow<'i, str>> {
         self.fields().string("msg_id")
     }
 
-    /// The lead's signature.
+    /// Returns the lead's signature.
     pub fn lead_sig(&self) -> Option<Cow<'i, str>> {
         self.fields().string("lead_sig")
     }
 
-    /// Its content: plain text or a protocol message.
+    /// Parses the text: plain text or a protocol message.
     pub fn body(&self) -> Body {
         Body::parse(&self.text())
     }
 
-    /// The JSON of any field, as written.
+    /// Returns the JSON of any field as it is written.
     pub fn field(&self, key: &str) -> Option<&'i str> {
         self.fields().json(key)
     }
 
-    /// The whole entry, byte for byte.
+    /// Returns the whole entry, byte for byte.
     pub fn json(&self) -> &'i [u8] {
         self.document.original(self.spans.object.span)
     }
@@ -153,20 +153,20 @@ impl<'i> Message<'i> {
     }
 }
 
-/// A new message.
+/// A new message to add to an inbox.
 #[derive(Clone, Debug)]
 pub struct NewMessage<'m> {
     /// The sender's name.
     pub from: &'m str,
-    /// Plain text, or [`Protocol::to_text`](crate::protocol::Protocol::to_text).
+    /// The text: plain text, or the result of [`Protocol::to_text`](crate::protocol::Protocol::to_text).
     pub text: &'m str,
     /// A short summary for people.
     pub summary: Option<&'m str>,
-    /// ISO 8601 in UTC with milliseconds.
+    /// When the message was sent: ISO 8601 in UTC with milliseconds.
     pub timestamp: &'m str,
     /// The sender's colour; the lead has none.
     pub color: Option<Color>,
-    /// Whether it is marked read from the start.
+    /// Whether the message is already marked read when it is added.
     pub read: bool,
     /// The fields that differ between the generations.
     pub stamp: GenerationFields<'m>,
@@ -175,16 +175,16 @@ pub struct NewMessage<'m> {
 /// The fields of a message that differ between the generations.
 #[derive(Clone, Debug)]
 pub enum GenerationFields<'m> {
-    /// The old generation writes no message id, but keeps an existing one. It is written last.
+    /// The old generation writes no message id, but keeps an existing id. The id is the last field.
     Old {
-        /// The id, if brigade adds one.
+        /// The message id, if brigade adds one.
         msg_id: Option<&'m str>,
     },
-    /// The new generation.
+    /// The fields of the new generation.
     New {
-        /// The id, a UUID.
+        /// The message id, a UUID.
         msg_id: &'m str,
-        /// The lead's signature, if the lead signs for this reader.
+        /// The lead's signature, if the lead signs messages for this recipient.
         lead_sig: Option<&'m str>,
     },
 }

@@ -1,8 +1,8 @@
-//! Validated names. A value of these types cannot escape its directory when used in a path, and
-//! contains no line break and no invisible character.
+//! Validated names. A name of one of these types cannot lead out of its directory when it is used in a path, and
+//! contains no line breaks and no invisible characters.
 //!
-//! Claude Code and other tools may have written other names to disk. Those are read as plain strings,
-//! and become part of a path only through [`inbox_stem`] or [`team_dir`].
+//! Claude Code and other tools may have written other names to disk. Those names are read as plain strings, and
+//! become part of a path only through [`inbox_stem`] or [`team_dir`].
 //!
 //! ```
 //! use brigade_wire::name::{AgentId, MemberName, NameError};
@@ -21,13 +21,13 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use thiserror::Error;
 
-/// Maximum length of a name in bytes; the same limit that Claude Code has for teammates.
+/// The maximum length of a name in bytes. Claude Code has the same limit for teammates.
 pub const MAX_NAME: usize = 64;
 
-/// The lead's name in every team.
+/// The name that the lead has in every team.
 pub const LEAD: &str = "team-lead";
 
-/// The sender of Claude Code's own notices. No member may have this name.
+/// The sender that Claude Code's own notices name. No member may have this name.
 pub const SYSTEM: &str = "system";
 
 /// Why a name was rejected.
@@ -40,38 +40,38 @@ pub enum NameError {
         /// The kind of name, as in "team name".
         what: &'static str,
     },
-    /// More than [`MAX_NAME`] bytes.
+    /// The name is longer than [`MAX_NAME`] bytes.
     #[error("the {what} is {len} bytes long; at most {MAX_NAME} are allowed")]
     TooLong {
         /// The kind of name, as in "team name".
         what: &'static str,
-        /// Its length in bytes.
+        /// The length of the name in bytes.
         len: usize,
     },
-    /// A character that has a special meaning in a path, in a line of text, or in Claude Code's own file names.
+    /// The name contains a character with a special meaning in paths, text lines or Claude Code's file names.
     #[error("the {what} must not {} {}; {allowed}", position(*at), VisibleChar(*found))]
     Character {
         /// The kind of name, as in "team name".
         what: &'static str,
         /// The first character that is not allowed.
         found: char,
-        /// Its byte offset.
+        /// The character's byte offset.
         at: usize,
-        /// The allowed characters, for the error message.
+        /// A description of the allowed characters.
         allowed: &'static str,
     },
-    /// A name that is reserved in the protocol.
+    /// The name is reserved for the protocol.
     #[error("the {what} '{SYSTEM}' is reserved: Claude Code's own notices come from it")]
     Reserved {
         /// The kind of name, as in "team name".
         what: &'static str,
     },
-    /// Another member would have the same inbox file.
+    /// Another member already uses the inbox file that belongs to this name.
     #[error("'{name}' would share an inbox with {other:?}; choose another name")]
     Taken {
         /// The requested name.
         name: String,
-        /// The existing name.
+        /// The existing member's name.
         other: String,
     },
     /// The text does not have the expected form.
@@ -84,12 +84,12 @@ pub enum NameError {
     },
 }
 
-/// How an error message refers to the position of a character.
+/// Returns the words with which an error message describes a character's position.
 fn position(at: usize) -> &'static str {
     if at == 0 { "begin with" } else { "contain" }
 }
 
-/// Prints a character so that it is visible and cannot affect the terminal.
+/// Prints a character in a form that is visible and cannot affect the terminal.
 struct VisibleChar(char);
 
 impl fmt::Display for VisibleChar {
@@ -124,17 +124,17 @@ fn check(
     }
 }
 
-/// The name of a team that brigade may create: `[a-z0-9][a-z0-9-]*`. Claude Code 2.1.50 spreads a team with
-/// any other name over two directories.
+/// A team name that brigade may create: `[a-z0-9][a-z0-9-]*`. Claude Code 2.1.50 spreads a team with any other
+/// name over two directories.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TeamName(String);
 
-/// The name of a member that brigade may add: `[A-Za-z0-9][A-Za-z0-9_-]*`.
+/// A member name that brigade may add: `[A-Za-z0-9][A-Za-z0-9_-]*`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemberName(String);
 
 impl TeamName {
-    /// The name as written.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -153,18 +153,18 @@ impl FromStr for TeamName {
 }
 
 impl MemberName {
-    /// The lead's name, [`LEAD`].
+    /// Returns the lead's name, [`LEAD`].
     pub fn lead() -> Self {
         Self(LEAD.to_owned())
     }
 
-    /// The name as written.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Checks that no existing member has the same inbox file. `others` are the names on disk, of any
-    /// form: `a-b` conflicts with `a.b`, because Claude Code stores both in `a-b.json`, and `Bob` with
+    /// Checks that no existing member uses the same inbox file. `others` are the names on disk, whether valid or
+    /// not. `a-b` conflicts with `a.b`, because Claude Code stores both in `a-b.json`, and `Bob` conflicts with
     /// `bob`, because many file systems ignore case.
     pub fn check_free<'n>(
         &self,
@@ -193,20 +193,20 @@ impl FromStr for MemberName {
     }
 }
 
-/// Returns the file name that Claude Code uses for the inbox of any name, without `.json`. The directory of
-/// a team's inboxes and tasks is named in the same way. The result contains only `[A-Za-z0-9_-]`, so it
-/// cannot leave its directory; it is empty for an empty name.
+/// Returns the name of a member's inbox file without `.json`, as Claude Code derives it from any member name.
+/// Claude Code names the directory of a team's inboxes and tasks in the same way. The result contains only
+/// `[A-Za-z0-9_-]`, so it cannot lead out of its directory. It is empty for an empty name.
 pub fn inbox_stem(name: &str) -> String {
     replace_chars(name, |c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// Returns the directory under `teams/` in which Claude Code stores the `config.json` of a team of any name.
-/// The result contains only `[a-z0-9-]`; it is empty for an empty name.
+/// Returns the directory under `teams/` in which Claude Code stores a team's `config.json`, for any team name. The
+/// result contains only `[a-z0-9-]`. It is empty for an empty name.
 pub fn team_dir(name: &str) -> String {
     replace_chars(name, |c| c.is_ascii_alphanumeric()).to_ascii_lowercase()
 }
 
-/// Replaces unwanted characters with hyphens, as Claude Code does. JavaScript replaces UTF-16 units, so a
+/// Replaces characters that are not kept with hyphens, as Claude Code does. JavaScript replaces UTF-16 units, so a
 /// character outside the basic multilingual plane becomes two hyphens.
 fn replace_chars(name: &str, keep: fn(char) -> bool) -> String {
     let mut out = String::with_capacity(name.len());
@@ -220,17 +220,17 @@ fn replace_chars(name: &str, keep: fn(char) -> bool) -> String {
     out
 }
 
-/// `name@team`.
+/// The id of a member across teams: `name@team`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AgentId {
-    /// The member.
+    /// The member's name.
     pub name: MemberName,
-    /// Its team.
+    /// The member's team.
     pub team: TeamName,
 }
 
 impl AgentId {
-    /// The lead of `team`.
+    /// Returns the agent id of the lead of `team`.
     pub fn lead(team: TeamName) -> Self {
         Self { name: MemberName::lead(), team }
     }
@@ -246,17 +246,17 @@ impl FromStr for AgentId {
     }
 }
 
-/// A task's number: decimal, at least 1, without leading zeros, so that a task has exactly one file name.
+/// A task's number: decimal, at least 1, without leading zeros, so that each task has exactly one file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(u64);
 
 impl TaskId {
-    /// Returns the id with this number, or `None` for 0.
+    /// Returns the task id with this number; `None` for 0.
     pub fn new(number: u64) -> Option<Self> {
         (number > 0).then_some(Self(number))
     }
 
-    /// The number.
+    /// Returns the number.
     pub fn get(self) -> u64 {
         self.0
     }
@@ -272,7 +272,7 @@ impl FromStr for TaskId {
     }
 }
 
-/// Implements `Display`, `Serialize` and `Deserialize` through the text form of a type.
+/// Implements `Display`, `Serialize` and `Deserialize` with the text form of a type.
 macro_rules! impl_text_form {
     ($($name:ident: |$value:ident, $f:ident| $write:expr;)*) => {$(
         impl fmt::Display for $name {

@@ -1,4 +1,4 @@
-//! Changes to a document: which bytes are replaced by which.
+//! Edits to a document: which bytes to replace, and with what.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::document::{Array, ByteSpan, JsonDocument, Object, Pair};
 use crate::layout::{JsonLayout, compact};
 
-/// Edits of one document. They never overlap, because each is made by the one [`ObjectEdit`] or array function
-/// that is responsible for those bytes.
+/// The edits to one document. They never overlap, because only one [`ObjectEdit`] or array function edits a given
+/// range of bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Patch {
     edits: Vec<(ByteSpan, String)>,
@@ -28,13 +28,13 @@ impl Patch {
         self.replace(ByteSpan { start, end }, "");
     }
 
-    /// Applies the edits and returns the new document; borrowed if there are none.
+    /// Applies the edits and returns the new document. Returns the borrowed original if there are no edits.
     pub(crate) fn apply<'a>(mut self, document: &JsonDocument<'a>) -> Cow<'a, [u8]> {
         if self.edits.is_empty() {
             return Cow::Borrowed(document.bytes);
         }
-        // The sort is stable: insertions at the same offset stay in order, and an insertion comes before a
-        // cut that begins at its offset.
+        // The sort is stable: insertions at the same offset keep their order, and an insertion comes before a cut
+        // that begins at the same offset.
         self.edits.sort_by_key(|(span, _)| (span.start, span.end));
         let source = document.bytes;
         let added: usize = self.edits.iter().map(|(_, with)| with.len()).sum();
@@ -69,7 +69,7 @@ impl Patch {
         }
     }
 
-    /// Removes the elements whose value in `keep` is false.
+    /// Removes each element whose flag in `keep` is false.
     pub(crate) fn retain(&mut self, array: &Array, keep: &[bool]) {
         let spans: Vec<(ByteSpan, bool)> =
             array.elements.iter().zip(keep).map(|(&span, &keep)| (span, keep)).collect();
@@ -78,8 +78,8 @@ impl Patch {
         }
     }
 
-    /// Cuts each run of unwanted parts together with their commas. Returns false, and does nothing, if no part
-    /// would be left.
+    /// Cuts out each sequence of unwanted parts, together with the commas. If no part would be left, does nothing
+    /// and returns false.
     fn cut_runs(&mut self, parts: &[(ByteSpan, bool)]) -> bool {
         let wanted = |&&(_, keep): &&(ByteSpan, bool)| keep;
         let Some((last_kept, _)) = parts.iter().rfind(wanted) else {
@@ -103,10 +103,10 @@ impl Patch {
     }
 }
 
-/// A change to one key.
+/// A change to the value of one key.
 struct KeyChange<'d> {
     key: &'d str,
-    /// The formatted new value, or `None` to remove the key.
+    /// The new value as formatted JSON; `None` removes the key.
     value: Option<String>,
 }
 
@@ -124,7 +124,7 @@ impl<'d> ObjectEdit<'d> {
         Self { document, object, layout, changes: Vec::new() }
     }
 
-    /// Sets `key` to a value. An equal value stays as it is written.
+    /// Sets `key` to a value. If the existing value is equal, its bytes stay unchanged.
     pub(crate) fn set(&mut self, key: &'d str, value: &impl Serialize) {
         self.changes.retain(|change| change.key != key);
         let value = self.layout.encode(value);
@@ -135,7 +135,7 @@ impl<'d> ObjectEdit<'d> {
         self.changes.push(KeyChange { key, value: Some(value) });
     }
 
-    /// Sets `key` to a value, if there is one.
+    /// Sets `key` to a value; does nothing if the value is `None`.
     pub(crate) fn set_if(&mut self, key: &'d str, value: Option<&impl Serialize>) {
         if let Some(value) = value {
             self.set(key, value);
@@ -148,7 +148,7 @@ impl<'d> ObjectEdit<'d> {
         self.changes.push(KeyChange { key, value: None });
     }
 
-    /// Adds the changes to `patch`.
+    /// Adds the edits of this object to `patch`.
     pub(crate) fn finish(self, patch: &mut Patch) {
         let (mut added, present): (Vec<&KeyChange<'_>>, Vec<&KeyChange<'_>>) = self
             .changes
@@ -164,7 +164,7 @@ impl<'d> ObjectEdit<'d> {
         let parts: Vec<(ByteSpan, bool)> =
             members.iter().map(|p| (whole(p), !removed(p))).collect();
         if !parts.iter().any(|&(_, keep)| keep) {
-            // No old member is left whose formatting could be copied.
+            // No existing member is left whose formatting could be copied, so format the whole object.
             if !members.is_empty() || !added.is_empty() {
                 let added: Vec<String> = added.iter().map(|c| self.member(c)).collect();
                 patch.replace(self.object.span, self.layout.enclose('{', &added, '}'));
@@ -179,7 +179,7 @@ impl<'d> ObjectEdit<'d> {
                 patch.replace(span, value);
             }
         }
-        // A new key goes last, as in JavaScript.
+        // A new key goes to the end, as in JavaScript.
         if let Some(last) = members.iter().rfind(|pair| !removed(pair)) {
             for change in added {
                 let member = self.member(change);
@@ -188,7 +188,7 @@ impl<'d> ObjectEdit<'d> {
         }
     }
 
-    /// Whether the existing value equals this JSON text.
+    /// Returns whether the existing value equals this JSON text.
     fn is_equal(&self, span: ByteSpan, json: &str) -> bool {
         let text = self.document.raw(span);
         let exact = text.as_bytes() == self.document.original(span);
@@ -202,11 +202,11 @@ impl<'d> ObjectEdit<'d> {
     }
 }
 
-/// Key-value pairs that are written as one object, in order.
+/// Key-value pairs that are written as one JSON object, in this order.
 pub(crate) struct Ordered<'m>(Vec<(&'m str, &'m Value)>);
 
 impl<'m> Ordered<'m> {
-    /// Keeps the last value of each key; `None` removes the key.
+    /// Creates the object. If a key occurs several times, the last value counts; `None` removes the key.
     pub(crate) fn new(pairs: impl Iterator<Item = (&'m str, Option<&'m Value>)>) -> Self {
         let mut last: Vec<(&str, &Value)> = Vec::new();
         for (key, value) in pairs {

@@ -1,4 +1,4 @@
-//! The two protocol messages about permissions: a teammate requests permission to use a tool, and the answer.
+//! The two protocol messages about permissions: a teammate's request to use a tool, and the answer.
 //!
 //! ```
 //! use brigade_wire::permission::{PermissionResponse, PermissionVerdict};
@@ -17,27 +17,26 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// `permission_request`
+/// The fields of a `permission_request` message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PermissionRequest {
-    /// Its id, as written.
+    /// The request id, as it is written.
     #[serde(alias = "requestId")]
     pub request_id: String,
-    /// The member that asks: a name without the team.
+    /// The member that asks, as a name without the team.
     pub agent_id: String,
     /// The name of the tool.
     pub tool_name: String,
     /// The id of the tool call.
     pub tool_use_id: String,
-    /// The purpose of the call.
+    /// What the agent would use the tool for.
     pub description: String,
-    /// The input of the tool.
+    /// The input that the tool would get.
     pub input: Json,
-    /// Permissions that the answer could grant permanently, so that the same request is not repeated.
+    /// Permissions that the answer could grant permanently, so that the agent need not ask again.
     #[serde(default)]
     pub permission_suggestions: Vec<Json>,
-    /// The original request of the agent, if brigade translated it for Claude Code. Claude Code ignores this
-    /// field.
+    /// The agent's original request, if brigade translated it for Claude Code. Claude Code ignores this field.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
     pub brigade: Option<Original>,
 }
@@ -45,38 +44,38 @@ pub struct PermissionRequest {
 /// An agent's request before brigade translated it into a form that Claude Code can display.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Original {
-    /// The tool, as its agent names it.
+    /// The name that the agent uses for the tool.
     pub tool: String,
-    /// The input of the tool.
+    /// The input that the tool would get.
     pub input: Json,
-    /// The working directory of the agent.
+    /// The agent's working directory.
     pub cwd: String,
 }
 
-/// `permission_response`
+/// The fields of a `permission_response` message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "PermissionResponseRecord", into = "PermissionResponseRecord")]
 pub struct PermissionResponse {
-    /// The request's id.
+    /// The id of the request that is answered.
     pub request_id: String,
-    /// The id of the tool call; new generation only.
+    /// The id of the tool call; only in the new generation.
     pub tool_use_id: Option<String>,
-    /// The exact call that was approved; new generation only.
+    /// The exact tool call that was approved; only in the new generation.
     pub approved_request: Option<ApprovedRequest>,
     /// Whether the permission is granted.
     pub verdict: PermissionVerdict,
 }
 
-/// The answer to a permission request: in JSON, the field `subtype` with `response` or `error`.
+/// The answer to a permission request. In JSON: the field `subtype`, and either `response` or `error`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PermissionVerdict {
-    /// Granted.
+    /// The permission is granted.
     Success(Grant),
-    /// Denied, with the reason.
+    /// The permission is denied, for this reason.
     Error(String),
 }
 
-/// The JSON form of a permission response. A response that is both granted and denied, or granted in any other
+/// The JSON form of a permission response. A response that both grants and denies, or that grants in any other
 /// form, is rejected.
 #[derive(Serialize, Deserialize)]
 struct PermissionResponseRecord {
@@ -119,7 +118,7 @@ impl From<PermissionResponse> for PermissionResponseRecord {
     }
 }
 
-/// Deserializes a struct from an object only. Serde itself would also accept an array of its fields.
+/// Deserializes a struct only from a JSON object. Serde itself would also accept an array of the struct's fields.
 fn object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -132,29 +131,29 @@ where
     serde_json::from_str(json.as_str()).map(Some).map_err(D::Error::custom)
 }
 
-/// The tool call for which permission was requested.
+/// The tool call that was approved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovedRequest {
-    /// The id of the call.
+    /// The id of the tool call.
     pub tool_use_id: String,
     /// The name of the tool.
     pub tool_name: String,
-    /// A digest, in hexadecimal, of the tool's name and its input.
+    /// A digest of the tool's name and input, in hexadecimal.
     pub input_digest: String,
 }
 
 /// A granted permission.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The input that the tool must use, if it was changed.
+    /// The input that the tool must use, if the lead changed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_input: Option<Json>,
-    /// Permanent permissions; the new generation omits an empty list.
+    /// The permanent permissions that are granted. The new generation omits an empty list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission_updates: Option<Vec<Json>>,
 }
 
-/// JSON of another program, kept byte for byte.
+/// Another program's JSON, kept byte for byte.
 #[derive(Clone, Debug)]
 pub struct Json(Box<RawValue>);
 
@@ -164,7 +163,7 @@ impl Json {
         serde_json::from_str(text)
     }
 
-    /// Its text.
+    /// Returns the JSON text.
     pub fn as_str(&self) -> &str {
         self.0.get()
     }
@@ -172,7 +171,7 @@ impl Json {
 
 impl From<&serde_json::Value> for Json {
     fn from(value: &serde_json::Value) -> Self {
-        // A value prints as JSON; this cannot fail.
+        // A value formats as valid JSON, so this cannot fail.
         Self(RawValue::from_string(value.to_string()).unwrap_or_default())
     }
 }

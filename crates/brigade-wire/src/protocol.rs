@@ -1,9 +1,9 @@
 //! The protocol messages, each named after its `type`.
 //!
-//! One table, [`Protocol`], and one struct per row; the structs about permissions are in
+//! The table [`Protocol`] lists the messages, with one struct for each; the structs about permissions are in
 //! [`permission`](crate::permission). The fields are in the order in which Claude Code writes them. A field that
-//! only one generation or one outcome has is optional. Both spellings of a request's id are read. A body with a
-//! duplicate field is malformed, because it is ambiguous.
+//! only one generation or one outcome has is optional. Both spellings of the request id field are read. A message
+//! with a duplicate field is malformed, because it is ambiguous.
 //!
 //! ```
 //! use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
@@ -37,17 +37,17 @@ macro_rules! protocol {
         }
 
         impl Protocol {
-            /// All types.
+            /// The `type` values of all protocol messages.
             pub const KINDS: &[&str] = &[$($kind),*];
 
-            /// Its `type`.
+            /// Returns the message's `type`.
             pub fn kind(&self) -> &'static str {
                 match self {
                     $(Self::$name(_) => $kind,)*
                 }
             }
 
-            /// The text of the message, with the bytes that Claude Code would write.
+            /// Returns the text of the message, with the bytes that Claude Code would write.
             pub fn to_text(&self) -> String {
                 let fields = match self {
                     $(Self::$name(body) => compact(body),)*
@@ -56,7 +56,7 @@ macro_rules! protocol {
                 format!("{{\"type\":\"{}\",{fields}", self.kind())
             }
 
-            /// Parses the JSON of a body of type `kind`; `None` if the type is unknown.
+            /// Parses the JSON of a message of type `kind`; `None` if the type is unknown.
             pub(crate) fn read(
                 kind: &str,
                 json: &str,
@@ -81,13 +81,13 @@ protocol! {
     IdleNotification = "idle_notification",
     /// A task has a new owner.
     TaskAssignment = "task_assignment",
-    /// The lead asks a teammate to stop.
+    /// The lead asks a teammate to shut down.
     ShutdownRequest = "shutdown_request",
-    /// The teammate stops.
+    /// The teammate agrees and shuts down.
     ShutdownApproved = "shutdown_approved",
-    /// The teammate continues to work.
+    /// The teammate declines and continues to work.
     ShutdownRejected = "shutdown_rejected",
-    /// A teammate submits its plan.
+    /// A teammate submits its plan for approval.
     PlanApprovalRequest = "plan_approval_request",
     /// The lead approves or rejects a plan.
     PlanApprovalResponse = "plan_approval_response",
@@ -95,33 +95,33 @@ protocol! {
     PermissionRequest = "permission_request",
     /// The answer to a permission request.
     PermissionResponse = "permission_response",
-    /// A teammate has ended. Claude Code delivers it as a turn from `system`, not through an inbox.
+    /// A teammate has terminated. Claude Code delivers this message as a turn from `system`, not through an inbox.
     TeammateTerminated = "teammate_terminated",
 }
 
-/// `idle_notification`
+/// The fields of an `idle_notification` message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IdleNotification {
-    /// The idle member.
+    /// The member that is idle.
     pub from: String,
-    /// Since when.
+    /// When the member became idle.
     pub timestamp: String,
-    /// Why.
+    /// Why the member is idle.
     pub idle_reason: IdleReason,
-    /// The recipient and summary of the last message that it sent: `[to bob] …`.
+    /// The recipient and summary of the member's last message: `[to bob] …`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// The task it completed.
+    /// The id of the task that the member completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_task_id: Option<String>,
-    /// How that task ended.
+    /// The final status of that task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_status: Option<String>,
-    /// What went wrong.
+    /// What went wrong, if the turn failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_reason: Option<String>,
-    /// The last text of the turn; new generation only.
+    /// The last text of the turn; only in the new generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
 }
@@ -130,13 +130,13 @@ pub struct IdleNotification {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum IdleReason {
-    /// It has nothing to do.
+    /// The teammate has nothing to do.
     Available,
-    /// A person stopped it.
+    /// A person interrupted the teammate.
     Interrupted,
-    /// Its turn ended in an error.
+    /// The teammate's turn failed.
     Failed,
-    /// An unknown reason.
+    /// A reason that brigade does not know.
     Other(String),
 }
 
@@ -162,50 +162,50 @@ impl From<IdleReason> for String {
     }
 }
 
-/// `task_assignment`
+/// The fields of a `task_assignment` message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskAssignment {
-    /// The task, as written.
+    /// The task id, as it is written.
     pub task_id: String,
-    /// Its subject.
+    /// The task's subject.
     pub subject: String,
-    /// Its description.
+    /// The task's description.
     pub description: String,
-    /// The member that assigned it.
+    /// The member that assigned the task.
     pub assigned_by: String,
-    /// When.
+    /// When the task was assigned.
     pub timestamp: String,
 }
 
-/// `shutdown_request`
+/// The fields of a `shutdown_request` message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShutdownRequest {
-    /// Its id, as written.
+    /// The request id, as it is written.
     #[serde(alias = "request_id")]
     pub request_id: String,
     /// The member that asks.
     pub from: String,
-    /// Why.
+    /// Why the member should shut down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// When.
+    /// When the request was made.
     pub timestamp: String,
 }
 
-/// `shutdown_approved`
+/// The fields of a `shutdown_approved` message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShutdownApproved {
-    /// The request's id.
+    /// The id of the request that is answered.
     #[serde(alias = "request_id")]
     pub request_id: String,
-    /// The member that stops.
+    /// The member that shuts down.
     pub from: String,
-    /// When.
+    /// When the member answered.
     pub timestamp: String,
-    /// The tmux pane that becomes free. Omitted by a teammate of the new generation that has none.
+    /// The tmux pane that becomes free. A teammate of the new generation without a pane omits this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pane_id: Option<String>,
     /// Where the member ran.
@@ -213,63 +213,63 @@ pub struct ShutdownApproved {
     pub backend_type: Option<String>,
 }
 
-/// `shutdown_rejected`
+/// The fields of a `shutdown_rejected` message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShutdownRejected {
-    /// The request's id.
+    /// The id of the request that is answered.
     #[serde(alias = "request_id")]
     pub request_id: String,
-    /// The member that continues.
+    /// The member that continues to work.
     pub from: String,
-    /// Why.
+    /// Why the member declines to shut down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// When.
+    /// When the member answered.
     pub timestamp: String,
 }
 
-/// `plan_approval_request`
+/// The fields of a `plan_approval_request` message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanApprovalRequest {
-    /// The member whose plan it is.
+    /// The member that submits the plan.
     pub from: String,
-    /// When it was submitted.
+    /// When the plan was submitted.
     pub timestamp: String,
     /// The path of the plan file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_file_path: Option<String>,
-    /// The full plan.
+    /// The full text of the plan.
     pub plan_content: String,
-    /// Its id, as written.
+    /// The request id, as it is written.
     #[serde(alias = "request_id")]
     pub request_id: String,
 }
 
-/// `plan_approval_response`
+/// The fields of a `plan_approval_response` message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanApprovalResponse {
-    /// The request's id.
+    /// The id of the request that is answered.
     #[serde(alias = "request_id")]
     pub request_id: String,
     /// Whether the plan is approved.
     pub approved: bool,
-    /// What to improve.
+    /// What to improve in a rejected plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
-    /// When.
+    /// When the lead answered.
     pub timestamp: String,
-    /// The permission mode that the teammate switches to.
+    /// The permission mode to which the teammate switches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<String>,
-    /// SHA-256 of the approved plan, in hexadecimal; new generation only.
+    /// The SHA-256 digest of the approved plan, in hexadecimal; only in the new generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_digest: Option<String>,
 }
 
-/// `teammate_terminated`
+/// The fields of a `teammate_terminated` message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeammateTerminated {
     /// A sentence that names the member.

@@ -13,40 +13,40 @@ use std::str::FromStr;
 
 use crate::name::{AgentId, MemberName, NameError};
 
-/// The id of a request, in one of the three forms that Claude Code uses. Times are milliseconds since 1970.
-/// Other tools use other forms, so message bodies keep the id as text, and an answer repeats it unchanged.
+/// The id of a request, in one of the three forms that Claude Code uses. Times are in milliseconds since 1970.
+/// Other tools use other forms, so messages keep the id as text, and an answer repeats the id unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RequestId {
-    /// `shutdown-<ms>@<member>`
+    /// The form `shutdown-<ms>@<member>`.
     Shutdown {
         /// When the request was made.
         at: u64,
-        /// The member that is asked to stop.
+        /// The member that is asked to shut down.
         member: MemberName,
     },
-    /// `plan_approval-<ms>@<member>@<team>`
+    /// The form `plan_approval-<ms>@<member>@<team>`.
     PlanApproval {
         /// When the request was made.
         at: u64,
-        /// The member whose plan it is.
+        /// The member that submits the plan.
         agent: AgentId,
     },
-    /// `perm-<ms>-<token>`
+    /// The form `perm-<ms>-<token>`.
     Permission {
         /// When the request was made.
         at: u64,
-        /// Distinguishes requests made in the same millisecond.
+        /// A random token that distinguishes requests made in the same millisecond.
         token: Token,
     },
 }
 
-/// The random end of a permission request's id: characters from `[a-z0-9]`. Claude Code and brigade write
-/// seven; up to 32 are accepted.
+/// The random end of a permission request's id, from the characters `[a-z0-9]`. Claude Code and brigade write
+/// seven characters; up to 32 are accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Token(String);
 
 impl Token {
-    /// Makes a token of seven characters from random bits, which the caller provides.
+    /// Creates a token of seven characters from random bits, which the caller provides.
     pub fn from_random(bits: u64) -> Self {
         let digit = |place: u32| char::from_digit(((bits >> (place * 8)) % 36) as u32, 36);
         Self((0..7).filter_map(digit).collect())
@@ -81,7 +81,7 @@ impl FromStr for RequestId {
     }
 }
 
-/// Parses decimal digits without sign or leading zeros, so that an id has exactly one spelling.
+/// Parses decimal digits without a sign or leading zeros, so that each id has exactly one spelling.
 fn millis(digits: &str) -> Result<u64, NameError> {
     let only_digits = digits.bytes().all(|b| b.is_ascii_digit());
     if !only_digits || (digits.len() > 1 && digits.starts_with('0')) {

@@ -1,5 +1,5 @@
-//! `settings.json`: the user settings of Claude Code or Gemini CLI. It is an object whose members are settings
-//! or sections of settings.
+//! `settings.json`: the user's settings for Claude Code or Gemini CLI. The file is a JSON object. Its members are
+//! settings, or sections that contain settings.
 //!
 //! ```
 //! use brigade_wire::settings::{SettingPath, SettingChange, SettingsFile};
@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::document::{ByteSpan, Damage, JsonDocument, Object};
 use crate::patch::{ObjectEdit, Ordered, Patch};
 
-/// An empty settings file.
+/// The content of an empty settings file.
 pub const EMPTY: &[u8] = b"{}\n";
 
 /// A view of a settings file.
@@ -34,40 +34,40 @@ pub struct SettingsFile<'a> {
 /// The location of a setting in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettingPath<'p> {
-    /// The section it is in, such as `env`; `None` for a top-level setting.
+    /// The section that contains the setting, such as `env`; `None` for a top-level setting.
     pub section: Option<&'p str>,
-    /// Its name.
+    /// The name of the setting.
     pub key: &'p str,
 }
 
 /// A change to one setting.
 #[derive(Clone, Copy, Debug)]
 pub struct SettingChange<'c> {
-    /// The setting.
+    /// The setting to change.
     pub place: SettingPath<'c>,
-    /// Its new value; `None` removes it.
+    /// The new value; `None` removes the setting.
     pub value: Option<&'c Value>,
 }
 
 impl<'a> SettingsFile<'a> {
-    /// Reads settings. A file with comments is not JSON, and is an error.
+    /// Reads a settings file. A file with comments is not JSON, so reading it fails.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Damage> {
         let document = JsonDocument::new(bytes);
         let object = document.root_object("an object of settings")?;
         Ok(Self { document, object })
     }
 
-    /// The bytes as they were read.
+    /// Returns the bytes from which the settings were read.
     pub fn bytes(&self) -> &'a [u8] {
         self.document.bytes
     }
 
-    /// Whether there are no settings.
+    /// Returns whether the file contains no settings.
     pub fn is_empty(&self) -> bool {
         self.object.members.is_empty()
     }
 
-    /// Returns the value of a setting.
+    /// Returns the value of a setting; `None` if it is not set.
     pub fn get(&self, place: SettingPath<'_>) -> Option<Value> {
         let span = match place.section {
             None => self.document.get(&self.object, place.key)?,
@@ -79,26 +79,26 @@ impl<'a> SettingsFile<'a> {
         serde_json::from_str(self.document.raw(span)).ok()
     }
 
-    /// Whether there is a top-level member with this name.
+    /// Returns whether there is a top-level setting or section with this name.
     pub fn has(&self, name: &str) -> bool {
         self.member(name).is_some()
     }
 
-    /// The JSON of a top-level member, as written.
+    /// Returns the JSON of a top-level setting or section as it is written.
     pub fn field(&self, name: &str) -> Option<&'a [u8]> {
         Some(self.document.original(self.member(name)?))
     }
 
-    /// Returns the file with the changes applied and everything else unchanged; borrowed if nothing changes.
-    /// A missing section is created, and an empty section stays. A section that is not an object is an error,
-    /// because it must not be overwritten.
+    /// Returns the file with the changes applied and everything else unchanged. Returns the borrowed original if
+    /// nothing changes. Creates missing sections, and keeps sections that become empty. Fails if a section is not
+    /// an object, because it must not be overwritten.
     pub fn with(&self, changes: &[SettingChange<'_>]) -> Result<Cow<'a, [u8]>, Damage> {
         let changes_in =
             |section| changes.iter().filter(move |change| change.place.section == section);
         let mut sections: Vec<&str> = changes.iter().filter_map(|c| c.place.section).collect();
         sections.sort_unstable();
         sections.dedup();
-        // A change to a whole top-level member takes precedence over changes inside it.
+        // A change to a whole section takes precedence over changes to settings in it.
         sections.retain(|&section| changes_in(None).all(|change| change.place.key != section));
         let mut patch = Patch::default();
         let mut top = ObjectEdit::new(&self.document, &self.object);
@@ -126,7 +126,8 @@ impl<'a> SettingsFile<'a> {
         Ok(patch.apply(&self.document))
     }
 
-    /// Returns the file without those of `sections` that are empty; borrowed if nothing changes.
+    /// Returns the file without those of `sections` that are empty. Returns the borrowed original if nothing
+    /// changes.
     pub fn without_empty(&self, sections: &[&str]) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         let mut edit = ObjectEdit::new(&self.document, &self.object);

@@ -25,19 +25,19 @@ use crate::layout::pretty;
 use crate::name::TaskId;
 use crate::patch::{ObjectEdit, Ordered, Patch};
 
-/// The status of a task. There is no status `deleted`: the file is removed instead.
+/// The status of a task. There is no status `deleted`, because deleting a task removes its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Not started.
+    /// The task is not started.
     Pending,
-    /// Its owner is working on it.
+    /// The task's owner is working on it.
     InProgress,
-    /// Done.
+    /// The task is completed.
     Completed,
 }
 
 impl Status {
-    /// The name of the status in files.
+    /// Returns the name of the status in Claude Code's files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -47,7 +47,7 @@ impl Status {
     }
 }
 
-/// The error for text that is no status. Claude Code does not show a task with an unknown status.
+/// The error for text that is not a status. Claude Code does not show a task with an unknown status.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("not a task status; use pending, in_progress or completed")]
 pub struct InvalidTaskStatus;
@@ -81,65 +81,65 @@ pub struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    /// Reads a task. Any JSON object is accepted; [`Task::is_visible`] tells whether Claude Code accepts it.
+    /// Reads a task. Accepts any JSON object, even one that Claude Code does not show (see [`Task::is_visible`]).
     pub fn read(bytes: &'a [u8]) -> Result<Self, Damage> {
         let document = JsonDocument::new(bytes);
         let object = document.root_object("a task object")?;
         Ok(Self { document, object })
     }
 
-    /// The bytes as they were read.
+    /// Returns the bytes from which the task was read.
     pub fn bytes(&self) -> &'a [u8] {
         self.document.bytes
     }
 
-    /// The id inside the file, as written. Not every id on disk is a [`TaskId`].
+    /// Returns the id inside the file as it is written. Not every id on disk is a valid [`TaskId`].
     pub fn id(&self) -> Option<Cow<'_, str>> {
         self.fields().string("id")
     }
 
-    /// A one-line description.
+    /// Returns the subject: a one-line description.
     pub fn subject(&self) -> Option<Cow<'_, str>> {
         self.fields().string("subject")
     }
 
-    /// The full description.
+    /// Returns the full description.
     pub fn description(&self) -> Option<Cow<'_, str>> {
         self.fields().string("description")
     }
 
-    /// The text to display while the task is in progress.
+    /// Returns the text to display while the task is in progress.
     pub fn active_form(&self) -> Option<Cow<'_, str>> {
         self.fields().string("activeForm")
     }
 
-    /// The owner.
+    /// Returns the owner.
     pub fn owner(&self) -> Option<Cow<'_, str>> {
         self.fields().string("owner")
     }
 
-    /// The status, if it is one that Claude Code knows.
+    /// Returns the status, if it is one that Claude Code knows.
     pub fn status(&self) -> Option<Status> {
         self.fields().string("status")?.parse().ok()
     }
 
-    /// The tasks that wait for this one.
+    /// Returns the ids of the tasks that wait for this task.
     pub fn blocks(&self) -> Option<Vec<Cow<'_, str>>> {
         self.fields().strings("blocks")
     }
 
-    /// The tasks this one waits for. The list is never cleared on disk; the status of those tasks tells whether
-    /// this one still waits.
+    /// Returns the ids of the tasks that this task waits for. Completed tasks stay in the list, so whether this
+    /// task still waits depends on the status of those tasks.
     pub fn blocked_by(&self) -> Option<Vec<Cow<'_, str>>> {
         self.fields().strings("blockedBy")
     }
 
-    /// The JSON of any field as written, such as `metadata`.
+    /// Returns the JSON of any field, such as `metadata`, as it is written.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields().json(key)
     }
 
-    /// Whether Claude Code shows this task. It ignores a task that lacks a required field.
+    /// Returns whether Claude Code shows this task. Claude Code ignores a task that lacks a required field.
     pub fn is_visible(&self) -> bool {
         self.id().is_some()
             && self.subject().is_some()
@@ -149,7 +149,8 @@ impl<'a> Task<'a> {
             && self.blocked_by().is_some()
     }
 
-    /// Returns the file with the changes applied and everything else unchanged; borrowed if nothing changes.
+    /// Returns the file with the changes applied and everything else unchanged. Returns the borrowed original if
+    /// nothing changes.
     pub fn with(&self, change: &TaskChange<'_>) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         let mut edit = ObjectEdit::new(&self.document, &self.object);
@@ -185,7 +186,7 @@ impl<'a> Task<'a> {
         patch.apply(&self.document)
     }
 
-    /// Returns the file with another id and everything else unchanged.
+    /// Returns the file with another task id and everything else unchanged.
     pub fn numbered(&self, id: TaskId) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         let mut edit = ObjectEdit::new(&self.document, &self.object);
@@ -202,54 +203,54 @@ impl<'a> Task<'a> {
 /// Changes to a task. The default changes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct TaskChange<'c> {
-    /// A one-line description.
+    /// The new subject: a one-line description.
     pub subject: Option<&'c str>,
-    /// The full description.
+    /// The new description.
     pub description: Option<&'c str>,
-    /// The text to display while the task is in progress.
+    /// The new text to display while the task is in progress.
     pub active_form: Change<&'c str>,
-    /// The owner.
+    /// The new owner.
     pub owner: Change<&'c str>,
-    /// The status.
+    /// The new status.
     pub status: Option<Status>,
-    /// All tasks that wait for this one. As text, so that ids written by other tools are preserved.
+    /// The ids of all tasks that wait for this task, as text, so that ids from other tools are preserved.
     pub blocks: Option<Vec<Cow<'c, str>>>,
-    /// All tasks this one waits for.
+    /// The ids of all tasks that this task waits for.
     pub blocked_by: Option<Vec<Cow<'c, str>>>,
-    /// Metadata keys to set, or to remove with `None`. The last entry for a key counts; other keys stay. Claude
-    /// Code preserves unknown data only in `metadata`.
+    /// The metadata keys to set, or to remove if the value is `None`. If a key occurs several times, the last
+    /// value counts. Other keys stay. Claude Code preserves unknown data only in `metadata`.
     pub metadata: &'c [(String, Option<Value>)],
 }
 
-/// A new task.
+/// A new task to write to a file.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewTask<'t> {
-    /// Its number.
+    /// The task's number.
     pub id: TaskId,
-    /// A one-line description.
+    /// The subject: a one-line description.
     pub subject: &'t str,
     /// The full description.
     pub description: &'t str,
     /// The text to display while the task is in progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_form: Option<&'t str>,
-    /// The owner.
+    /// The task's owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<&'t str>,
-    /// The status.
+    /// The task's status.
     pub status: Status,
-    /// The tasks that wait for this one.
+    /// The tasks that wait for this task.
     pub blocks: &'t [TaskId],
-    /// The tasks this one waits for.
+    /// The tasks that this task waits for.
     pub blocked_by: &'t [TaskId],
-    /// Additional data.
+    /// Additional data that Claude Code preserves.
     #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "metadata")]
     pub metadata: &'t [(String, Value)],
 }
 
 impl NewTask<'_> {
-    /// The bytes of the file.
+    /// Returns the content of the task file.
     pub fn to_bytes(&self) -> Vec<u8> {
         pretty(self, "  ").into_bytes()
     }

@@ -23,19 +23,19 @@ use crate::member::{Member, MemberChange, MemberEntry, NewMember};
 use crate::name::{AgentId, LEAD, NameError, TeamName};
 use crate::patch::{ObjectEdit, Patch};
 
-/// A view of a team's configuration.
+/// A view of a team's `config.json`.
 #[derive(Debug)]
 pub struct Team<'a> {
     document: JsonDocument<'a>,
     object: Object,
     /// The array of members, if there is one.
     array: Option<Array>,
-    /// The elements of the array that are objects, with their indexes.
+    /// The elements of the members array that are objects, with their indexes.
     members: Vec<(usize, Object)>,
 }
 
 impl<'a> Team<'a> {
-    /// Reads a configuration of either generation, or of the variant that has `teamName` in place of `name`.
+    /// Reads a `config.json` of either generation, or of the variant that has `teamName` instead of `name`.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Damage> {
         let document = JsonDocument::new(bytes);
         let object = document.root_object("a team object")?;
@@ -53,37 +53,37 @@ impl<'a> Team<'a> {
         Ok(Self { document, object, array, members })
     }
 
-    /// The bytes as they were read.
+    /// Returns the bytes from which the team was read.
     pub fn bytes(&self) -> &'a [u8] {
         self.document.bytes
     }
 
-    /// The team's name, from the field `name` or `teamName`. Not every name on disk is a [`TeamName`].
+    /// Returns the team's name, from `name` or `teamName`. Not every name on disk is a valid [`TeamName`].
     pub fn name(&self) -> Option<Cow<'_, str>> {
         self.fields().string(self.name_key())
     }
 
-    /// The description of the team.
+    /// Returns the team's description.
     pub fn description(&self) -> Option<Cow<'_, str>> {
         self.fields().string("description")
     }
 
-    /// When it was created, in milliseconds since 1970.
+    /// Returns when the team was created, in milliseconds since 1970.
     pub fn created_at(&self) -> Option<u64> {
         self.fields().integer("createdAt")
     }
 
-    /// The lead's agent id, as written.
+    /// Returns the lead's agent id as it is written.
     pub fn lead_agent_id(&self) -> Option<Cow<'_, str>> {
         self.fields().string("leadAgentId")
     }
 
-    /// The lead's session.
+    /// Returns the id of the lead's session.
     pub fn lead_session_id(&self) -> Option<Cow<'_, str>> {
         self.fields().string("leadSessionId")
     }
 
-    /// The process that leads the team; new generation only.
+    /// Returns the process that leads the team; only the new generation writes it.
     pub fn lead_process(&self) -> Option<LeadProcess> {
         let object = self.document.object(self.document.get(&self.object, "leadProcess")?)?;
         let fields = ObjectFields { document: &self.document, object: &object };
@@ -96,23 +96,23 @@ impl<'a> Team<'a> {
         })
     }
 
-    /// The members, including the lead, in order.
+    /// Returns the members, including the lead, in order.
     pub fn members(&self) -> impl ExactSizeIterator<Item = Member<'_>> {
         self.members.iter().map(|(_, object)| self.view(object))
     }
 
-    /// The names of the members, in roster order.
+    /// Returns the members' names, in roster order.
     pub fn member_names(&self) -> Vec<String> {
         self.members().filter_map(|member| Some(member.name()?.into_owned())).collect()
     }
 
-    /// The member with this name.
+    /// Returns the member with this name.
     pub fn member(&self, name: &str) -> Option<Member<'_>> {
         self.members().find(|member| member.is(name))
     }
 
-    /// The lead: the member whose agent id is the team's `leadAgentId` or, without that field, the member named
-    /// `team-lead`. A member's own `agentType` is not trusted.
+    /// Returns the lead: the member whose agent id is the team's `leadAgentId` or, without that field, the member
+    /// named `team-lead`. A member's own `agentType` is not trusted.
     pub fn lead(&self) -> Option<Member<'_>> {
         match self.lead_agent_id() {
             Some(id) => self.members().find(|member| member.agent_id().as_ref() == Some(&id)),
@@ -120,13 +120,13 @@ impl<'a> Team<'a> {
         }
     }
 
-    /// The JSON of any field, as written.
+    /// Returns the JSON of any field as it is written.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields().json(key)
     }
 
-    /// The generation that wrote the file. The new one writes a lead process and no description. The name alone
-    /// is weaker evidence, because users can choose it.
+    /// Returns the generation that wrote the file. The new generation writes a lead process and no description.
+    /// The team's name alone is weaker evidence, because users can choose it.
     pub fn generation(&self) -> Generation {
         let by_name = || self.name().and_then(|name| Generation::from_team_name(&name));
         if self.lead_process().is_some() {
@@ -138,8 +138,8 @@ impl<'a> Team<'a> {
         }
     }
 
-    /// Returns the file with these changes to the team itself and everything else unchanged; borrowed if nothing
-    /// changes.
+    /// Returns the file with these changes to the team itself and everything else unchanged. Returns the borrowed
+    /// original if nothing changes.
     pub fn with(&self, change: &TeamChange<'_>) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         let mut edit = ObjectEdit::new(&self.document, &self.object);
@@ -150,7 +150,7 @@ impl<'a> Team<'a> {
         patch.apply(&self.document)
     }
 
-    /// Returns the file with another team name, also in the agent ids of its members.
+    /// Returns the file with another team name, which also replaces the old one in the members' agent ids.
     pub fn renamed(&self, to: &TeamName) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         let id = |id: Cow<'_, str>| id.rsplit_once('@').map(|(name, _)| format!("{name}@{to}"));
@@ -166,8 +166,8 @@ impl<'a> Team<'a> {
         patch.apply(&self.document)
     }
 
-    /// Returns the file with a member added at the end, in the form of this file's generation. Fails if the new
-    /// member would share the inbox file of an existing one.
+    /// Returns the file with a member added at the end, in the form of the file's generation. Fails if the new
+    /// member would have the same inbox file as an existing member.
     pub fn with_member(&self, member: &NewMember<'_>) -> Result<Vec<u8>, NameError> {
         let names: Vec<Cow<'_, str>> = self.members().filter_map(|member| member.name()).collect();
         member.name.check_free(names.iter().map(Cow::as_ref))?;
@@ -185,8 +185,9 @@ impl<'a> Team<'a> {
         Ok(patch.apply(&self.document).into_owned())
     }
 
-    /// Returns the file with the changes applied to every member with this name; borrowed if nothing changes.
-    /// `None` if there is no such member: a late change must not restore a member that was removed.
+    /// Returns the file with the changes applied to every member with this name. Returns the borrowed original if
+    /// nothing changes. `None` if there is no such member: a late change must not restore a member that was
+    /// removed.
     pub fn with_member_changed(
         &self,
         name: &str,
@@ -202,8 +203,8 @@ impl<'a> Team<'a> {
         Some(patch.apply(&self.document))
     }
 
-    /// Returns the file with the entry of a member replaced by this JSON; borrowed if nothing changes. `None` if
-    /// there is no such member.
+    /// Returns the file with a member's entry replaced by this JSON. Returns the borrowed original if nothing
+    /// changes. `None` if there is no such member.
     pub fn with_member_entry(&self, name: &str, json: &str) -> Option<Cow<'a, [u8]>> {
         let member = self.member(name)?;
         if member.json() == json.as_bytes() {
@@ -215,8 +216,8 @@ impl<'a> Team<'a> {
         Some(patch.apply(&self.document))
     }
 
-    /// Returns the file with this entry from another file. It replaces the member with this name, or is added at
-    /// the end.
+    /// Returns the file with an entry copied from another file. The entry replaces that of the member with this
+    /// name, or is added at the end.
     pub fn with_copied_member(&self, name: &str, entry: &MemberEntry) -> Vec<u8> {
         let mut patch = Patch::default();
         let existing = self.members.iter().find(|(_, object)| self.view(object).is(name));
@@ -235,7 +236,7 @@ impl<'a> Team<'a> {
         patch.apply(&self.document).into_owned()
     }
 
-    /// Returns the file without the members with this name; borrowed if nothing changes.
+    /// Returns the file without the members with this name. Returns the borrowed original if nothing changes.
     pub fn without_member(&self, name: &str) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         if let Some(array) = &self.array {
@@ -267,48 +268,48 @@ impl<'a> Team<'a> {
 /// The process that leads a team of the new generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeadProcess {
-    /// Its process id.
+    /// The process id.
     pub pid: Option<u64>,
-    /// The PID namespace of that id.
+    /// The PID namespace to which the process id belongs.
     pub pid_space: Option<String>,
-    /// When it took the lead, in milliseconds since 1970.
+    /// When the process became the lead, in milliseconds since 1970.
     pub claimed_at: Option<u64>,
-    /// When it started, in the units of the operating system. Distinguishes it from a later process with the
-    /// same id.
+    /// When the process started, in the operating system's own units. Distinguishes the process from a later one
+    /// with the same id.
     pub proc_start: Option<String>,
 }
 
 /// Changes to a team. The default changes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct TeamChange<'c> {
-    /// Its name. The existing key (`name` or `teamName`) is used.
+    /// The new name. It is written to the existing field, `name` or `teamName`.
     pub name: Option<&'c str>,
-    /// Its description.
+    /// The new description.
     pub description: Change<&'c str>,
-    /// The lead's session.
+    /// The id of the lead's new session.
     pub lead_session_id: Option<&'c str>,
 }
 
-/// A new team with only its lead. Always of the old generation, because in the new one only sessions create
-/// teams.
+/// A new team whose only member is the lead. It is always of the old generation, because in the new generation
+/// only sessions create teams.
 #[derive(Clone, Debug)]
 pub struct NewTeam<'t> {
-    /// Its name.
+    /// The team's name.
     pub name: &'t TeamName,
-    /// Its description.
+    /// The team's description.
     pub description: &'t str,
-    /// When it is created, in milliseconds since 1970.
+    /// When the team is created, in milliseconds since 1970.
     pub created_at: u64,
-    /// The lead's session.
+    /// The id of the lead's session.
     pub lead_session_id: &'t str,
     /// The lead's model.
     pub lead_model: &'t str,
-    /// The directory the lead works in.
+    /// The lead's working directory.
     pub lead_cwd: &'t str,
 }
 
 impl NewTeam<'_> {
-    /// The bytes of the file.
+    /// Returns the content of `config.json`.
     pub fn to_bytes(&self) -> Vec<u8> {
         let lead = AgentId::lead(self.name.clone());
         let record = TeamRecord {

@@ -11,8 +11,8 @@ use crate::seat::Seat;
 use crate::store::Document;
 
 /// Makes `id` depend on `blocker`. Two concurrent calls could close a cycle that neither sees before it writes. So
-/// each checks again after writing and removes its own edge if there is a cycle. At least one of the two writes
-/// happens before the other call's second check, so no cycle stays.
+/// each call checks again after writing, and removes its own dependency if there is a cycle. At least one of the
+/// two writes happens before the other call's second check, so no cycle remains.
 pub(super) async fn add_dependency(
     seat: &Seat,
     id: TaskId,
@@ -49,7 +49,7 @@ pub(super) async fn add_dependency(
     Ok(())
 }
 
-/// Whether `from` depends on `target`, directly or indirectly.
+/// Returns whether `from` depends on `target`, directly or indirectly.
 async fn depends_on(seat: &Seat, from: TaskId, target: TaskId) -> Result<bool, BoardError> {
     let mut seen = BTreeSet::from([from]);
     let mut next = vec![from];
@@ -69,7 +69,7 @@ async fn depends_on(seat: &Seat, from: TaskId, target: TaskId) -> Result<bool, B
     Ok(false)
 }
 
-/// Returns the unfinished tasks that `id` depends on, according to `document`.
+/// Returns the unfinished tasks that task `id` depends on. `document` is the content of task `id`.
 pub(super) async fn open_blockers(
     seat: &Seat,
     id: TaskId,
@@ -91,7 +91,7 @@ pub(super) async fn open_blockers(
     Ok(open)
 }
 
-/// The task with `id` added to its `blocks`.
+/// Returns the task with `id` added to its `blocks` field.
 pub(super) fn with_blocked(task: &Task<'_>, id: TaskId) -> Vec<u8> {
     let mut blocks = owned(task.blocks());
     if !blocks.iter().any(|text| *text == id.to_string()) {
@@ -100,7 +100,7 @@ pub(super) fn with_blocked(task: &Task<'_>, id: TaskId) -> Vec<u8> {
     task.with(&TaskChange { blocks: Some(blocks), ..TaskChange::default() }).into_owned()
 }
 
-/// The task with another task removed from both of its dependency fields.
+/// Returns the task with task `number` removed from its `blocks` and `blockedBy` fields.
 pub(super) fn without_dependency(task: &Task<'_>, number: &str) -> Vec<u8> {
     let filtered = |texts: Option<Vec<Cow<'_, str>>>| {
         let mut texts = owned(Some(texts?));

@@ -1,4 +1,4 @@
-//! Errors of the task board.
+//! The errors of the task board.
 
 use brigade_wire::name::{MemberName, TaskId};
 use thiserror::Error;
@@ -8,41 +8,41 @@ use crate::authority::Denied;
 use crate::mail::MailError;
 use crate::store::StoreError;
 
-/// Why the board was not changed.
+/// Why a board operation failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BoardError {
     /// The task does not exist.
     #[error("no task {0}")]
     NoTask(TaskId),
-    /// The file lacks fields that Claude Code requires to show it as a task.
+    /// The task file lacks fields that Claude Code requires.
     #[error("task {0} is missing required fields; Claude Code does not show it either")]
     NotATask(TaskId),
-    /// Another member has the task.
+    /// Another member owns the task.
     #[error("task {id} belongs to {owner}")]
     Taken {
-        /// The task.
+        /// The id of the task.
         id: TaskId,
-        /// Its owner.
+        /// The task's current owner.
         owner: String,
     },
-    /// The task is finished.
+    /// The task is already completed.
     #[error("task {0} is already completed")]
     Done(TaskId),
     /// The task depends on unfinished tasks.
     #[error("task {id} is blocked by {}", join(.waits_for))]
     Blocked {
-        /// The task.
+        /// The id of the task.
         id: TaskId,
-        /// The unfinished tasks it depends on.
+        /// The unfinished tasks that the task depends on.
         waits_for: Vec<TaskId>,
     },
     /// The dependency would create a cycle.
     #[error("{}", cycle(*.id, *.blocker))]
     Cycle {
-        /// The task.
+        /// The task to which the dependency was to be added.
         id: TaskId,
-        /// The rejected dependency.
+        /// The dependency that would have closed the cycle.
         blocker: TaskId,
     },
     /// The subject is blank.
@@ -51,7 +51,7 @@ pub enum BoardError {
     /// The task is too large.
     #[error("the task is {len} bytes long; the limit is {MAX_TASK_BYTES}")]
     TooLong {
-        /// Its length in bytes.
+        /// The task's size in bytes.
         len: usize,
     },
     /// The new owner is not on the roster.
@@ -59,23 +59,23 @@ pub enum BoardError {
     NoMember {
         /// The name of the new owner.
         name: String,
-        /// The names on the roster.
+        /// The names of all members on the roster.
         members: Vec<String>,
     },
     /// The task was assigned, but the notification to its new owner failed.
     #[error("task {id} was assigned to {owner}, but the notification to {owner} failed")]
     NotTold {
-        /// The task.
+        /// The id of the task.
         id: TaskId,
-        /// Its new owner.
+        /// The task's new owner.
         owner: MemberName,
         /// Why the notification failed.
         source: Box<MailError>,
     },
-    /// The seat may not do this.
+    /// The seat's role does not allow the operation.
     #[error(transparent)]
     Denied(#[from] Denied),
-    /// The store failed.
+    /// The store returned an error.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

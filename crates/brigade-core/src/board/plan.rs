@@ -1,11 +1,11 @@
-//! Input of board operations: a new task, and changes to a task.
+//! The input of board operations: a new task, and changes to a task.
 
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::task::Status;
 use serde_json::Value;
 
-/// Largest size of a task in bytes. Listing the board reads every task, and assigning a task sends it in a message.
+/// Maximum size of a task in bytes. Listing the board reads every task, and assigning a task sends it as mail.
 pub const MAX_TASK_BYTES: usize = 1 << 18;
 
 /// A new task.
@@ -13,18 +13,18 @@ pub const MAX_TASK_BYTES: usize = 1 << 18;
 pub struct TaskPlan {
     /// One line that says what to do.
     pub subject: String,
-    /// Full description.
+    /// The full description of the task.
     pub description: String,
-    /// Text shown while the task is in progress.
+    /// The text to show while the task is in progress.
     pub active_form: Option<String>,
-    /// The tasks it depends on.
+    /// The tasks that the new task depends on.
     pub blocked_by: Vec<TaskId>,
     /// Data the caller attaches to the task.
     pub metadata: Vec<(String, Value)>,
 }
 
 impl TaskPlan {
-    /// A task with this subject and nothing else.
+    /// Creates a plan that has only a subject.
     pub fn new(subject: impl Into<String>) -> Self {
         Self { subject: subject.into(), ..Self::default() }
     }
@@ -40,26 +40,26 @@ impl TaskPlan {
 /// Changes to a task. The default changes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Update {
-    /// One line that says what to do.
+    /// The new subject: one line that says what to do.
     pub subject: Option<String>,
-    /// Full description.
+    /// The new description.
     pub description: Option<String>,
-    /// Text shown while the task is in progress.
+    /// The new text to show while the task is in progress.
     pub active_form: Change<String>,
     /// The new owner.
     pub owner: Change<MemberName>,
     /// The new status.
     pub status: Option<Status>,
-    /// Tasks to make dependent on this one.
+    /// The tasks that will depend on this task.
     pub add_blocks: Vec<TaskId>,
-    /// Tasks to make this one depend on.
+    /// The tasks that this task will depend on.
     pub add_blocked_by: Vec<TaskId>,
-    /// Keys to set, or with `None` to remove.
+    /// The metadata keys to set, or to remove if the value is `None`.
     pub metadata: Vec<(String, Option<Value>)>,
 }
 
 impl Update {
-    /// Whether it adds text or data to the task.
+    /// Returns whether the update adds text or metadata to the task.
     pub(super) fn adds_text(&self) -> bool {
         let text = self.subject.is_some() || self.description.is_some();
         let form = matches!(self.active_form, Change::Set(_));

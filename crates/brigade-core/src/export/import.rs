@@ -17,17 +17,17 @@ use crate::event::{Event, MessageKey, Record};
 use crate::hash::hash_128;
 use crate::store::{Actor, Mark, NoteKind, Outgoing, Question, Store, StoreError};
 
-/// Member name under which the progress of an import is saved.
+/// The member name under which the progress of an import is saved.
 const IMPORT: &str = "import";
-/// Maximum number of messages marked in one call.
+/// The maximum number of messages to mark read or shown in one call.
 const BATCH: usize = 200;
 
-/// Result of an import.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
     /// The name of the new team.
     pub team: TeamName,
-    /// Counts of the imported content.
+    /// The number of tasks and messages imported.
     pub exported: ExportCounts,
 }
 
@@ -35,19 +35,19 @@ pub struct Imported {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// The store failed.
+    /// The store returned an error.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The file could not be read.
+    /// Reading the file failed.
     #[error("cannot read the export")]
     Read(#[from] io::Error),
-    /// The file is something else.
+    /// The file is not a team export.
     #[error("this is not a team export")]
     NotAnExport,
-    /// The file is in a newer format.
+    /// The file has a newer format than this version of brigade reads.
     #[error("this export has format {found}; this brigade reads format {VERSION}")]
     Version {
-        /// The format of the file.
+        /// The format version of the file.
         found: u32,
     },
     /// A line cannot be parsed.
@@ -58,7 +58,7 @@ pub enum ImportError {
         /// The parse error.
         source: serde_json::Error,
     },
-    /// The end of the file is missing.
+    /// The last line, which contains the counts, is missing.
     #[error("the export is truncated")]
     CutShort,
     /// The content does not match the counts in the last line.
@@ -66,20 +66,20 @@ pub enum ImportError {
     Counts {
         /// The counts in the last line.
         said: ExportCounts,
-        /// The actual counts.
+        /// The counts of what the file contains.
         found: ExportCounts,
     },
     /// An embedded document cannot be parsed.
     #[error("{place} of the export cannot be read: {damage}")]
     Damaged {
-        /// The document.
+        /// The name of the document.
         place: String,
         /// The parse error.
         damage: Damage,
     },
 }
 
-/// The content of a complete export, except for its messages.
+/// The content of a complete export, without its messages.
 struct CheckedExport {
     header: ExportHeader,
     config: String,
@@ -88,18 +88,18 @@ struct CheckedExport {
     exported: ExportCounts,
 }
 
-/// Progress note, saved while an import runs so that an interrupted import can be resumed.
+/// The progress of an import, saved so that an interrupted import can be resumed.
 #[derive(Debug, Serialize, Deserialize)]
 struct ImportProgress {
     /// The id of the export.
     export: String,
-    /// Whether the messages get new ids: this store may remember the old ids as already removed from an inbox.
+    /// Whether imported messages get new ids. This store may have recorded the old ids as removed from an inbox.
     #[serde(rename = "anew")]
     new_ids: bool,
 }
 
-/// Creates a team from an export, under its own name or another. Never changes an existing team, except to resume
-/// an interrupted import of the same export.
+/// Creates a team from an export. The team keeps its name unless `name` gives another one. Never changes an
+/// existing team, except to resume an interrupted import of the same export.
 pub async fn import<R: BufRead + Seek + Send>(
     store: &dyn Store,
     from: &mut R,
@@ -138,7 +138,7 @@ pub async fn import<R: BufRead + Seek + Send>(
     if let Some(id) = checked.deleted_last_task()
         && let Some(document) = store.task(&team, id).await?
     {
-        // Change it before deleting it, so that the history records that the number was used.
+        // Change the task before deleting it, so that the history records that its number was used.
         let task = placeholder(id, Status::Completed);
         store.replace_task(&team, id, &task, document.revision, &by).await?;
         store.delete_task(&team, id, &by).await?;
@@ -158,7 +158,7 @@ pub async fn import<R: BufRead + Seek + Send>(
     Ok(Imported { team, exported: checked.exported })
 }
 
-/// Checks that an export is complete, before anything is created from it.
+/// Checks that an export is complete, before the import creates anything.
 fn check<R: BufRead + Seek>(from: &mut R) -> Result<CheckedExport, ImportError> {
     from.seek(SeekFrom::Start(0))?;
     let (mut header, mut config, mut end) = (None, None, None);
@@ -170,7 +170,7 @@ fn check<R: BufRead + Seek>(from: &mut R) -> Result<CheckedExport, ImportError> 
         let line = match serde_json::from_str::<ExportLine>(&line?) {
             Ok(line) => line,
             Err(_) if index == 0 => return Err(ImportError::NotAnExport),
-            // The line that was being written when the export was cut off.
+            // The export was cut off in the middle of this line.
             Err(error) if error.is_eof() => return Err(ImportError::CutShort),
             Err(source) => return Err(ImportError::Line { number, source }),
         };
@@ -209,13 +209,13 @@ fn check<R: BufRead + Seek>(from: &mut R) -> Result<CheckedExport, ImportError> 
 }
 
 impl CheckedExport {
-    /// The highest task number used, if that task is not in the export.
+    /// Returns the highest task number used, if that task was deleted before the export.
     fn deleted_last_task(&self) -> Option<TaskId> {
         TaskId::new(self.last_task).filter(|last| self.tasks.iter().all(|(id, _)| id < last))
     }
 
-    /// The tasks, plus a placeholder that is deleted right after, so that the number of a deleted task is not
-    /// used again.
+    /// Returns the tasks. If the last task was deleted, adds a placeholder with its number, so that the number is
+    /// not reused. The import deletes the placeholder again.
     fn tasks_with_placeholder(&self) -> Vec<(TaskId, Vec<u8>)> {
         let mut tasks = self.tasks.clone();
         if let Some(id) = self.deleted_last_task() {
@@ -225,7 +225,7 @@ impl CheckedExport {
     }
 }
 
-/// A task in place of a deleted one.
+/// Creates a placeholder for a deleted task.
 fn placeholder(id: TaskId, status: Status) -> Vec<u8> {
     let task = NewTask {
         id,
@@ -241,7 +241,7 @@ fn placeholder(id: TaskId, status: Status) -> Vec<u8> {
     task.to_bytes()
 }
 
-/// Messages and answers of this team that the store's journal already contains.
+/// The messages and answers of this team that the store's journal already contains.
 #[derive(Default)]
 struct ImportHistory {
     messages: HashSet<(String, MessageKey)>,
@@ -263,16 +263,16 @@ impl ImportHistory {
     }
 }
 
-/// An import that copies the content into the created team.
+/// Writes the content of an export into the new team.
 struct ImportWriter<'f> {
     store: &'f dyn Store,
     team: &'f TeamName,
     progress: ImportProgress,
     created: u64,
     known: ImportHistory,
-    /// Number of messages processed so far.
+    /// The number of messages processed so far.
     sent: u64,
-    /// Messages of one member that are sent but not marked yet.
+    /// One member's messages that are sent but not yet marked read or shown.
     marks: Option<ImportMarks>,
 }
 
@@ -306,8 +306,8 @@ impl ImportWriter<'_> {
     }
 
     async fn record(&self, by: Option<String>, event: Event) -> Result<(), ImportError> {
-        // The other records result from creating the team, or they are work events, which happened at
-        // another time.
+        // Creating the team has already produced the other records, except work events. Work events are not
+        // imported, because they happened at another time.
         let Event::Answered { request_id, .. } = &event else { return Ok(()) };
         if self.known.answered.contains(request_id) {
             return Ok(());
@@ -351,8 +351,9 @@ impl ImportWriter<'_> {
         Ok(())
     }
 
-    /// Converts an exported message for sending; `None` if it is not a message. A message without an id, or
-    /// one that needs a new id, gets an id derived from the export, so that resuming does not duplicate it.
+    /// Converts an exported message for sending; `None` if the entry is not a message. A message without an id, or
+    /// one that needs a new id, gets an id derived from the export, so that resuming does not duplicate the
+    /// message.
     fn outgoing(&self, exported: &ExportedMessage) -> Result<Option<Outgoing>, ImportError> {
         let json = exported.entry.get().as_bytes();
         let outgoing = with_message(json, |message| {

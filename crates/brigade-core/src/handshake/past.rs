@@ -1,5 +1,5 @@
-//! Consequences of earlier answers. A member that agreed to shut down must be removed by its lead, because Claude
-//! Code's own teammates leave that to the process that started them. An approved plan stays approved.
+//! Applies answers that were given earlier. The lead must remove a member that agreed to shut down, because a
+//! Claude Code teammate relies on the process that started it for that. An approved plan stays approved.
 
 use brigade_wire::body::Body;
 use brigade_wire::inbox::with_message;
@@ -14,8 +14,8 @@ use crate::roster;
 use crate::seat::Seat;
 use crate::store::StoreError;
 
-/// Removes every member that was asked to shut down, agreed, and is still on the roster. Their open tasks return to
-/// the board. Returns their names.
+/// Removes every member that agreed to a shutdown request and is still on the roster, and returns the names of
+/// those members. Their open tasks return to the board.
 pub async fn remove_agreed_members(seat: &Seat) -> Result<Vec<MemberName>, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -33,14 +33,14 @@ pub async fn remove_agreed_members(seat: &Seat) -> Result<Vec<MemberName>, Hands
         }
         let left = roster::leave(seat, &name).await;
         left.map_err(|error| HandshakeError::Leaving(Box::new(error)))?;
-        tracing::info!(team = %seat.team, member = %name, "removed after it agreed to shut down");
+        tracing::info!(team = %seat.team, member = %name, "removed the member after it agreed to shut down");
         removed.push(name);
     }
     Ok(removed)
 }
 
-/// Returns whether the lead has approved a plan of the seat. A restarted agent has forgotten the approval and does
-/// not need to ask again. The approval does not count for a later member of the same name.
+/// Returns whether the lead has approved a plan from the seat. An agent forgets the approval when it restarts, but
+/// need not ask again. The approval does not count for a later member with the same name.
 pub async fn is_plan_approved(seat: &Seat) -> Result<bool, StoreError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -69,8 +69,9 @@ pub async fn is_plan_approved(seat: &Seat) -> Result<bool, StoreError> {
     Ok(records.iter().filter(is_present).any(approved))
 }
 
-/// Returns the member that agrees in this record to shut down, and the request id. `None` unless the member is on
-/// the team and joined before it agreed: an earlier member of the same name does not agree for its successor.
+/// Returns the member that agreed to shut down in this record, and the request id. `None` unless the member is on
+/// the team and joined before it agreed: an earlier member's agreement does not count for a later member with the
+/// same name.
 fn shutdown_agreement(team: &Team<'_>, record: &Record) -> Option<(MemberName, String)> {
     let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
         return None;

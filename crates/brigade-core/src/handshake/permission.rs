@@ -4,20 +4,20 @@ use brigade_wire::name::MemberName;
 use brigade_wire::permission::{Json, Original, PermissionRequest};
 use serde_json::{Value, json};
 
-/// The Claude Code tool under which every request is presented. Older versions of Claude Code ignore a request for
-/// an unknown tool, and newer ones do not show its input.
+/// The Claude Code tool that every request names. Older versions of Claude Code ignore a request for an unknown
+/// tool, and newer versions do not show the input of an unknown tool.
 const SHELL: &str = "Bash";
 
-/// A permission request by a teammate.
+/// A teammate's request for permission to use a tool.
 #[derive(Clone, Debug)]
 pub struct PermissionAsk<'l> {
-    /// The tool, by the agent's own name for it.
+    /// The name that the agent uses for the tool.
     pub tool: &'l str,
     /// The agent's id for this tool call.
     pub tool_use_id: &'l str,
-    /// One line that says what the tool would be used for.
+    /// One line that says what the agent would use the tool for.
     pub description: &'l str,
-    /// The input the tool would get.
+    /// The input that the tool would get.
     pub input: &'l Value,
     /// The agent's working directory.
     pub cwd: &'l str,
@@ -43,8 +43,8 @@ impl PermissionAsk<'_> {
         }
     }
 
-    /// The command shown to the user: a shell command as it is, any other tool with its input as a shell comment.
-    /// The lead never runs it.
+    /// Returns the command to show to the user. A shell command is shown unchanged; for any other tool, the
+    /// command is a shell comment with the tool's name and input. The lead never runs the command.
     fn command(&self) -> String {
         match self.input.get("command") {
             Some(Value::String(command)) if !command.trim().is_empty() => command.clone(),
@@ -58,7 +58,7 @@ impl PermissionAsk<'_> {
     }
 }
 
-/// Escapes control characters, which could rewrite the screen.
+/// Escapes control characters, which could overwrite text on the user's screen.
 fn visible(text: &str) -> String {
     let mut shown = String::new();
     for sign in text.chars() {

@@ -20,10 +20,10 @@ use crate::mail;
 use crate::seat::Seat;
 use crate::store::{Actor, Outgoing};
 
-/// How long a process has to send and record an answer it decided on. Normally this takes milliseconds.
+/// Time limit for a process to send and record an answer it decided on. Normally this takes milliseconds.
 const IN_PROGRESS_WINDOW: SignedDuration = SignedDuration::from_secs(5);
 
-/// Recorded instead of who decided, if the asker withdrew the request.
+/// Recorded in place of the decider if the asking member withdrew the request.
 pub const WITHDRAWN: &str = "taken back";
 
 /// The first answer to a request, which is the one that counts.
@@ -31,23 +31,23 @@ pub const WITHDRAWN: &str = "taken back";
 pub struct First {
     /// The answer.
     pub answer: Protocol,
-    /// The decider; empty if another program answered.
+    /// Who decided; empty if another program answered.
     pub hand: String,
-    /// Time of the answer, in wire format.
+    /// The time of the answer, in wire format.
     pub at: String,
 }
 
-/// An answer as stored by the decision: the message, and who decided.
+/// An answer as it is stored: the message, and who decided.
 #[derive(Serialize, Deserialize)]
 struct Decision {
-    /// Missing in answers by older versions of brigade.
+    /// Who decided. Older versions of brigade do not store this field.
     #[serde(default)]
     hand: String,
     #[serde(flatten)]
     message: Outgoing,
 }
 
-/// Answers an open request that another current member sent to the seat.
+/// Answers a request that is open and that another current member sent to the seat.
 pub(super) async fn reply(
     seat: &Seat,
     team: &Team<'_>,
@@ -83,14 +83,14 @@ pub(super) async fn reply(
         }
     }
     let ours = mail::protocol(seat, team, &to, &response(&request.body).to_text())?;
-    // Once this is stored, it is the answer, whichever process sends it.
+    // Once this decision is stored, it is the answer, whichever process sends it.
     let ours = Decision { hand: seat.user.to_string(), message: ours };
     let text = serde_json::to_vec(&ours).unwrap_or_default();
     let decided = seat.store.decide(&seat.team, &question, &text).await?;
     if decided == text {
         let receipt = seat.store.send(&seat.team, &to, &ours.message).await?;
         record(seat, &seat.actor(), request, First::from_decision(&ours)).await;
-        tracing::info!(team = %seat.team, member = %to, request_id = id, hand = ours.hand, "answered");
+        tracing::info!(team = %seat.team, member = %to, request_id = id, hand = ours.hand, "answered request");
         return Ok(Answered { to, receipt });
     }
     let first = serde_json::from_slice::<Decision>(&decided).ok();
@@ -103,8 +103,8 @@ pub(super) async fn reply(
     Err(HandshakeError::Answered { id: id.to_owned(), first })
 }
 
-/// Completes an answer that a process decided on but did not send or record before it died. The record is written
-/// after sending, so an answer without a record may be unsent.
+/// Completes an answer that a process decided on but did not send or record before it died. The journal record is
+/// written after sending, so an answer without a record may be unsent.
 async fn finish(
     seat: &Seat,
     team: &Team<'_>,
@@ -116,7 +116,7 @@ async fn finish(
     if !records.iter().any(|record| record.event.message() == Some(key)) {
         let team_created = team.created_at().unwrap_or_default();
         let message = Outgoing { team_created, ..first.message.clone() };
-        // A signature is accepted for a few minutes only, and this one may be older.
+        // A signature is accepted for only a few minutes, and the stored one may be older, so sign again.
         let message = match &seat.signer {
             Some(signer) if message.lead_sig.is_some() => {
                 let timestamp = wire_time(seat.clock.now());
@@ -134,7 +134,7 @@ async fn finish(
     Ok(())
 }
 
-/// The ids of the requests whose answers are recorded.
+/// Returns the ids of the requests whose answers are in the journal.
 async fn recorded_answers(seat: &Seat) -> Result<HashSet<String>, HandshakeError> {
     let history = seat.store.history_without_work(&seat.team).await?;
     let ids = history.into_iter().filter_map(|record| match record.event {
@@ -144,8 +144,8 @@ async fn recorded_answers(seat: &Seat) -> Result<HashSet<String>, HandshakeError
     Ok(ids.collect())
 }
 
-/// Records an answer in the journal. The answer stands even if this fails: a member that agreed to shut down may be
-/// the last one, and the team may be gone.
+/// Records an answer in the journal. The answer is valid even if recording fails: a member that agreed to shut
+/// down may be the last member, and the team may already be deleted.
 async fn record(seat: &Seat, by: &Actor, request: &Request, first: Option<First>) {
     let Some(first) = first else { return };
     let (yes, reason) = first.outcome();
@@ -170,7 +170,7 @@ impl First {
         Some(Self { answer, hand, at })
     }
 
-    /// Stands for the answer to a withdrawn request.
+    /// Creates the answer that stands for a withdrawal.
     fn taken_back(request: &Request, at: String) -> Self {
         let verdict = PermissionVerdict::Error("the request was withdrawn".to_owned());
         let request_id = request.id.clone();
@@ -179,7 +179,7 @@ impl First {
         Self { answer: answer.into(), hand: WITHDRAWN.to_owned(), at }
     }
 
-    /// Whether it answers this request.
+    /// Returns whether this is the answer to `request`.
     fn answers(&self, request: &Request) -> bool {
         match (request.kind, &self.answer) {
             (RequestKind::Plan, Protocol::PlanApprovalResponse(answer)) => {
@@ -192,7 +192,7 @@ impl First {
         }
     }
 
-    /// Whether the answer is yes, and the reason for a no.
+    /// Returns whether the answer is yes and, if it is no, the reason.
     pub fn outcome(&self) -> (bool, Option<&str>) {
         match &self.answer {
             Protocol::PlanApprovalResponse(answer) => (answer.approved, answer.feedback.as_deref()),
@@ -206,7 +206,7 @@ impl First {
     }
 }
 
-/// For example "a person said no at 12:00: not now".
+/// Prints for example "a person said no at 12:00: not now".
 impl fmt::Display for First {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let who = match self.hand.as_str() {
@@ -222,13 +222,14 @@ impl fmt::Display for First {
     }
 }
 
-/// Answers in the asker's mailbox that another program sent in the seat's name, as Claude Code does when it leads. If
-/// the mailbox cannot be read, assumes there are none; the asker accepts only the first answer anyway.
+/// Returns the answers in the asking member's mailbox that another program sent in the seat's name, as Claude Code
+/// does when it leads the team. If the mailbox cannot be read, returns no answers; the asking member accepts only
+/// the first answer anyway.
 async fn foreign_answers(seat: &Seat, asker: &MemberName) -> Vec<First> {
     let records = match seat.store.mailbox_history(&seat.team, asker).await {
         Ok(records) => records,
         Err(error) => {
-            tracing::warn!(team = %seat.team, member = %asker, %error, "could not check for earlier answers");
+            tracing::warn!(team = %seat.team, member = %asker, %error, "could not read the mailbox to check for earlier answers");
             return Vec::new();
         }
     };
@@ -247,7 +248,7 @@ async fn foreign_answers(seat: &Seat, asker: &MemberName) -> Vec<First> {
     answers.collect()
 }
 
-/// Returns the requests without an answer.
+/// Returns the requests to the seat that have no answer yet.
 pub(super) async fn open(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, HandshakeError> {
     let mut open = Vec::new();
     for request in request::all(seat, team).await? {
@@ -266,7 +267,7 @@ pub(super) async fn open(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, H
     Ok(open)
 }
 
-/// Completes every answer that was decided on but not sent or recorded.
+/// Completes every answer that a process decided on but did not send or record before it died.
 pub(super) async fn finish_all(seat: &Seat, team: &Team<'_>) -> Result<(), HandshakeError> {
     let requests = request::all(seat, team).await?;
     if requests.is_empty() {
@@ -286,8 +287,8 @@ pub(super) async fn finish_all(seat: &Seat, team: &Team<'_>) -> Result<(), Hands
     Ok(())
 }
 
-/// Withdraws the asker's requests that wait for the seat's answer. A later answer fails with an error
-/// that reports the withdrawal. Sends no message.
+/// Withdraws the asking member's requests that wait for the seat's answer. Sends no message. An answer after the
+/// withdrawal fails with an error that reports the withdrawal.
 pub(super) async fn take_back(
     seat: &Seat,
     asker: &Seat,
@@ -309,7 +310,7 @@ pub(super) async fn take_back(
     Ok(())
 }
 
-/// Returns the withdrawal of a request, if it was withdrawn.
+/// Returns the withdrawal of a request; `None` if the request was not withdrawn.
 async fn taken_back(
     seat: &Seat,
     team: &Team<'_>,

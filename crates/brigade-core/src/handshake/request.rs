@@ -1,5 +1,5 @@
-//! Reads requests from a mailbox. A request counts only if it is genuine: made by its sender and addressed to the
-//! owner of the mailbox.
+//! Reads requests from a mailbox. A request counts only if it is genuine: the message's sender made the request,
+//! and the mailbox's owner is the member that must answer it.
 
 use std::fmt;
 
@@ -19,11 +19,11 @@ use crate::store::{Question, StoreError};
 /// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
-    /// Shut down.
+    /// A request to shut down.
     Shutdown,
-    /// Approve a plan.
+    /// A request to approve a plan.
     Plan,
-    /// Allow the use of a tool.
+    /// A request for permission to use a tool.
     Permission,
 }
 
@@ -43,33 +43,33 @@ impl fmt::Display for RequestKind {
 pub struct Request {
     /// The kind of request.
     pub kind: RequestKind,
-    /// The request id, as written.
+    /// The request id, as it is written in the message.
     pub id: String,
-    /// The member who asks.
+    /// The member that made the request.
     pub from: MemberName,
-    /// The request message.
+    /// The content of the request message.
     pub body: Protocol,
-    /// Position among all requests ever sent to the seat, counted from 1. It never changes.
+    /// The request's number, counted from 1 over all requests ever sent to the seat. It never changes.
     pub number: usize,
     /// When the request was made.
     pub at: Timestamp,
 }
 
 impl Request {
-    /// The store question that the answer decides.
+    /// Returns the store question "how is this request answered?".
     pub(super) fn question(&self, seat: &Seat, team: &Team<'_>) -> Question {
         let created = team.created_at().unwrap_or_default();
         Question::new(&seat.name, &answer_question(&seat.name, created, self.kind, &self.id))
     }
 
-    /// The store question by which the asker withdraws the request. It belongs to the asker, as the answer belongs
-    /// to the member asked: a store may allow a member to decide only its own questions.
+    /// Returns the store question "does the asking member withdraw this request?". The asking member decides it,
+    /// because a store may allow a member to decide only its own questions.
     pub(super) fn withdrawal(&self, team: &Team<'_>) -> Question {
         let created = team.created_at().unwrap_or_default();
         Question::new(&self.from, &withdrawal_question(&self.from, created, self.kind, &self.id))
     }
 
-    /// Reads a request from a message; `None` if it is not a request or not genuine.
+    /// Reads a request from a message; `None` if the message is not a request or not genuine.
     fn parse(
         seat: &Seat,
         team: &Team<'_>,
@@ -94,12 +94,12 @@ impl Request {
             }
             _ => return None,
         };
-        // A member cannot ask in another member's name, and only the lead may ask for a shutdown.
+        // A member cannot make a request in another member's name, and only the lead may ask for a shutdown.
         let leads = || team.lead().is_some_and(|lead| lead.is(from.as_str()));
         if *asker != from.as_str() || (kind == RequestKind::Shutdown && !leads()) {
             return None;
         }
-        // If the id names a member, it must be the right one. Ids by other tools name no member.
+        // A request id names the member that must shut down or submits the plan. Other tools' ids name no member.
         let names_match = match id.parse() {
             Ok(RequestId::Shutdown { member, .. }) => member == seat.name,
             Ok(RequestId::PlanApproval { agent, .. }) => {
@@ -108,18 +108,18 @@ impl Request {
             Ok(RequestId::Permission { .. }) | Err(_) => true,
         };
         let id = id.clone();
-        // Messages by other programs may be found long after they were written, but never before.
+        // A message from another program may be found long after it was written, but never before.
         let written = message.timestamp().parse().unwrap_or(found);
         names_match.then_some(Self { kind, id, from, body, number, at: written.min(found) })
     }
 }
 
-/// Name of the question how a request is answered. It belongs to the member asked.
+/// Returns the name of the question "how is this request answered?". The member that must answer decides it.
 pub fn answer_question(asked: &MemberName, created: u64, kind: RequestKind, id: &str) -> String {
     format!("{asked}@{created}-{kind}-{id}")
 }
 
-/// Name of the question whether the asker withdraws the request.
+/// Returns the name of the question "does the asking member withdraw this request?".
 pub(crate) fn withdrawal_question(
     asker: &MemberName,
     created: u64,
@@ -129,13 +129,13 @@ pub(crate) fn withdrawal_question(
     format!("{asker}@{created}-takes-back-{kind}-{id}")
 }
 
-/// Name of the question which answer the asker accepts.
+/// Returns the name of the question "which answer does the asking member accept?".
 pub(crate) fn accepted_answer_question(asker: &MemberName, kind: RequestKind, id: &str) -> String {
     format!("{asker}-hears-{kind}-{id}")
 }
 
-/// Returns every request ever sent to the seat in this team, oldest first. If two requests share an id, only the first
-/// counts: a member that copies another member's id gets no answer.
+/// Returns every request ever sent to the seat in this team, oldest first. If two requests share an id, only the
+/// first counts: a member that copies another member's request id gets no answer.
 pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, StoreError> {
     let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
     let mut requests: Vec<Request> = Vec::new();

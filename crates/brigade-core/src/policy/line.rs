@@ -1,9 +1,9 @@
-//! Parses command lines, as far as rules need it.
+//! Parses command lines as far as the rules need.
 
 use serde_json::Value;
 
-/// Extracts the command line from a tool's input, if there is one. For `bash -lc 'ls'` this is `ls`, because rules are
-/// about the inner command.
+/// Extracts the command line from a tool's input, if there is one. For `bash -lc 'ls'`, returns `ls`, because
+/// rules are about the inner command.
 pub fn command(input: &Value) -> Option<String> {
     let line = match input.get("command")? {
         Value::String(line) => line.clone(),
@@ -19,14 +19,14 @@ pub fn command(input: &Value) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
-/// Whether a character can make a line more than one command with arguments.
+/// Returns whether a character can turn a line into something other than one command with arguments.
 pub(super) fn is_operator(character: char) -> bool {
     matches!(character, ';' | '&' | '|' | '<' | '>' | '(' | ')' | '{' | '}' | '$' | '`')
         || (character.is_control() && character != '\t')
 }
 
-/// The parts of a line that may be commands by themselves: split at operators, the same without quotes, and the text
-/// within quotes, because commands are passed to a shell in quotes.
+/// Returns the parts of a line that may be commands: the line split at operators, first with and then without its
+/// quotes, and the texts within quotes, because a command may be passed to a shell in quotes.
 pub(super) fn parts(line: &str) -> Vec<String> {
     let bare = line.replace(['"', '\'', '\\'], "");
     let commands = line.split(is_operator).chain(bare.split(is_operator));
@@ -35,7 +35,7 @@ pub(super) fn parts(line: &str) -> Vec<String> {
     commands.chain(quoted).map(words).filter(|part| !part.is_empty()).collect()
 }
 
-/// The script passed to a shell, if these words are nothing but a shell invocation.
+/// Returns the script if the words have the form `sh -c SCRIPT`.
 fn script(words: &[String]) -> Option<String> {
     let [shell, option, script] = words else { return None };
     let shell = shell.rsplit('/').next().unwrap_or_default();
@@ -44,7 +44,7 @@ fn script(words: &[String]) -> Option<String> {
     (is_shell && runs).then(|| script.trim().to_owned())
 }
 
-/// Joins words to a command line, quoting where necessary.
+/// Joins words into a command line, quoting where necessary.
 fn join(words: &[&str]) -> String {
     let plain = |character: char| character.is_alphanumeric() || "-_./:=,@%+".contains(character);
     let quote = |word: &&str| {
@@ -56,7 +56,7 @@ fn join(words: &[&str]) -> String {
     words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-/// Splits a line that is a single command into unquoted words; `None` if it contains operators or an unclosed quote.
+/// Splits a single command into unquoted words; `None` if the line contains operators or an unclosed quote.
 fn split(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -11,17 +11,17 @@ use crate::graph::{Graph, TaskState};
 /// Why a task makes no progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockReason {
-    /// It is in a dependency cycle, or depends on a task in one. Lists the cycle.
+    /// The task is in a dependency cycle, or depends on a task in one. Contains the tasks of the cycle.
     Cycle(Arc<[TaskId]>),
-    /// It depends on these unfinished tasks, and a member works on one of them or on one of their dependencies.
+    /// The task depends on these unfinished tasks, and a member works on one of them or of their dependencies.
     Waits(Vec<TaskId>),
-    /// It depends on these unfinished tasks, and no member works on any of them or on their dependencies.
+    /// The task depends on these unfinished tasks, and no member works on them or on their dependencies.
     Idle(Vec<TaskId>),
-    /// Its owner is not on the team.
+    /// The task's owner is not on the team.
     Orphan(String),
 }
 
-/// The reason for each task that makes no progress. Visits the dependencies once, however many tasks are blocked.
+/// Returns the reason for each task that makes no progress. Visits each dependency only once.
 pub(super) fn block_reasons(
     graph: &Graph,
     is_member: impl Fn(&str) -> bool,
@@ -60,7 +60,7 @@ pub(super) fn block_reasons(
     graph.nodes().filter_map(|(id, node)| Some((id, reason(id, node.owner.as_deref())?))).collect()
 }
 
-/// These tasks and all that depend on them, directly or indirectly.
+/// Returns the given tasks and all tasks that depend on them, directly or indirectly.
 fn downstream(
     followers: &BTreeMap<TaskId, Vec<TaskId>>,
     from: impl Iterator<Item = TaskId>,

@@ -6,40 +6,40 @@ use super::{MemberIndex, Millis};
 use crate::event::MessageKey;
 use crate::store::event_log::RecordRef;
 
-/// A message.
+/// A message, without its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MessageRef {
-    /// When it was written.
+    /// When the message was written.
     pub at: Millis,
-    /// Position of the record with its text.
+    /// The position of the journal record that contains the message's text.
     pub record: RecordRef,
     /// The sender.
     pub from: MemberIndex,
     /// The recipient.
     pub to: MemberIndex,
-    /// The type of message.
+    /// The type of the message.
     pub kind: MessageKind,
     read: Millis,
     shown: Millis,
 }
 
-/// Marks a time that is not set.
+/// The value of a time that is not set.
 const NEVER: Millis = Millis(i64::MIN);
 
 /// How far a message has been delivered, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryStatus {
-    /// In the inbox, unread.
+    /// The message is in the inbox, unread.
     Written,
-    /// Read by the recipient's program.
+    /// The recipient's program has read the message.
     Read(Millis),
-    /// Shown to the recipient's model.
+    /// The message was shown to the recipient's model.
     Shown(Millis),
 }
 
 impl MessageRef {
-    /// The delivery status.
+    /// Returns how far the message has been delivered.
     pub fn status(&self) -> DeliveryStatus {
         match (self.shown != NEVER, self.read != NEVER) {
             (true, _) => DeliveryStatus::Shown(self.shown),
@@ -48,7 +48,7 @@ impl MessageRef {
         }
     }
 
-    /// When it was read.
+    /// Returns when the message was read; `None` if it is unread.
     pub fn read(&self) -> Option<Millis> {
         (self.read != NEVER).then_some(self.read)
     }
@@ -67,7 +67,7 @@ macro_rules! kinds {
         }
 
         impl MessageKind {
-            /// From the `type` on the wire.
+            /// Converts the `type` of a protocol message.
             pub(super) fn from_wire(kind: &str) -> Self {
                 match kind {
                     $($kind => Self::$name,)*
@@ -101,7 +101,7 @@ kinds! {
     Terminated = "teammate_terminated",
 }
 
-/// All messages.
+/// All messages of the team.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MessageLog {
     messages: Vec<MessageRef>,
@@ -113,7 +113,8 @@ impl MessageLog {
         &self.messages
     }
 
-    /// Adds a message and returns its number; `None` if it is known: a sent message may also be found in the inbox.
+    /// Adds a message and returns its number; `None` if it is already known. A sent message may be recorded again
+    /// when it is found in the inbox.
     pub(super) fn add(
         &mut self,
         at: Millis,
@@ -139,7 +140,7 @@ impl MessageLog {
         Some(number)
     }
 
-    /// Marks it read. Returns whether it was unread until now.
+    /// Marks a message read. Returns whether it was unread before.
     pub(super) fn read(&mut self, to: MemberIndex, key: MessageKey, at: Millis) -> bool {
         let Some(message) = self.message_mut(to, key) else { return false };
         let is_news = message.read == NEVER;
@@ -149,7 +150,7 @@ impl MessageLog {
         is_news && message.shown == NEVER
     }
 
-    /// Marks it shown. Returns whether it was unread until now.
+    /// Marks a message shown. Returns whether it was unread before.
     pub(super) fn shown(&mut self, to: MemberIndex, key: MessageKey, at: Millis) -> bool {
         let Some(message) = self.message_mut(to, key) else { return false };
         let was_unread = message.read == NEVER && message.shown == NEVER;
@@ -159,7 +160,7 @@ impl MessageLog {
         was_unread
     }
 
-    /// Forgets the keys, so that later events do not change the messages so far.
+    /// Forgets all message keys, so that later events do not change the messages recorded so far.
     pub(super) fn forget_keys(&mut self) {
         self.by_key.clear();
     }

@@ -1,4 +1,4 @@
-//! A member of a team: what it is, what it is doing, and what it did when.
+//! A member of a team: its roster entry, its current activity and its history.
 
 use brigade_wire::name::MemberName;
 use serde::Deserialize;
@@ -11,59 +11,59 @@ use crate::store::event_log::RecordRef;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MemberView {
-    /// Its index.
+    /// The member's index.
     pub index: MemberIndex,
-    /// Its name.
+    /// The member's name.
     pub name: Box<str>,
-    /// Its entry on the roster, while it has one.
+    /// The member's roster entry; `None` if it is not on the roster.
     pub entry: Option<MemberDetails>,
-    /// When it joined.
+    /// When the member joined.
     pub joined: Option<Millis>,
-    /// When it left.
+    /// When the member left.
     pub left: Option<Millis>,
-    /// Number of unread messages.
+    /// The number of unread messages in the member's inbox.
     pub unread: usize,
-    /// Position of the record with its last text.
+    /// The position of the journal record that contains the agent's last text.
     pub last_text: Option<RecordRef>,
-    /// Tokens its model read and wrote.
+    /// The number of tokens that the member's model has read and written.
     pub tokens: (u64, u64),
-    /// Their cost in US dollars, if its agent reports it.
+    /// The cost of those tokens in US dollars, if the agent reports it.
     pub cost: Option<f64>,
-    /// The last problem, while it is relevant.
+    /// The last problem, as long as it is relevant.
     pub trouble: Option<Box<str>>,
-    /// The work events of its agent.
+    /// The work events of the member's agent.
     pub work: Vec<WorkRef>,
-    /// The messages it sent or received, by number.
+    /// The numbers of the messages that the member sent or received.
     pub messages: Vec<u32>,
-    /// The periods in which it was busy, in order; it was idle between them.
+    /// The periods in which the member was busy, in order. Between them, it was idle.
     pub busy_spans: Vec<BusySpan>,
     in_turn: bool,
     limited: bool,
     starting: bool,
     open_requests: i32,
     since: Option<Millis>,
-    /// Whether its own process reports what it does. Until then the roster entry counts.
+    /// Whether the member's own process reports work events. If not, the activity comes from the roster entry.
     reports_work: bool,
 }
 
-/// An entry of the roster.
+/// A member's roster entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct MemberDetails {
     /// The kind of agent: `codex`, `general-purpose`, …
     pub agent_type: Option<String>,
-    /// Its model.
+    /// The member's model.
     pub model: Option<String>,
-    /// Its color.
+    /// The member's color.
     pub color: Option<String>,
-    /// Its working directory.
+    /// The member's working directory.
     pub cwd: Option<String>,
-    /// Where it runs.
+    /// How and where the member runs: `tmux`, `in-process`, …
     pub backend_type: Option<String>,
-    /// The tmux pane it runs in.
+    /// The tmux pane in which the member runs.
     pub tmux_pane_id: Option<String>,
-    /// Whether it is in a turn, if recorded.
+    /// Whether the member is in a turn, if the roster entry says so.
     pub is_active: Option<bool>,
 }
 
@@ -71,39 +71,39 @@ pub struct MemberDetails {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkRef {
-    /// When it happened.
+    /// When the event happened.
     pub at: Millis,
-    /// Position of the record.
+    /// The position of the event's journal record.
     pub record: RecordRef,
 }
 
 /// A member's current activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemberActivity {
-    /// Its agent is being started.
+    /// The member's agent is being started.
     Starting,
-    /// In a turn.
+    /// The member is in a turn.
     Working,
-    /// Waiting for an answer to a request.
+    /// The member waits for an answer to a request.
     Waiting,
-    /// Stopped by the vendor's rate limit.
+    /// The vendor's rate limit has stopped the member.
     Limited,
-    /// Idle.
+    /// The member is idle.
     Idle,
-    /// Not reported.
+    /// The activity is unknown, because nothing reports it.
     Unknown,
-    /// No longer on the team.
+    /// The member is no longer on the team.
     Gone,
 }
 
-/// The activity during a busy period.
+/// What a member does during a busy period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BusyKind {
-    /// In a turn.
+    /// The member is in a turn.
     Working,
-    /// Waiting for an answer.
+    /// The member waits for an answer to a request.
     Waiting,
-    /// Limited by its vendor.
+    /// The vendor's rate limit has stopped the member.
     Limited,
 }
 
@@ -111,11 +111,11 @@ pub enum BusyKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BusySpan {
-    /// The start.
+    /// When the period began.
     pub from: Millis,
-    /// The end; `None` if it is still going on.
+    /// When the period ended; `None` if it has not ended yet.
     pub to: Option<Millis>,
-    /// The activity.
+    /// What the member does during the period.
     pub kind: BusyKind,
 }
 
@@ -144,12 +144,12 @@ impl MemberView {
         }
     }
 
-    /// Its name, if it is a valid member name.
+    /// Returns the name as a [`MemberName`], if it is a valid one.
     pub fn member_name(&self) -> Option<MemberName> {
         self.name.parse().ok()
     }
 
-    /// The member's current activity.
+    /// Returns the member's current activity.
     pub fn activity(&self) -> MemberActivity {
         let is_known =
             self.reports_work || self.entry.as_ref().is_some_and(|entry| entry.is_active.is_some());
@@ -164,7 +164,7 @@ impl MemberView {
         }
     }
 
-    /// When the current activity began.
+    /// Returns when the current activity began.
     pub fn since(&self) -> Option<Millis> {
         self.since
     }
@@ -181,7 +181,7 @@ impl MemberView {
         }
     }
 
-    /// Call after a change: starts a new period if the member is now doing something else.
+    /// Starts a new period if the member's activity has changed. Call this after every change.
     fn update_periods(&mut self, at: Millis, before: MemberActivity) {
         let now = self.current_span();
         let open = self.busy_spans.last_mut().filter(|stretch| stretch.to.is_none());
@@ -223,14 +223,14 @@ impl MemberView {
         self.update_periods(at, before);
     }
 
-    /// Adds to the number of open requests; negative when requests were answered.
+    /// Adds `more` to the number of open requests. `more` is negative when requests were answered.
     pub(super) fn add_open_requests(&mut self, at: Millis, more: i32) {
         let before = self.activity();
         self.open_requests = (self.open_requests + more).max(0);
         self.update_periods(at, before);
     }
 
-    /// Applies an idle notification.
+    /// Applies an idle notification from the member.
     pub(super) fn apply_idle(&mut self, at: Millis) {
         if !self.reports_work {
             let before = self.activity();
@@ -245,7 +245,7 @@ impl MemberView {
         if !matches!(act, WorkEvent::Used { .. }) {
             self.work.push(WorkRef { at, record: spot });
         }
-        // Any other activity of the agent shows that the limit is over.
+        // Any other activity of the agent shows that the rate limit is over.
         self.limited = matches!(
             act,
             WorkEvent::Limited { .. } | WorkEvent::TurnEnded { end: TurnOutcome::Limited, .. }

@@ -1,5 +1,5 @@
-//! Reads the few message fields that a picture needs. Hundreds of thousands of messages may be read, so this is
-//! faster but less careful than [`brigade_wire`], which is used as a fallback.
+//! Reads the few message fields that a team projection needs. There may be hundreds of thousands of messages, so
+//! this parser is faster but less careful than [`brigade_wire`], which is the fallback.
 
 use brigade_wire::inbox::with_message;
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::MessageKind;
 
-/// An entry of an inbox.
+/// The sender and the text of an inbox entry.
 #[derive(Debug, Deserialize)]
 pub(super) struct MessageFields<'m> {
     #[serde(borrow, default)]
@@ -31,7 +31,7 @@ impl<'m> MessageFields<'m> {
     }
 }
 
-/// The type of a message, and the request it is about if it is a protocol message.
+/// The type of a message and, for a request or an answer, the request id and whether the answer is yes.
 #[derive(Debug)]
 pub(super) struct MessageSummary<'t> {
     pub(super) kind: MessageKind,
@@ -39,7 +39,7 @@ pub(super) struct MessageSummary<'t> {
     pub(super) yes: bool,
 }
 
-/// The relevant fields of all protocol messages.
+/// The fields of a protocol message that a projection needs.
 #[derive(Deserialize)]
 struct ProtocolFields<'t> {
     #[serde(borrow, rename = "type")]

@@ -1,8 +1,8 @@
 //! The state of a team, computed from its events.
 //!
-//! A [`TeamProjection`] is updated with one record after the other. It uses no clock and no store, so a live team and a
-//! recorded journal give the same result. It keeps positions of texts, not the texts: a journal may have a million
-//! records, and a screen shows forty.
+//! A [`TeamProjection`] is updated with one journal record after the other. It uses no clock and no store, so a
+//! live team and a recorded journal give the same result. It keeps the positions of texts instead of the texts: a
+//! journal may contain a million records, of which a screen shows forty.
 //!
 //! ```
 //! use brigade_core::projection::TeamProjection;
@@ -58,16 +58,16 @@ use crate::event::{Event, Record, TurnOutcome, WorkEvent};
 use crate::graph::Graph;
 use crate::store::event_log::RecordRef;
 
-/// Identifies a member, numbered by first appearance in the journal.
+/// Identifies a member. Members are numbered in the order in which the journal first mentions them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberIndex(pub(crate) u16);
 
-/// A time in milliseconds since 1970. Compact, because there can be millions of them.
+/// A time in milliseconds since 1970. It is compact, because there can be millions of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Millis(pub i64);
 
 impl Millis {
-    /// Converts to a timestamp.
+    /// Converts the time to a [`Timestamp`].
     pub fn timestamp(self) -> Timestamp {
         Timestamp::from_millisecond(self.0).unwrap_or_default()
     }
@@ -88,7 +88,7 @@ pub struct TeamProjection {
     title: String,
     description: String,
     is_there: bool,
-    /// When the team was deleted; cleared when a team of the same name is created.
+    /// When the team was deleted; `None` again once a team with the same name is created.
     deleted: Option<Millis>,
     mail: mail::MessageLog,
     asked: requests::RequestLog,
@@ -99,7 +99,7 @@ pub struct TeamProjection {
 }
 
 impl TeamProjection {
-    /// Applies one record. Records should be roughly in order of time.
+    /// Applies one record. Records should be roughly in chronological order.
     pub fn update(&mut self, spot: RecordRef, record: &Arc<Record>) {
         let at = Millis::from(record.at);
         self.records += 1;
@@ -158,12 +158,12 @@ impl TeamProjection {
         }
     }
 
-    /// Returns the index for a name, adding it if it is new.
+    /// Returns the index for a name. Adds the name if it is new.
     fn index_of(&mut self, name: &str) -> MemberIndex {
         if let Some(&who) = self.by_name.get(name) {
             return who;
         }
-        // Names beyond the maximum share one index; real teams are far smaller.
+        // Names beyond the maximum share one index. Real teams are far smaller.
         let next = u16::try_from(self.people.len()).unwrap_or(u16::MAX);
         let who = MemberIndex(next);
         if next < u16::MAX {
@@ -242,7 +242,7 @@ impl TeamProjection {
         }
     }
 
-    /// Applies an answer; `asker` is the member who made the request, if the answer names it.
+    /// Applies an answer to a request. `asker` is the member that made the request, if the answer names it.
     fn apply_answer(&mut self, id: &str, asker: Option<MemberIndex>, reply: RequestAnswer) {
         let at = reply.at;
         let Some((from, kind)) = self.asked.answer(id, asker, reply) else { return };
@@ -254,7 +254,7 @@ impl TeamProjection {
     }
 
     fn apply_created(&mut self, at: Millis, team: &RawValue) {
-        // The board of the previous team of that name stayed visible until now.
+        // The board of the previous team with this name stayed visible until now.
         if let Some(deleted) = self.deleted.take() {
             self.board.remove_until(deleted);
         }
@@ -263,7 +263,7 @@ impl TeamProjection {
         let Ok(team) = Team::read(team.get().as_bytes()) else { return };
         self.title = team.name().unwrap_or_default().into_owned();
         self.description = team.description().unwrap_or_default().into_owned();
-        // Members of an earlier team of that name are not in this one unless listed.
+        // Members of a previous team with this name are not in the new team unless its roster lists them.
         for person in &mut self.people {
             person.entry = None;
         }
@@ -280,7 +280,8 @@ impl TeamProjection {
             .map(|name| self.index_of(&name));
     }
 
-    /// Unread messages are deleted together with the team. They must not count as read in a later team of that name.
+    /// Applies the deletion of the team. The team's unread messages are deleted too: later events of a new team
+    /// with the same name must not mark them read.
     fn apply_deleted(&mut self, at: Millis) {
         (self.is_there, self.deleted) = (false, Some(at));
         self.mail.forget_keys();
@@ -294,7 +295,7 @@ impl TeamProjection {
     }
 
     fn apply_member(&mut self, at: Millis, who: MemberIndex, member: &RawValue, joined: bool) {
-        // A journal may start in the middle of a team's history.
+        // A journal may start in the middle of a team's history, so the team's creation may be missing.
         self.is_there = true;
         if let Some(person) = self.person_mut(who) {
             let is_new = person.entry.is_none();
@@ -315,19 +316,19 @@ impl TeamProjection {
     }
 }
 
-/// Queries.
+/// Queries about the state of the team.
 impl TeamProjection {
-    /// Whether the team exists, as far as the events show.
+    /// Returns whether the team exists, according to the events.
     pub fn exists(&self) -> bool {
         self.is_there
     }
 
-    /// The name of the team, if its creation was recorded.
+    /// Returns the name of the team, if the journal contains its creation.
     pub fn title(&self) -> Option<&str> {
         Some(self.title.as_str()).filter(|title| !title.is_empty())
     }
 
-    /// The team's description.
+    /// Returns the team's description.
     pub fn description(&self) -> &str {
         &self.description
     }
@@ -347,12 +348,12 @@ impl TeamProjection {
         self.member(*self.by_name.get(name)?)
     }
 
-    /// Every name that occurred in the events, whether a member or not.
+    /// Returns every name that occurs in the events, whether it is a member or not.
     pub fn all_members(&self) -> &[MemberView] {
         &self.people
     }
 
-    /// The current members: the lead first, then in order of joining.
+    /// Returns the current members: the lead first, then the others in the order in which they joined.
     pub fn members(&self) -> Vec<&MemberView> {
         let mut members: Vec<&MemberView> =
             self.people.iter().filter(|person| person.entry.is_some()).collect();
@@ -360,64 +361,64 @@ impl TeamProjection {
         members
     }
 
-    /// Whether this member is the lead.
+    /// Returns whether this member is the lead.
     pub fn is_lead(&self, who: MemberIndex) -> bool {
         self.lead == Some(who)
     }
 
-    /// The lead.
+    /// Returns the lead.
     pub fn lead(&self) -> Option<&MemberView> {
         self.lead.and_then(|who| self.member(who))
     }
 
-    /// Every message, oldest first; the position is its number.
+    /// Returns every message, oldest first. The index in the slice is the message's number.
     pub fn messages(&self) -> &[MessageRef] {
         self.mail.letters()
     }
 
-    /// Every request, oldest first.
+    /// Returns every request, oldest first.
     pub fn requests(&self) -> &[RequestEntry] {
         self.asked.all()
     }
 
-    /// The number of requests and the number of answered requests. While neither changes, the open requests are the
-    /// same.
+    /// Returns the number of requests and the number of answered requests. As long as neither changes, the set of
+    /// open requests does not change either.
     pub fn request_counts(&self) -> (usize, usize) {
         (self.asked.all().len(), self.asked.answered())
     }
 
-    /// The tasks on the board, ordered by number.
+    /// Returns the tasks on the board, ordered by number.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskEntry> {
         self.board.cards()
     }
 
-    /// Returns one task.
+    /// Returns one task; `None` if it is not on the board.
     pub fn task(&self, id: u64) -> Option<&TaskEntry> {
         self.board.card(id)
     }
 
-    /// The dependency graph of the tasks.
+    /// Returns the dependency graph of the tasks.
     pub fn graph(&self) -> &Graph {
         self.board.graph()
     }
 
-    /// Why a task makes no progress; `None` if it does, or is completed.
+    /// Returns why a task makes no progress; `None` if it does make progress or is completed.
     pub fn block_reason(&self, id: u64) -> Option<&BlockReason> {
         self.board
             .hold(id, |owner| self.member_named(owner).is_some_and(|person| person.entry.is_some()))
     }
 
-    /// Changes whenever the tasks or the roster change, so that callers can cache what they derive from them.
+    /// Returns a number that changes whenever the tasks or the roster change, so that callers can cache results.
     pub fn board_revision(&self) -> u64 {
         self.board.revision()
     }
 
-    /// Number of records applied.
+    /// Returns the number of records applied.
     pub fn records(&self) -> usize {
         self.records
     }
 
-    /// Time of the first and of the last record.
+    /// Returns the times of the first and the last record.
     pub fn span(&self) -> Option<(Millis, Millis)> {
         Some((self.first?, self.last?))
     }

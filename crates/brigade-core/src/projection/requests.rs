@@ -1,4 +1,4 @@
-//! Requests and their answers.
+//! The requests of a team, and the answers to them.
 
 use std::collections::HashMap;
 
@@ -11,35 +11,35 @@ use crate::store::event_log::RecordRef;
 pub struct RequestEntry {
     /// The request id.
     pub id: String,
-    /// The type of request.
+    /// The type of the request.
     pub kind: MessageKind,
-    /// The member who asks.
+    /// The member that made the request.
     pub from: MemberIndex,
-    /// The member asked.
+    /// The member that must answer.
     pub to: MemberIndex,
-    /// When it was made.
+    /// When the request was made.
     pub at: Millis,
-    /// Position of the record with its text.
+    /// The position of the journal record that contains the request's text.
     pub record: RecordRef,
-    /// The answer, if there is one.
+    /// The answer; `None` while the request is open.
     pub reply: Option<RequestAnswer>,
 }
 
-/// An answer.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestAnswer {
     /// The time of the answer.
     pub at: Millis,
-    /// Whether it was yes.
+    /// Whether the answer is yes.
     pub yes: bool,
-    /// The decider, if recorded.
+    /// Who decided, if recorded.
     pub decided_by: Option<String>,
-    /// The reason for a no.
+    /// The reason, if the answer is no.
     pub reason: Option<String>,
 }
 
-/// All requests.
+/// All requests of the team.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestLog {
     all: Vec<RequestEntry>,
@@ -52,7 +52,7 @@ impl RequestLog {
         &self.all
     }
 
-    /// Number of answered requests.
+    /// Returns the number of answered requests.
     pub(super) fn answered(&self) -> usize {
         self.answered
     }
@@ -73,8 +73,8 @@ impl RequestLog {
         true
     }
 
-    /// Applies an answer to the open request with that id by `asker`. Returns who asked for what; `None` if there is
-    /// no such open request.
+    /// Applies an answer to the open request that `asker` made with this id. Returns who made the request, and its
+    /// type; `None` if there is no such open request.
     pub(super) fn answer(
         &mut self,
         id: &str,

@@ -1,4 +1,4 @@
-//! The tasks of a team, and when they changed.
+//! The tasks of a team, with the times of their changes.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -19,28 +19,28 @@ use crate::store::event_log::RecordRef;
 pub struct TaskEntry {
     /// The task number.
     pub id: u64,
-    /// The subject.
+    /// The task's subject.
     pub subject: Box<str>,
-    /// The owner.
+    /// The task's owner.
     pub owner: Option<Box<str>>,
-    /// When it got its current status and owner.
+    /// When the task got its current status and owner.
     pub since: Millis,
-    /// When it was first seen.
+    /// When the task was first recorded.
     pub added: Millis,
-    /// When work on it started.
+    /// When a member started to work on the task.
     pub begun: Option<Millis>,
-    /// When it was completed.
+    /// When the task was completed.
     pub done: Option<Millis>,
-    /// Position of the record with its content.
+    /// The position of the journal record that contains the task.
     pub record: RecordRef,
     status: Box<str>,
     json: Box<RawValue>,
-    /// Its dependencies, computed on first use; `None` inside if Claude Code would not show the task.
+    /// The task's dependencies, computed on first use; `Some(None)` if Claude Code would not show the task.
     node: OnceCell<Option<TaskNode>>,
 }
 
 impl TaskEntry {
-    /// The status; `None` if it is not a known one.
+    /// Returns the task's status; `None` if it is not a known one.
     pub fn status(&self) -> Option<Status> {
         [Status::Pending, Status::InProgress, Status::Completed]
             .into_iter()
@@ -52,7 +52,7 @@ impl TaskEntry {
         self.node.get_or_init(read).as_ref()
     }
 
-    /// The full description.
+    /// Returns the full description.
     pub fn description(&self) -> String {
         let task = Task::read(self.json.get().as_bytes()).ok();
         task.and_then(|task| Some(task.description()?.into_owned())).unwrap_or_default()
@@ -69,7 +69,7 @@ struct TaskFields<'t> {
     owner: Option<Cow<'t, str>>,
 }
 
-/// The tasks by number.
+/// The tasks of the team by number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskCards {
     cards: BTreeMap<u64, TaskEntry>,
@@ -118,7 +118,7 @@ impl TaskCards {
         self.cards.remove(&id);
     }
 
-    /// Removes the tasks that existed at this time.
+    /// Removes the tasks that were added at or before `at`.
     pub(super) fn remove_until(&mut self, at: Millis) {
         self.invalidate_tasks();
         self.cards.retain(|_, card| card.added > at);
@@ -129,7 +129,7 @@ impl TaskCards {
         self.invalidate_roster();
     }
 
-    /// Call when the roster changed.
+    /// Discards results that depend on the roster. Call this when the roster has changed.
     pub(super) fn invalidate_roster(&mut self) {
         self.holds.take();
         self.revision += 1;
@@ -147,12 +147,12 @@ impl TaskCards {
         self.cards.get(&id).filter(|card| self.is_visible(card.id))
     }
 
-    /// Whether Claude Code would show it.
+    /// Returns whether Claude Code would show the task.
     fn is_visible(&self, id: u64) -> bool {
         TaskId::new(id).is_some_and(|id| self.graph().node(id).is_some())
     }
 
-    /// Rebuilt on first use after a task changed.
+    /// Returns the dependency graph. It is rebuilt on first use after a task has changed.
     pub(super) fn graph(&self) -> &Graph {
         self.graph.get_or_init(|| {
             let mut graph = Graph::default();
@@ -165,7 +165,7 @@ impl TaskCards {
         })
     }
 
-    /// Why a task makes no progress. Computed for all tasks at once, on first use after a change.
+    /// Returns why a task makes no progress. Computes all reasons at once, on first use after a change.
     pub(super) fn hold(&self, id: u64, is_member: impl Fn(&str) -> bool) -> Option<&BlockReason> {
         let holds =
             self.holds.get_or_init(|| super::block_reason::block_reasons(self.graph(), is_member));

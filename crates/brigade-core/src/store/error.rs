@@ -1,4 +1,4 @@
-//! Errors of a store.
+//! The errors of a store.
 
 use std::path::PathBuf;
 
@@ -6,40 +6,40 @@ use brigade_wire::Damage;
 use brigade_wire::name::{TaskId, TeamName};
 use thiserror::Error;
 
-/// The reason why a write is blocked.
+/// Why a write cannot proceed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WriteObstacle {
     /// Another program holds the lock.
     #[error("another program holds the lock {path} (for {held_secs} s so far)")]
     Held {
-        /// The lock directory.
+        /// The path of the lock directory.
         path: PathBuf,
-        /// Age of the lock in seconds.
+        /// How long the lock has existed, in seconds.
         held_secs: i64,
     },
-    /// A file is in the place of the lock directory, so no program can take the lock.
+    /// There is a file in place of the lock directory, so no program can take the lock.
     #[error("{path} is a file, but a lock must be a directory; remove the file")]
     NotALock {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
     /// The lock directory is not empty, so no program can release or take the lock.
     #[error("the lock directory {path} is not empty; empty it")]
     Filled {
-        /// The lock directory.
+        /// The path of the lock directory.
         path: PathBuf,
     },
-    /// The file cannot be parsed; another program may be writing it in place, without a lock.
+    /// The file cannot be parsed. Another program may be writing it in place, without a lock.
     #[error("{path} is incomplete; another program may still be writing it")]
     Torn {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// Another brigade process is using the mailbox, or was suspended while using it.
+    /// Another brigade process is using the mailbox, or was suspended while it was using the mailbox.
     #[error("another brigade process is using {path}; `fuser {path}` shows which one")]
     Busy {
-        /// The file it holds.
+        /// The path of the file that the other process holds.
         path: PathBuf,
     },
 }
@@ -48,21 +48,21 @@ pub enum WriteObstacle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// A symbolic link could point anywhere.
+    /// The file is a symbolic link, which could point anywhere.
     #[error("it is a symbolic link")]
     Symlink,
-    /// Another user could change it.
+    /// The file belongs to another user, who could change it.
     #[error("it belongs to another user")]
     ForeignOwner,
-    /// A pipe, a device or a directory.
+    /// The file is a pipe, a device or a directory.
     #[error("it is not a regular file")]
     NotAFile,
-    /// It would be read into memory as a whole.
+    /// The file is too large to be read into memory as a whole.
     #[error("it is larger than 256 MiB")]
     TooBig,
 }
 
-/// Why a store operation failed. Nothing was changed.
+/// Why a store operation failed. The operation changed nothing.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -84,29 +84,29 @@ pub enum StoreError {
         /// The task number.
         id: TaskId,
     },
-    /// The document is not at the expected revision.
-    #[error("another program changed it in the meantime")]
+    /// The document was changed after the caller read it.
+    #[error("another program changed the document in the meantime")]
     Conflict,
     /// The document cannot be parsed.
     #[error("{place} cannot be read: {damage}")]
     Damaged {
-        /// The document.
+        /// The name of the document.
         place: String,
         /// The parse error.
         damage: Damage,
     },
-    /// Another program blocks the write and did not finish in time.
+    /// Another program blocks the write, and still did so after the time limit.
     #[error(transparent)]
     Locked(#[from] WriteObstacle),
     /// The store refuses to use a file.
     #[error("refusing to use {path}: {why}")]
     Refused {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// Why the store refuses the file.
         why: Refusal,
     },
-    /// The NATS server denied the operation to the seat's credentials.
+    /// The NATS server does not allow the operation with the seat's credentials.
     #[error("the NATS server does not allow this seat to {doing}")]
     Forbidden {
         /// The operation, as a verb phrase.
@@ -117,7 +117,7 @@ pub enum StoreError {
     Engine {
         /// The operation, as a verb phrase.
         doing: String,
-        /// The cause.
+        /// The error of the NATS client.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The operating system returned an error.
@@ -125,9 +125,9 @@ pub enum StoreError {
     Io {
         /// The operation, as a verb phrase.
         doing: &'static str,
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The cause.
+        /// The operating system's error.
         source: std::io::Error,
     },
 }

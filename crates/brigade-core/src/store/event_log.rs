@@ -1,7 +1,7 @@
-//! The event history of a team followed by live events, without holding all of it in memory.
+//! The past events of a team followed by live events, without holding all of them in memory.
 //!
-//! An [`EventStream`] yields the records in order of time, in batches as long as they are history. A reader keeps only
-//! the [`RecordRef`] of each record. The [`RecordLookupHandle`] returns the record itself for the few that are needed.
+//! An [`EventStream`] yields the records in chronological order, and past events in batches. A reader keeps only
+//! the [`RecordRef`] of each record. A [`RecordLookupHandle`] returns the few records that are needed again.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -35,16 +35,16 @@ use tokio::sync::mpsc;
 use super::{Actor, StoreError};
 use crate::event::{Event, Record};
 
-/// The recorded events of a team.
+/// Stores the events of a team.
 #[async_trait]
 pub trait EventLog: fmt::Debug + Send + Sync {
-    /// Records an event that is not a change of a document.
+    /// Records an event that does not change a document.
     async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError>;
 
-    /// Returns all recorded events of the team, in order of time.
+    /// Returns all recorded events of the team, in chronological order.
     async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError>;
 
-    /// Like [`EventLog::history`] without work events, which are by far the most numerous.
+    /// Like [`EventLog::history`], but without work events, which are by far the most numerous.
     async fn history_without_work(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
         let mut records = self.history(team).await?;
         records.retain(|record| !matches!(record.event, Event::Worked { .. }));
@@ -54,12 +54,12 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     /// Subscribes to the events of the team from now on.
     async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError>;
 
-    /// Like [`EventLog::watch`], for readers that ignore work events and need not be woken by them.
+    /// Like [`EventLog::watch`], but for readers that ignore work events and need not be woken by them.
     async fn watch_without_work(&self, team: &TeamName) -> Result<Watch, StoreError> {
         self.watch(team).await
     }
 
-    /// Streams the history of the team followed by live events; for a deleted team, only the history.
+    /// Streams the team's past events followed by live events; for a deleted team, only the past events.
     async fn event_stream(
         &self,
         team: &TeamName,
@@ -68,25 +68,25 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     }
 }
 
-/// Position of a record, valid in the library that came with it.
+/// The position of a record, for use with the [`RecordLookup`] that was returned together with the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordRef(pub u64);
 
-/// Some records, in order.
+/// Some records of a team, in order.
 #[derive(Debug, Default)]
 pub struct RecordBatch {
     /// The records, each with its position.
     pub records: Vec<(RecordRef, Arc<Record>)>,
-    /// Whether the reader has reached the end of the history.
+    /// Whether the reader has received all past events.
     pub caught_up: bool,
 }
 
-/// Streams the records of a team, from the first one on.
+/// Streams the records of a team, starting with the first one.
 pub struct EventStream {
     batches: mpsc::Receiver<RecordBatch>,
-    /// Number of journal lines that could not be parsed.
+    /// The number of journal lines that could not be parsed.
     passed_over: Arc<AtomicU64>,
-    /// Stops the producer when dropped, which is after the channel is closed.
+    /// Stops the producer when dropped. It is dropped after the channel is closed.
     _source: Box<dyn Send + Sync>,
 }
 
@@ -97,12 +97,12 @@ impl fmt::Debug for EventStream {
 }
 
 impl EventStream {
-    /// A stream of the batches sent to this channel.
+    /// Creates a stream of the batches that are sent to this channel.
     pub fn new(batches: mpsc::Receiver<RecordBatch>) -> Self {
         Self::with_source(batches, Arc::default(), ())
     }
 
-    /// A stream of the batches sent to this channel. Drops `source` when the stream is dropped.
+    /// Creates a stream of the batches that are sent to this channel. Drops `source` when the stream is dropped.
     pub fn with_source(
         batches: mpsc::Receiver<RecordBatch>,
         passed_over: Arc<AtomicU64>,
@@ -111,7 +111,7 @@ impl EventStream {
         Self { batches, passed_over, _source: Box::new(source) }
     }
 
-    /// Number of lines skipped so far because they could not be parsed.
+    /// Returns the number of journal lines skipped so far because they could not be parsed.
     pub fn skipped_lines(&self) -> u64 {
         self.passed_over.load(Ordering::Relaxed)
     }
@@ -122,16 +122,16 @@ impl EventStream {
     }
 }
 
-/// A stream of the events of a team.
+/// A stream of a team's live events.
 pub struct Watch {
-    /// Shared: in a large team, each record waits in many watches but exists once.
+    /// The records are shared: in a large team, each record waits in many watches but is stored once.
     events: mpsc::UnboundedReceiver<Arc<Record>>,
     /// Stops the producer when dropped.
     _source: Box<dyn Send + Sync>,
 }
 
 impl Watch {
-    /// A watch that receives from `events` and keeps `source` alive.
+    /// Creates a watch that receives from `events` and keeps `source` alive.
     pub fn new(
         events: mpsc::UnboundedReceiver<Arc<Record>>,
         source: impl Send + Sync + 'static,
@@ -158,11 +158,11 @@ impl fmt::Debug for Watch {
 
 /// Looks up records by position.
 pub trait RecordLookup: fmt::Debug + Send + Sync {
-    /// Returns the record at that position, if it is still available.
+    /// Returns the record at this position, if it is still available.
     fn record(&self, spot: RecordRef) -> Option<Arc<Record>>;
 }
 
-/// Shared handle to look up the records of a stream.
+/// A shared handle to look up the records of a stream.
 pub type RecordLookupHandle = Arc<dyn RecordLookup>;
 
 /// Records kept in memory.
@@ -187,15 +187,15 @@ impl RecordLookup for InMemoryRecords {
     }
 }
 
-/// How far before the end of the history the watch may repeat records. A record gets its timestamp shortly
-/// before it is written.
+/// How far the live events may overlap with the past ones: a record gets its timestamp shortly before it is
+/// written.
 const OVERLAP: SignedDuration = SignedDuration::from_secs(60);
-/// Maximum number of records in a batch.
+/// The maximum number of records in a batch.
 const MAX_BATCH: usize = 4096;
-/// Capacity of the channel, in batches.
+/// The capacity of the channel, in batches.
 pub const BATCHES: usize = 4;
 
-/// Event stream for a store that has no journal files: the records are kept in memory.
+/// Creates an event stream for a store that has no journal files. The records are kept in memory.
 async fn stream_from_memory<S: EventLog + ?Sized>(
     store: &S,
     team: &TeamName,
@@ -213,7 +213,7 @@ async fn stream_from_memory<S: EventLog + ?Sized>(
     Ok((EventStream::new(batches), library))
 }
 
-/// Sends the history, then the events of the watch.
+/// Sends the past events, then the live events from the watch.
 async fn feed(
     library: Arc<InMemoryRecords>,
     history: Vec<Arc<Record>>,

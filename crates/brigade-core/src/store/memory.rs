@@ -1,5 +1,5 @@
-//! A store in memory, for tests. Stricter than the others, so that code tested with it relies only on what every store
-//! guarantees.
+//! A store in memory, for tests. It is stricter than other stores, so that code tested with it relies only on what
+//! every store guarantees.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -39,10 +39,10 @@ pub struct MemoryStore {
 
 #[derive(Debug, Default)]
 struct MemoryState {
-    /// Increases with every write, even of the same bytes.
+    /// Increases with every write, even if the bytes do not change.
     revision: u64,
     teams: BTreeMap<TeamName, StoredTeam>,
-    /// Recorded events, also of deleted teams.
+    /// The recorded events of each team, including deleted teams.
     journal: BTreeMap<TeamName, Vec<Record>>,
     decisions: BTreeMap<(TeamName, Question), Vec<u8>>,
     notes: BTreeMap<(TeamName, MemberName, NoteKind), Vec<u8>>,
@@ -58,14 +58,14 @@ struct StoredTeam {
 }
 
 impl Default for MemoryStore {
-    /// An empty store with the system clock.
+    /// Creates an empty store with the system clock.
     fn default() -> Self {
         Self::new(Arc::new(SystemClock))
     }
 }
 
 impl MemoryStore {
-    /// An empty store with this clock.
+    /// Creates an empty store with this clock.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, state: Mutex::default() }
     }

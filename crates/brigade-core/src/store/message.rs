@@ -1,4 +1,4 @@
-//! Messages: to be sent, and as stored in an inbox.
+//! Messages: before they are sent, and as stored in an inbox.
 
 use std::borrow::Cow;
 
@@ -15,32 +15,32 @@ use crate::event::MessageKey;
 /// A message to be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outgoing {
-    /// The message id, a UUID. Sending it twice stores one message.
+    /// The message id, a UUID. Sending a message with the same id again stores no second message.
     pub msg_id: String,
     /// The sender's name.
     pub from: String,
-    /// The text.
+    /// The text of the message.
     pub text: String,
     /// A short summary for people.
     pub summary: Option<String>,
-    /// The time, in wire format.
+    /// When the message was sent, in wire format.
     pub timestamp: String,
     /// The sender's color.
     #[serde(default, with = "color")]
     pub color: Option<Color>,
-    /// `Some(1)` for the message format of the newer generation.
+    /// `Some(1)` for the newer generation's message format.
     #[serde(default, rename = "msgV")]
     pub msg_v: Option<u8>,
     /// The lead's signature.
     #[serde(default)]
     pub lead_sig: Option<String>,
-    /// Creation time of the team it is for, according to its `config.json`.
+    /// When the recipient's team was created, according to its `config.json`.
     #[serde(skip)]
     pub team_created: u64,
 }
 
 impl Outgoing {
-    /// The message as an entry of an inbox.
+    /// Converts the message to an inbox entry.
     pub fn to_inbox_entry(&self) -> NewMessage<'_> {
         let stamp = match self.msg_v {
             Some(_) => {
@@ -59,7 +59,7 @@ impl Outgoing {
         }
     }
 
-    /// A copy of a message from its original sender, under a new id and without a signature.
+    /// Copies a message with its original sender, but under a new id and without a signature.
     pub fn copy_of(message: &Message<'_>, msg_id: String) -> Self {
         Self {
             msg_id,
@@ -74,18 +74,18 @@ impl Outgoing {
         }
     }
 
-    /// The key that identifies the message in its mailbox.
+    /// Returns the key that identifies the message in the recipient's mailbox.
     pub fn key(&self) -> MessageKey {
         MessageKey::from_id(&self.msg_id)
     }
 
-    /// The value of `msgV` for a team of this generation.
+    /// Returns the value of `msgV` for a team of this generation.
     pub fn msg_v(generation: Generation) -> Option<u8> {
         (generation == Generation::New).then_some(1)
     }
 }
 
-/// Serializes a color; an unknown color is read as none.
+/// Serializes a color. When reading, an unknown color becomes `None`.
 mod color {
     use brigade_wire::color::Color;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -105,37 +105,37 @@ mod color {
     }
 }
 
-/// Confirms to the sender that the message is stored.
+/// Confirms to the sender that a message is stored.
 #[derive(Debug)]
 pub struct Receipt {
     /// The message id.
     pub msg_id: String,
-    /// Why the message is not in the inbox yet, if it is not. The sender need not do anything: the next process
-    /// that uses this inbox delivers it.
+    /// Why the message is not in the inbox yet; `None` if it is. The sender need not do anything: the next process
+    /// that uses the inbox delivers the message.
     pub pending: Option<StoreError>,
 }
 
 /// A message in an inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mail {
-    /// Identifies the message in its mailbox.
+    /// Identifies the message in the mailbox.
     pub key: MessageKey,
     /// The inbox entry, byte for byte.
     pub json: Vec<u8>,
 }
 
 impl Mail {
-    /// The claimed sender; empty if the entry is not a message.
+    /// Returns the sender that the message names; empty if the entry is not a message.
     pub fn from(&self) -> String {
         self.read_with(|message| message.from().into_owned()).unwrap_or_default()
     }
 
-    /// The text, plain or a protocol message; empty if the entry is not a message.
+    /// Returns the text of a plain or protocol message; empty if the entry is not a message.
     pub fn text(&self) -> String {
         self.read_with(|message| message.text().into_owned()).unwrap_or_default()
     }
 
-    /// The text; `None` if it is a protocol message.
+    /// Returns the text of a plain message; `None` for a protocol message.
     pub fn plain_text(&self) -> Option<String> {
         let plain = |message: Message<'_>| match message.body() {
             Body::Text => Some(message.text().into_owned()),
@@ -144,7 +144,7 @@ impl Mail {
         self.read_with(plain).flatten()
     }
 
-    /// Whether the entry is a message that is not marked read.
+    /// Returns whether the entry is a message that is not marked read.
     pub fn is_unread(&self) -> bool {
         self.read_with(|message| !message.read()).unwrap_or_default()
     }
@@ -158,8 +158,8 @@ impl Mail {
 /// A mark on a message in an inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// The recipient's program has read it.
+    /// The recipient's program has read the message.
     Read,
-    /// The recipient's model has seen it. Implies read.
+    /// The recipient's model has seen the message. A message marked shown also counts as read.
     Shown,
 }

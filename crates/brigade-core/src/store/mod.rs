@@ -1,10 +1,10 @@
-//! Where teams are stored.
+//! The interface to the place where teams are stored.
 //!
-//! A [`Store`] is the sum of five traits: [`TeamStore`], [`MailStore`], [`BoardStore`], [`Notes`] and [`EventLog`].
-//! It holds the wire documents as bytes and guarantees atomicity: a document is replaced by compare-and-set on
-//! its [`Revision`], a message is acknowledged only when it is durable, and a task number is used only once. The
-//! meaning of the documents is implemented above, in [`mail`](crate::mail), [`board`](crate::board) and
-//! [`roster`](crate::roster), once for all stores.
+//! A [`Store`] implements five traits: [`TeamStore`], [`MailStore`], [`BoardStore`], [`Notes`] and [`EventLog`].
+//! It holds the wire documents as bytes and guarantees atomicity: a document is replaced by compare-and-set on its
+//! [`Revision`], a message is acknowledged only when it is durable, and a task number is used only once. A store
+//! does not interpret the documents: [`mail`](crate::mail), [`board`](crate::board) and [`roster`](crate::roster)
+//! do that, for all stores.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -39,7 +39,7 @@ pub use self::message::{Mail, Mark, Outgoing, Receipt};
 pub use self::question::Question;
 use crate::event::{MessageKey, Record};
 
-/// The teams and their `config.json`.
+/// Stores the teams and their `config.json`.
 #[async_trait]
 pub trait TeamStore: fmt::Debug + Send + Sync {
     /// Lists the teams, ordered by name.
@@ -51,8 +51,8 @@ pub trait TeamStore: fmt::Debug + Send + Sync {
     /// Creates a team with this `config.json` and an empty board.
     async fn create_team(&self, team: &TeamName, config: &[u8], by: &Actor) -> Written;
 
-    /// Restores a deleted team with this `config.json` and these tasks under their old numbers. Keeps what is left of
-    /// its board.
+    /// Restores a deleted team with this `config.json` and these tasks, which keep their numbers. Also keeps tasks
+    /// that are still on the team's board.
     async fn revive_team(
         &self,
         team: &TeamName,
@@ -61,7 +61,7 @@ pub trait TeamStore: fmt::Debug + Send + Sync {
         by: &Actor,
     ) -> Written;
 
-    /// Replaces the team's `config.json` if it is still at this revision.
+    /// Replaces the team's `config.json` if it is still at revision `at`.
     async fn replace_team(
         &self,
         team: &TeamName,
@@ -70,28 +70,28 @@ pub trait TeamStore: fmt::Debug + Send + Sync {
         by: &Actor,
     ) -> Written;
 
-    /// Returns whether brigade created the team; false for teams created by Claude Code.
+    /// Returns whether brigade created the team; false if Claude Code created it.
     async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError> {
         Ok(self.team(team).await?.is_some())
     }
 
-    /// How long after a write to `config.json` a program that takes no lock may still overwrite it.
-    /// Zero where every writer goes through the store.
+    /// Returns how long after a write to `config.json` a program that takes no lock may still overwrite the file.
+    /// Zero if all programs write through the store.
     async fn undo_window(&self, _team: &TeamName) -> Result<Duration, StoreError> {
         Ok(Duration::ZERO)
     }
 
-    /// Deletes the team: its `config.json`, inboxes and board. Keeps its history.
+    /// Deletes the team's `config.json`, inboxes and board. Keeps the team's event history.
     async fn delete_team(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError>;
 }
 
-/// The inboxes of the members.
+/// Stores the members' inboxes.
 #[async_trait]
 pub trait MailStore: fmt::Debug + Send + Sync {
-    /// Appends a message to a member's inbox and returns once it is durable.
+    /// Appends a message to a member's inbox, and returns once the message is durable.
     ///
-    /// Each message reaches the inbox exactly once, in the order in which its sender sent it. Sending the same
-    /// message id twice stores one message.
+    /// Each message reaches the inbox exactly once. Messages from one sender arrive in the order in which they
+    /// were sent. Sending a message with the same id again stores no second message.
     async fn send(
         &self,
         team: &TeamName,
@@ -99,11 +99,11 @@ pub trait MailStore: fmt::Debug + Send + Sync {
         message: &Outgoing,
     ) -> Result<Receipt, StoreError>;
 
-    /// Returns the messages in an inbox, oldest first, including acknowledged ones that are still in the outbox.
-    /// Messages read long ago are only in the history.
+    /// Returns the messages in an inbox, oldest first, including acknowledged messages that are still in the
+    /// outbox. Messages that were read long ago are only in the event history.
     async fn inbox(&self, team: &TeamName, member: &MemberName) -> Result<Vec<Mail>, StoreError>;
 
-    /// Marks messages in an inbox. Ignores keys that are not there and messages that already have the mark.
+    /// Marks messages in an inbox read or shown. Ignores messages that are not there or already have the mark.
     async fn mark(
         &self,
         team: &TeamName,
@@ -120,17 +120,17 @@ pub trait MailStore: fmt::Debug + Send + Sync {
     ) -> Result<Vec<Record>, StoreError>;
 }
 
-/// The tasks of a team.
+/// Stores the tasks of a team.
 #[async_trait]
 pub trait BoardStore: fmt::Debug + Send + Sync {
-    /// Returns every task, ordered by number. A task that is being written at the moment may be incomplete;
-    /// [`BoardStore::task`] waits until it is complete.
+    /// Returns every task, ordered by number. A task that another program is writing may be incomplete;
+    /// [`BoardStore::task`] waits until the task is complete.
     async fn tasks(&self, team: &TeamName) -> Result<Vec<(TaskId, Document)>, StoreError>;
 
-    /// Returns one task.
+    /// Returns one task; `None` if it does not exist.
     async fn task(&self, team: &TeamName, id: TaskId) -> Result<Option<Document>, StoreError>;
 
-    /// Creates a task under the next unused number; `task` returns its content for that number.
+    /// Creates a task under the next unused number. `task` returns the content of the task for that number.
     async fn create_task(
         &self,
         team: &TeamName,
@@ -138,7 +138,7 @@ pub trait BoardStore: fmt::Debug + Send + Sync {
         by: &Actor,
     ) -> Result<(TaskId, Revision), StoreError>;
 
-    /// Replaces a task if it is still at this revision.
+    /// Replaces a task if it is still at revision `at`.
     async fn replace_task(
         &self,
         team: &TeamName,
@@ -152,10 +152,10 @@ pub trait BoardStore: fmt::Debug + Send + Sync {
     async fn delete_task(&self, team: &TeamName, id: TaskId, by: &Actor) -> Result<(), StoreError>;
 }
 
-/// Notes of member programs, and questions that can be answered only once.
+/// Stores notes of members' programs, and questions that can be answered only once.
 #[async_trait]
 pub trait Notes: fmt::Debug + Send + Sync {
-    /// Saves a note of a member's program, replacing the previous one; `None` deletes it.
+    /// Saves a note for a member's program, replacing the previous note of this kind. `None` deletes the note.
     async fn put_note(
         &self,
         team: &TeamName,
@@ -164,7 +164,7 @@ pub trait Notes: fmt::Debug + Send + Sync {
         note: Option<&[u8]>,
     ) -> Result<(), StoreError>;
 
-    /// Returns the last saved note. Notes survive the deletion of the team.
+    /// Returns a member's saved note. Notes survive the deletion of the team.
     async fn get_note(
         &self,
         team: &TeamName,
@@ -172,8 +172,8 @@ pub trait Notes: fmt::Debug + Send + Sync {
         kind: NoteKind,
     ) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Answers a question that can be answered only once. Stores the first answer and returns it to every caller,
-    /// including the first.
+    /// Answers a question that can be answered only once. Stores only the first answer, and returns that answer to
+    /// every caller.
     async fn decide(
         &self,
         team: &TeamName,
@@ -189,7 +189,7 @@ pub trait Notes: fmt::Debug + Send + Sync {
     ) -> Result<Option<Vec<u8>>, StoreError>;
 }
 
-/// Everything that brigade stores of its teams: in files, in memory, or on a NATS server.
+/// A store of teams: in files, in memory, or on a NATS server.
 pub trait Store: TeamStore + MailStore + BoardStore + Notes + EventLog {
     /// Returns this process's retry counters; `None` if the store does not count them.
     fn retry_stats(&self) -> Option<RetryStats> {
@@ -197,14 +197,14 @@ pub trait Store: TeamStore + MailStore + BoardStore + Notes + EventLog {
     }
 }
 
-/// Counts of conflicts and retries of a process since it started, for a NATS store.
+/// How often a process met conflicts and retried since it started, with a NATS store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryStats {
-    /// Writes that failed because another writer was faster, for example lost claims.
+    /// The number of writes that failed because another writer was faster, for example lost claims.
     pub conflicts: u64,
-    /// Requests that got no answer and were sent again.
+    /// The number of requests that got no answer and were sent again.
     pub retries: u64,
-    /// How often the connection was re-established.
+    /// The number of times that the connection was re-established.
     pub reconnects: u64,
 }
 
@@ -223,29 +223,29 @@ impl std::ops::Add for RetryStats {
 /// The kinds of notes a member's program can save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoteKind {
-    /// State needed after a crash.
+    /// State that the member's program needs after a crash.
     Memory,
-    /// The member's last report about itself, for other processes. A power failure may lose it.
+    /// The last report of the member's process about itself, for other processes. A power failure may lose it.
     Pulse,
-    /// Progress of an interrupted restore or import of the team.
+    /// The progress of an interrupted restore or import of the team.
     Revival,
     /// The host whose files the member uses, if the team spans several hosts.
     Home,
 }
 
-/// Result of a write to a document.
+/// The result of a write to a document: its new revision.
 pub type Written = Result<Revision, StoreError>;
 
 /// The name of the acting member, for the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor(pub String);
 
-/// A document as it was read.
+/// A document as it was read from the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// The content, in wire format.
     pub bytes: Vec<u8>,
-    /// The revision that was read.
+    /// The revision of the document at the time of reading.
     pub revision: Revision,
 }
 

@@ -1,4 +1,4 @@
-//! Questions that can be answered only once.
+//! A question that can be answered only once.
 
 use std::fmt::Write as _;
 
@@ -6,8 +6,8 @@ use brigade_wire::name::MemberName;
 
 use crate::hash::Fnv;
 
-/// A question that can be answered only once, and the member who may answer it. Its name is safe in every store: at
-/// most 200 characters, only letters, digits, `@`, `_`, `-` and `%`.
+/// A question that can be answered only once, and the member that may answer it. The question's name is valid in
+/// every store: it has at most 200 characters, and only letters, digits, `@`, `_`, `-` and `%`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Question {
     member: MemberName,
@@ -15,8 +15,8 @@ pub struct Question {
 }
 
 impl Question {
-    /// A question for this member. Different names are different questions, except for hash collisions between very
-    /// long names.
+    /// Creates a question for this member. Different texts give different questions, unless the hashes of two very
+    /// long texts collide.
     pub fn new(member: &MemberName, text: &str) -> Self {
         const MAX_LEN: usize = 200;
         let mut name = String::new();
@@ -38,12 +38,12 @@ impl Question {
         Self { member: member.clone(), name }
     }
 
-    /// The member who may answer it.
+    /// Returns the member that may answer the question.
     pub fn member(&self) -> &MemberName {
         &self.member
     }
 
-    /// The encoded name.
+    /// Returns the question's name, encoded for use in a store.
     pub fn as_str(&self) -> &str {
         &self.name
     }

@@ -1,4 +1,4 @@
-//! Tasks: when they changed, and what blocks them.
+//! Tests of tasks: when they changed, and what blocks them.
 
 use brigade_wire::name::TaskId;
 
@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn records_when_a_task_changed() {
-    // `since added begun done`; `-` for a time that is not set.
+    // `expected` has the form `since added begun done`, with `-` for a time that is not set.
     let check = |lines: &[(i64, &str)], expected: &str| {
         let mut script = EventScript::default();
         for (at, line) in lines {
@@ -19,7 +19,7 @@ fn records_when_a_task_changed() {
     };
     check(&[(1, "1 p -")], "1 1 - -");
     check(&[(1, "1 p -"), (4, "1 p ada")], "4 1 - -");
-    // Other changes do not reset `since`.
+    // Other changes to a task do not reset `since`.
     check(&[(1, "1 p -"), (4, "1 p - 2")], "1 1 - -");
     check(&[(1, "1 p -"), (4, "1 i ada")], "4 1 4 -");
     check(&[(1, "1 p -"), (4, "1 i ada"), (6, "1 i ben")], "6 1 4 -");
@@ -62,19 +62,19 @@ fn check_holds(board: &[&str], expected: &str) {
 #[test]
 fn reasons_why_a_task_is_blocked() {
     check_holds(&["1 p -", "2 i ada", "3 c ben", "4 p ada"], "");
-    // A member works on a blocker, directly or indirectly.
+    // A member works on a dependency, directly or indirectly.
     check_holds(&["1 i ada", "2 p - 1", "3 p - 2"], "2:waits 1, 3:waits 2");
     check_holds(&["1 i ada", "2 p -", "3 p - 1 2"], "3:waits 1+2");
     check_holds(&["1 c ada", "2 i ben", "3 p - 1 2"], "3:waits 2");
     check_holds(&["1 i ada", "2 p - 1", "3 c - 2", "4 p - 3"], "2:waits 1");
-    // No member does.
+    // No member works on any dependency.
     check_holds(&["1 p -", "2 p - 1", "3 p - 2"], "2:idle 1, 3:idle 2");
     check_holds(&["1 p ada", "2 p - 1"], "2:idle 1");
-    // A name that is not on the team does not count as working.
+    // A task in progress whose owner is not on the team does not count as being worked on.
     check_holds(&["1 i eli", "2 p - 1"], "1:orphan eli, 2:idle 1");
     check_holds(&["1 p eli"], "1:orphan eli");
     check_holds(&["1 c eli"], "");
-    // A member that started a task despite its blockers counts as working on it.
+    // A task that a member started despite its blockers counts as being worked on.
     check_holds(&["1 p -", "2 i ada 1", "3 p - 2"], "2:waits 1, 3:waits 2");
 }
 
@@ -85,17 +85,17 @@ fn tasks_behind_a_cycle_are_blocked_by_it() {
         &["1 p - 2", "2 p - 1", "3 p - 2", "4 i ada", "5 p - 3 4"],
         "1:circle 1+2, 2:circle 1+2, 3:circle 1+2, 5:circle 1+2",
     );
-    // A task that a cycle depends on is not part of it, and makes progress.
+    // A task that a cycle depends on is not in the cycle, and makes progress.
     check_holds(&["1 i ada", "2 p - 1 3", "3 p - 2"], "2:circle 2+3, 3:circle 2+3");
     check_holds(
         &["1 p - 2", "2 p - 1", "3 p - 4", "4 p - 3", "5 p - 3", "6 p - 1 3"],
         "1:circle 1+2, 2:circle 1+2, 3:circle 3+4, 4:circle 3+4, 5:circle 3+4, 6:circle 1+2",
     );
-    // A cycle with a completed task is not a cycle.
+    // A completed task breaks the cycle.
     check_holds(&["1 i ada 3", "2 p - 1", "3 c - 2"], "2:waits 1");
 }
 
-/// Joins and leaves change what blocks tasks, even though no task changes.
+/// When members join or leave, the block reasons change although no task changes.
 #[test]
 fn holds_follow_the_roster() {
     let mut script = EventScript::new(&["ada"]);
@@ -105,7 +105,7 @@ fn holds_follow_the_roster() {
     script.joins(2, "eli");
     assert_eq!(script.picture.block_reason(1), None);
     assert_ne!(script.picture.board_revision(), before);
-    // Starting a turn does not change the board.
+    // The start of a turn does not change the board.
     let before = script.picture.board_revision();
     script.is_active(3, "eli", true);
     script.works(4, "ada", WorkEvent::TurnStarted {});
@@ -115,7 +115,7 @@ fn holds_follow_the_roster() {
     assert_ne!(script.picture.board_revision(), before);
 }
 
-/// Asking for each of five thousand blocked tasks must not traverse all of them every time.
+/// Computing the reasons for five thousand blocked tasks must not traverse all tasks once per task.
 #[test]
 fn reasons_of_many_tasks_are_computed_once() {
     let mut script = EventScript::new(&["ada"]);

@@ -1,4 +1,4 @@
-//! Delivery status of messages, and requests with their answers.
+//! Tests of the delivery status of messages, and of requests and their answers.
 
 use super::*;
 use crate::store::event_log::RecordLookup;
@@ -29,14 +29,14 @@ fn delivery_status_of_messages() {
         s.is_shown(3, "lead", "ada", "hello");
     }];
     check(both, DeliveryStatus::Shown(at(3)), 0);
-    // Shown before it was marked read: counted once, and the first time stays.
+    // A message shown before it is marked read counts once, and keeps the time when it was first shown.
     let turned: &[ScriptStep<'_>] = &[
         &|s| s.is_shown(3, "lead", "ada", "hello"),
         &|s| s.reads(4, "lead", "ada", "hello"),
         &|s| s.is_shown(9, "lead", "ada", "hello"),
     ];
     check(turned, DeliveryStatus::Shown(at(3)), 0);
-    // Recorded twice, it is one message. Reading an unknown message changes nothing.
+    // A message recorded twice is one message. Reading an unknown message changes nothing.
     check(&[&|s| s.writes(5, "lead", "ada", "hello")], DeliveryStatus::Written, 1);
     check(&[&|s| s.reads(5, "lead", "ada", "another")], DeliveryStatus::Written, 1);
 }
@@ -78,7 +78,7 @@ fn messages_are_told_apart_by_their_type() {
 
 #[test]
 fn requests_and_their_answers() {
-    /// `kind from id` or, with an answer, `kind from id yes|no hand at`.
+    /// Formats each request as `kind from id`, followed by `yes|no decider at` if it has an answer.
     fn describe(script: &EventScript) -> Vec<String> {
         let of = |asked: &RequestEntry| {
             let from = script.picture.name(asked.from);
@@ -121,14 +121,14 @@ fn requests_and_their_answers() {
         &[&|s| s.asks(1, "ada", plan, "r1"), &|s| s.answers(2, "ada", "r1", false)],
         &["PlanRequest ada r1 no ? 2"],
     );
-    // An answer through our seats records who decided; the message that follows adds nothing.
+    // An answer through brigade records who decided. The answer message that follows adds nothing.
     check(
         &[&|s| s.asks(1, "ada", permission, "r1"), &answered(2, "ada", "rule 1 of safe"), &|s| {
             s.answers(3, "ada", "r1", true);
         }],
         &["PermissionRequest ada r1 yes rule 1 of safe 2"],
     );
-    // Two members may use the same request id: each has its own answer.
+    // Two members may use the same request id. Each gets its own answer.
     check(
         &[
             &|s| s.asks(1, "ada", permission, "r1"),
@@ -137,12 +137,12 @@ fn requests_and_their_answers() {
         ],
         &["PermissionRequest ada r1", "PermissionRequest ben r1 yes person 3"],
     );
-    // Leaving closes a member's requests.
+    // When a member leaves, its open requests are closed.
     check(
         &[&|s| s.asks(1, "ada", permission, "r1"), &|s| s.leaves(4, "ada")],
         &["PermissionRequest ada r1 no left 4"],
     );
-    // A shutdown request is answered by a message of the member asked.
+    // A shutdown request is answered by a message from the member that must shut down.
     let stop = r#"{"type":"shutdown_request","requestId":"r9"}"#;
     let stops = r#"{"type":"shutdown_approved","requestId":"r9"}"#;
     check(

@@ -1,4 +1,4 @@
-//! Small sequences of events, and the state they result in.
+//! Tests that apply short sequences of events and check the resulting state.
 
 mod board;
 mod mail;
@@ -10,7 +10,7 @@ use super::*;
 use crate::event::MessageKey;
 use crate::store::event_log::InMemoryRecords;
 
-/// Builds the state of a team from events at given seconds.
+/// Builds the state of a team from events, whose times are in seconds.
 #[derive(Default)]
 struct EventScript {
     picture: TeamProjection,
@@ -26,7 +26,7 @@ fn second(at: Millis) -> i64 {
 }
 
 impl EventScript {
-    /// A team with these members.
+    /// Creates a team with these members.
     fn new(members: &[&str]) -> Self {
         let mut script = Self::default();
         for name in members {
@@ -47,7 +47,7 @@ impl EventScript {
         self.record(at, Event::Member { name: name.into(), member, joined: true });
     }
 
-    /// Its roster entry says whether it is in a turn, as Claude Code's entries do.
+    /// Changes whether a member's roster entry says that the member is in a turn, as Claude Code does.
     fn is_active(&mut self, at: i64, name: &str, is_active: bool) {
         let member = raw(&json!({"name": name, "isActive": is_active}));
         self.record(at, Event::Member { name: name.into(), member, joined: false });
@@ -87,7 +87,7 @@ impl EventScript {
         self.writes(at, "lead", to, &text.to_string());
     }
 
-    /// Adds a task: `number status owner blocker…`; `-` for no owner.
+    /// Adds a task from the form `number status owner blocker…`; the owner `-` means none.
     fn task(&mut self, at: i64, line: &str) {
         let mut words = line.split_whitespace();
         let id: u64 = words.next().unwrap().parse().unwrap();
@@ -106,7 +106,7 @@ impl EventScript {
         self.record(at, Event::Task { id, task: raw(&task) });
     }
 
-    /// A member's current activity, its start, and the busy periods so far.
+    /// Describes a member's current activity, its start, and the busy periods so far.
     fn describe_member(&self, name: &str) -> String {
         let person = self.picture.member_named(name).unwrap();
         let since = person.since().map_or("?".into(), |at| second(at).to_string());
@@ -119,5 +119,5 @@ impl EventScript {
     }
 }
 
-/// One event.
+/// A step of a test, which records one event.
 type ScriptStep<'s> = &'s dyn Fn(&mut EventScript);

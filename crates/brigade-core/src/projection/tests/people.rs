@@ -1,4 +1,4 @@
-//! A member's current activity and its busy periods.
+//! Tests of a member's current activity and busy periods.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn records_periods_of_work() {
         s.works(2, "ada", WorkEvent::Ready {});
     }];
     check_person(ready, "Idle since 2");
-    // Turns, and the time between them.
+    // Each turn is a busy period; between turns the member is idle.
     check_person(&[&begins(5)], "Working since 5; Working 5..");
     check_person(&[&begins(5), &ends_at(9)], "Idle since 9; Working 5..9");
     check_person(
@@ -51,7 +51,7 @@ fn records_periods_of_work() {
         ],
         "Idle since 12; Working 5..7; Waiting 7..10; Working 10..12",
     );
-    // With two requests, the wait ends with the last answer. A request recorded twice counts once.
+    // With two open requests, the wait ends with the second answer. A request recorded twice counts once.
     check_person(
         &[
             &|s| s.asks(3, "ada", plan, "r1"),
@@ -63,7 +63,7 @@ fn records_periods_of_work() {
         ],
         "Unknown since 8; Waiting 3..8",
     );
-    // A shutdown request is not a wait.
+    // A member does not wait for the answer to a shutdown request.
     check_person(&[&|s| s.asks(3, "ada", "shutdown_request", "r1")], "Unknown since 0");
 }
 
@@ -74,7 +74,7 @@ fn limits_and_leaving() {
     };
     let limited = |s: &mut EventScript| s.works(7, "ada", WorkEvent::Limited { why: "429".into() });
     check_person(&[&begins(5), &limited], "Limited since 7; Working 5..7; Limited 7..");
-    // Usage reports and trouble notices do not end a limit; any other activity does.
+    // Usage reports and trouble notices do not end a rate limit; any other activity does.
     check_person(
         &[
             &begins(5),
@@ -105,7 +105,7 @@ fn limits_and_leaving() {
     );
 }
 
-/// Members that brigade does not run report nothing, so their roster entry counts.
+/// Members that brigade does not run report no work events, so their activity comes from the roster entry.
 #[test]
 fn the_roster_entry_counts_for_members_without_reports() {
     let idle = r#"{"type":"idle_notification","from":"ada"}"#;
@@ -117,7 +117,7 @@ fn the_roster_entry_counts_for_members_without_reports() {
         &[&|s| s.is_active(3, "ada", true), &|s| s.writes(6, "ada", "lead", idle)],
         "Idle since 6; Working 3..6",
     );
-    // Reports take precedence over the roster entry.
+    // Reported work events take precedence over the roster entry.
     check_person(
         &[
             &|s| s.works(3, "ada", WorkEvent::TurnStarted {}),
