@@ -1,4 +1,4 @@
-//! The tasks of a team: one numbered file each.
+//! A team's tasks, stored as one numbered file each.
 
 use brigade_wire::Damage;
 use brigade_wire::name::{TaskId, TeamName};
@@ -83,8 +83,8 @@ impl BoardDir {
         ids.sort();
         let mut tasks = Vec::with_capacity(ids.len());
         for id in ids {
-            // A task deleted meanwhile is skipped. A task that is being written is returned as
-            // found: a caller that cannot parse it reads it again on its own.
+            // Skip a task that was deleted meanwhile. Return a half-written task too: a caller that
+            // cannot parse it calls `task` to read it again.
             if let Some(contents) = dir.read(&task_file(id))? {
                 tasks.push((id, document::from_contents(contents)));
             }
@@ -102,14 +102,14 @@ impl BoardDir {
         }
     }
 
-    /// Creates a task under the next free number. One attempt.
+    /// Tries once to create a task under the next free number.
     pub(crate) fn try_create(
         &self,
         task: &dyn Fn(TaskId) -> Vec<u8>,
         seen: Option<&SeenGuard<'_>>,
         waiter: &mut LockWaiter,
     ) -> Result<TryOutcome<(TaskId, Vec<u8>)>, StoreError> {
-        // The folder was created a moment ago, and another program has removed it.
+        // The task folder was created a moment ago, but another program has removed it.
         let Some(dir) = &self.0 else { return Err(StoreError::Conflict) };
         let _lock = match try_creation_lock(dir, seen, waiter)? {
             LockAttempt::Acquired(lock) => lock,
@@ -123,8 +123,9 @@ impl BoardDir {
             }
         };
         loop {
-            // Claude Code counts from the highest file and does not raise the mark when it adds a
-            // task. Tasks that it added since have the numbers right above the mark.
+            // Claude Code gives a new task the number after the highest task file, and does not
+            // raise the high-water mark. Tasks that Claude Code added have the numbers right above
+            // the mark.
             last += 1;
             let Some(id) = TaskId::new(last) else { return Err(StoreError::Conflict) };
             if dir.stamp(&task_file(id))?.is_some() {
@@ -138,7 +139,7 @@ impl BoardDir {
         }
     }
 
-    /// Stores a task under a number that another board assigned. One attempt.
+    /// Tries once to store a task under a number that another board assigned.
     pub(crate) fn try_insert(
         &self,
         id: TaskId,
@@ -151,7 +152,7 @@ impl BoardDir {
             LockAttempt::Acquired(lock) => lock,
             LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
         };
-        // Raise the mark first, so that no other process assigns this number meanwhile.
+        // Raise the high-water mark first, so that no other process assigns this number meanwhile.
         self.raise_high_water(dir, id.get())?;
         if document::create(dir, &task_file(id), task)? {
             Ok(TryOutcome::Done(()))
@@ -190,8 +191,8 @@ impl BoardDir {
         if dir.stamp(&task_file(id))?.is_none() {
             return Err(StoreError::NoTask { id });
         }
-        // The creation lock protects the mark, and the task lock excludes a process that is
-        // changing the task.
+        // The creation lock protects the high-water mark, and the task lock excludes a process that
+        // is changing the task.
         let _create = match document::try_lock(dir, CREATE_DOCUMENT, seen, waiter)? {
             LockAttempt::Acquired(lock) => lock,
             LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
@@ -205,15 +206,16 @@ impl BoardDir {
         Ok(TryOutcome::Done(()))
     }
 
-    /// Returns the mark, or `None` if it is missing or unreadable.
+    /// Returns the high-water mark, or `None` if its file is missing or not a number.
     fn high_water(&self, dir: &Dir) -> Result<Option<u64>, StoreError> {
         let Some(mark) = dir.read(HIGH_WATER)? else { return Ok(None) };
         let text = String::from_utf8_lossy(&mark.bytes);
         Ok(text.trim().parse().ok())
     }
 
-    /// Raises the mark to at least `to`. A number of plain digits only grows, so it never gets
-    /// shorter and one write in place is enough. Any other contents are replaced.
+    /// Raises the high-water mark to at least `to`. If the file holds only digits, one write in
+    /// place is enough: the number only grows, so its text never gets shorter. A file with other
+    /// contents is replaced.
     fn raise_high_water(&self, dir: &Dir, to: u64) -> Result<(), StoreError> {
         let current = dir.read(HIGH_WATER)?.map(|mark| mark.bytes);
         let digits_only = current.as_ref().is_none_or(|mark| mark.iter().all(u8::is_ascii_digit));
@@ -246,7 +248,7 @@ fn try_creation_lock<'d>(
     waiter: &mut LockWaiter,
 ) -> Result<LockAttempt<'d>, StoreError> {
     if dir.stamp(CREATE_LOCK)?.is_none() {
-        // Claude Code cannot take the lock if this file is missing.
+        // Claude Code cannot take the creation lock if the file `.lock` is missing.
         dir.touch(CREATE_LOCK)?;
     }
     document::try_lock(dir, CREATE_DOCUMENT, seen, waiter)

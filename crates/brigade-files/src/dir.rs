@@ -1,8 +1,7 @@
 //! An open directory, and operations on the files in it.
 //!
 //! All operations take names relative to an open directory, so that no other process can redirect
-//! them between two steps. Symbolic links are not followed, and files of other users are not
-//! touched.
+//! them between two steps. Symbolic links are not followed, and other users' files are not touched.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -94,7 +93,7 @@ impl Dir {
     /// enter it, regardless of the umask.
     pub(crate) fn private_child(&self, name: &str) -> Result<Self, StoreError> {
         if let Ok(()) = fs::mkdirat(&self.fd, name, Mode::RWXU) {
-            // With some umasks we could not open it ourselves.
+            // With some umasks, even the owner could not open the new directory.
             self.set_mode(name, Mode::RWXU)?;
         }
         let child = self.open_or_create_child(name, Mode::RWXU)?;
@@ -144,7 +143,8 @@ impl Dir {
         if size > MAX_FILE {
             return Err(self.refused(name, Refusal::TooBig));
         }
-        // One byte more than the size, so that a file that did not grow is read in one call.
+        // Reserve one byte more than the size: if the file has not grown, one short read both reads
+        // it and shows its end.
         let mut bytes: Vec<u8> = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
         loop {
             let capacity = bytes.spare_capacity_mut().len();
@@ -191,8 +191,8 @@ impl Dir {
         made.map(drop).map_err(|error| self.io_error("create", name, error))
     }
 
-    /// Writes a temporary file with exactly this mode, or with the default mode and the umask. The
-    /// name must be unique to this process.
+    /// Writes a temporary file with exactly this mode, or with the default mode minus the umask if
+    /// `mode` is `None`. The name must be unique to this process.
     pub(crate) fn write_temp(
         &self,
         name: &str,
@@ -204,7 +204,7 @@ impl Dir {
         let io_error = |doing, error| self.io_error(doing, name, error);
         let create_mode = mode.unwrap_or(NATIVE_MODE);
         let fd = match fs::openat(&self.fd, name, flags, create_mode) {
-            // Left behind by a dead process that had the same process id.
+            // A dead process that had the same process id left this file behind.
             Err(Errno::EXIST) => {
                 self.remove(name)?;
                 fs::openat(&self.fd, name, flags, create_mode)
@@ -215,7 +215,7 @@ impl Dir {
         let written = (|| {
             write_all(&fd, bytes).map_err(|e| io_error("write", e))?;
             let stat = fs::fstat(&fd).map_err(|e| io_error("stat", e))?;
-            // The umask removed permissions.
+            // Restore the permissions that the umask removed.
             if let Some(mode) = mode.filter(|&mode| Mode::from_raw_mode(stat.st_mode) != mode) {
                 fs::fchmod(&fd, mode).map_err(|e| io_error("set the mode of", e))?;
             }
@@ -247,7 +247,7 @@ impl Dir {
         match fs::renameat_with(&self.fd, from, &self.fd, to, flags) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => Ok(false),
-            // Not every file system supports this.
+            // This file system does not support `NOREPLACE`.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.link_new(from, to),
             Err(error) => Err(self.io_error("create", to, error)),
         }
@@ -270,7 +270,7 @@ impl Dir {
         }
     }
 
-    /// Removes a file, ignoring errors, where a leftover is harmless.
+    /// Removes a file, ignoring errors. Meant for files that are harmless if left behind.
     pub(crate) fn remove_quietly(&self, name: &str) {
         let _best_effort = fs::unlinkat(&self.fd, name, AtFlags::empty());
     }
@@ -368,7 +368,7 @@ pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     Some((u64::try_from(stat.st_dev).ok()?, stat.st_ino))
 }
 
-/// Writes all bytes, or fails.
+/// Writes all bytes, or returns an error.
 pub(crate) fn write_all(fd: impl AsFd, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match rustix::io::write(&fd, bytes) {

@@ -1,4 +1,4 @@
-//! Replaces a Claude Code document by compare-and-set under its lock.
+//! Replaces a Claude Code document by compare-and-set, while holding the document's lock.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use super::temp_file::TempFile;
 use brigade_core::store::{Document, Revision, StoreError};
 use brigade_wire::Damage;
 
-/// How often a torn document is read again, and the interval between reads. Claude Code writes some
-/// documents in place; on a busy machine one write took 116 milliseconds.
+/// How many times a torn document is read again, and the interval between two reads. Claude Code
+/// writes some documents in place; on a busy machine one write took 116 milliseconds.
 const MAX_TORN_READS: usize = 250;
 const TORN_READ_INTERVAL: Duration = Duration::from_millis(2);
 
@@ -22,9 +22,9 @@ pub(crate) fn from_contents(contents: FileContents) -> Document {
     Document { bytes: contents.bytes, revision }
 }
 
-/// Reads a document without a lock, and reads it again while it is torn. If it stays torn, it is
-/// returned as it is, and the caller decides. `known` is the stamp of a version that was already
-/// checked.
+/// Reads a document without a lock, and reads it again while it is torn. If the document stays
+/// torn, returns the torn bytes, and the caller decides what to do. `known` is the stamp of a
+/// version that was already checked.
 pub(crate) async fn read(
     dir: &Dir,
     name: &str,
@@ -42,7 +42,7 @@ pub(crate) async fn read(
     Ok(None)
 }
 
-/// Identifies a document of a team.
+/// Identifies one of a team's documents.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DocumentId {
     pub(crate) kind: LockKind,
@@ -64,7 +64,7 @@ impl DocumentId {
     }
 }
 
-/// Records the lock of a document in the seen state of the team.
+/// Records a document's lock in the team's `board.seen`.
 struct DocumentLockRecorder<'t> {
     document_id: DocumentId,
     seen: Option<&'t SeenGuard<'t>>,
@@ -76,9 +76,9 @@ impl LockRecorder for DocumentLockRecorder<'_> {
         self.seen.map_or(Ok(()), |seen| seen.record_lock(kind, RecordedLock { id, task }))
     }
 
-    // A program that was suspended while it held the lock may later overwrite changes made
-    // meanwhile. Unlike mail, they are not restored: their author has its answer and sees the
-    // result on the board.
+    // A program whose lock is stolen while it is suspended may later overwrite newer changes.
+    // Unlike messages, these changes are not restored: their author was already told that they
+    // succeeded, and sees the result on the board.
     fn record_steal(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -107,7 +107,7 @@ pub(crate) fn try_lock<'d>(
 ) -> Result<LockAttempt<'d>, StoreError> {
     let previous = seen.map(|seen| seen.last_lock(document_id.kind)).transpose()?.flatten();
     if let Some(previous) = previous.filter(|previous| previous.task != document_id.task) {
-        // A brigade process died while it held the lock of another task.
+        // A brigade process died while it held the lock on another task.
         lock::remove_abandoned(
             dir,
             &DocumentId { task: previous.task, ..document_id }.lock(),
@@ -121,7 +121,7 @@ pub(crate) fn try_lock<'d>(
     waiter.try_lock(at, abandoned, &mut DocumentLockRecorder { document_id, seen })
 }
 
-/// Replaces a document if it is still at this revision. One attempt. The caller fsyncs the
+/// Tries once to replace a document that must still be at revision `at`. The caller fsyncs the
 /// directory if the rename must survive power loss.
 pub(crate) fn try_replace(
     dir: &Dir,
@@ -164,11 +164,11 @@ fn is_unchanged(
     Ok(dir.stamp(name)? == Some(stamp) && lock.is_held()?)
 }
 
-/// Creates a document. Returns whether it did not exist before.
+/// Creates a document unless it already exists. Returns whether it was created.
 pub(crate) fn create(dir: &Dir, name: &str, bytes: &[u8]) -> Result<bool, StoreError> {
     let temp = TempFile::next().name(name);
-    // Fsync first: after power loss, a new name for data that is not on disk can refer to an empty
-    // file. File systems prevent that only where a rename replaces a file.
+    // Fsync before the rename. Otherwise, after power loss, the new name may refer to an empty
+    // file. File systems prevent that only when a rename replaces an existing file.
     dir.write_temp(&temp, bytes, None, Fsync::Yes)?;
     let made = dir.rename_new(&temp, name);
     if !matches!(made, Ok(true)) {

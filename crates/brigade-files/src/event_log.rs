@@ -1,9 +1,10 @@
-//! Streams all events of a team: its journals, read in chunks and merged by time.
+//! Streams all events of a team: reads the team's journals in chunks and merges the records by
+//! time.
 //!
-//! It works in rounds. A round notes the length of each journal and sends the records added since
-//! the previous round, sorted by time; the first round sends the history. Between rounds it waits
-//! for a change signal from the team's watch. It tracks its own position in each journal, so a
-//! spurious signal does nothing, and the next signal makes up for a missed one.
+//! The stream works in rounds. Each round notes the length of each journal and sends the records
+//! added since the previous round, sorted by time; the first round sends the history. Between
+//! rounds, the stream waits for a change signal from the team's watch. It tracks its position in
+//! each journal, so a spurious signal has no effect, and the next signal makes up for a missed one.
 //!
 //! No file stays open between reads, because a team may have more members than a process may have
 //! open files.
@@ -39,7 +40,7 @@ use brigade_core::store::event_log::{
 /// visible delay.
 const ROUND_INTERVAL: Duration = Duration::from_millis(16);
 
-/// Looks up records in the journals, which are numbered.
+/// Looks up records by journal number and offset.
 #[derive(Debug, Default)]
 struct JournalLookup(RwLock<Vec<Arc<JournalSource>>>);
 
@@ -64,7 +65,7 @@ impl RecordLookup for JournalLookup {
     }
 }
 
-/// A journal, and the offset up to which it was sent.
+/// A journal, and the offset up to which its records were sent.
 #[derive(Debug)]
 struct TrackedJournal {
     source: Arc<JournalSource>,
@@ -76,14 +77,14 @@ struct TrackedJournal {
 /// Identifies a journal by folder number and file name.
 type JournalKey = (usize, String);
 
-/// The journals of a team.
+/// The journals of a team, and how far each was read.
 #[derive(Debug)]
 struct TeamJournals {
     store: FileStore,
     team: TeamName,
     team_state: Option<Arc<TeamStateDir>>,
     tracked: Vec<TrackedJournal>,
-    /// Maps each key to its current index in `tracked`.
+    /// Maps the key of each journal to its index in `tracked`.
     by_key: HashMap<JournalKey, usize>,
     lookup: Arc<JournalLookup>,
 }
@@ -93,8 +94,8 @@ impl FileStore {
         &self,
         team: &TeamName,
     ) -> Result<(EventStream, RecordLookupHandle), StoreError> {
-        // Subscribe first, so that later changes are signalled. Subscribing also records in the
-        // journals what other programs did so far.
+        // Subscribe before reading the journals, so that later changes are signalled. Subscribing
+        // also records in the journals what other programs changed so far.
         let signal = match self.team_dir(team) {
             Ok(_) => Some(watch::change_signal(self, team)?),
             Err(StoreError::NoTeam { .. }) => None,
@@ -132,14 +133,15 @@ fn spawn_reader(run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     std::thread::Builder::new().name("brigade-feed".into()).spawn(run).map(drop)
 }
 
-/// Sends added records until the receiver is dropped.
+/// Sends the records added to the journals, until the receiver is dropped.
 fn follow(
     journals: &mut TeamJournals,
     sender: &Sender<RecordBatch>,
     skipped: &AtomicU64,
     changes: &Receiver<()>,
 ) {
-    // Check before the first signal: records may have been added while the history was being sent.
+    // Read the journals before waiting for the first signal: records may have been added while the
+    // history was being sent.
     loop {
         match journals.next_round() {
             Ok(round) if round.is_empty() => {}
@@ -159,8 +161,8 @@ impl TeamJournals {
     /// Returns the next round: the records added to each journal since the last call.
     fn next_round(&mut self) -> Result<MergeRound, StoreError> {
         if !self.team_state.as_ref().is_some_and(|team_state| team_state.exists()) {
-            // Journals of a deleted folder stay gone. Journals in a new folder of the same name are
-            // new.
+            // If the team's state folder was deleted, forget its journals. Journals in a new folder
+            // of the same name are different files.
             self.team_state = self.store.existing_team_state(&self.team)?;
             self.by_key.clear();
         }
@@ -169,12 +171,13 @@ impl TeamJournals {
         for (folder, name) in journal_keys(&team_state)? {
             ranges.extend(self.new_range(&team_state, (folder, name))?);
         }
-        // Records with equal times are ordered by the age of their journal.
+        // Of two records with equal times, the one in the journal that was added first comes first.
         ranges.sort_by_key(|range| range.index);
         Ok(MergeRound::new(ranges))
     }
 
-    /// Moves back to where reading failed, so that the next round tries again.
+    /// Moves the position in each of these journals back to where reading failed, so that the next
+    /// round reads from there.
     fn rewind_unread(&mut self, unread: &[(JournalIndex, u64)]) {
         for journal in &mut self.tracked {
             let at = unread.iter().find(|(index, _)| *index == journal.index);
@@ -182,7 +185,7 @@ impl TeamJournals {
         }
     }
 
-    /// Returns the range that was added to one journal.
+    /// Returns the range that was added to one journal since the last call.
     fn new_range(
         &mut self,
         team_state: &Arc<TeamStateDir>,
@@ -197,12 +200,13 @@ impl TeamJournals {
             if journal.source.starts_with_line(&journal.first_line)? {
                 return journal.new_range(now.size);
             }
-            // Another file has the same name; all its records are new.
+            // A different file now has the journal's name. All records in that file are new.
             tracing::warn!(path = %journal.source.path().display(), "a journal was replaced");
             journal.source.mark_gone();
         }
         let source = Arc::new(JournalSource::new(Arc::clone(team_state), key.0, key.1.clone()));
-        // Wait for the first complete line, because the journal is recognized by it.
+        // Skip the journal until its first line is complete, because that line identifies the
+        // journal.
         let Some(first_line) = source.first_line()? else { return Ok(None) };
         let Some(index) = self.lookup.add(Arc::clone(&source)) else { return Ok(None) };
         let Some(now) = source.stamp()? else { return Ok(None) };
@@ -215,7 +219,7 @@ impl TeamJournals {
 }
 
 impl TrackedJournal {
-    /// Returns the range added, given the current size of the file.
+    /// Returns the range added since the last call, given the current size of the file.
     fn new_range(&mut self, size: u64) -> Result<Option<JournalRange>, StoreError> {
         if size < self.upto {
             // The file was truncated or restored from an older copy. Its contents were already
@@ -231,7 +235,7 @@ impl TrackedJournal {
     }
 }
 
-/// Lists the existing journals.
+/// Lists the journals that exist in a team's state folder.
 fn journal_keys(team_state: &TeamStateDir) -> Result<Vec<JournalKey>, StoreError> {
     let mut keys = vec![(0, TEAM_JOURNAL.to_owned())];
     for (folder, dir) in source::journal_folders(team_state).skip(1) {

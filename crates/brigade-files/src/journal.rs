@@ -1,8 +1,8 @@
 //! An append-only file with one record per line.
 //!
-//! A record is written by one `write` to a file opened with `O_APPEND`, so writers need no lock. It
-//! begins and ends with a line break: if a writer runs out of disk space, its partial record is a
-//! line of its own that does not parse, and the next record is not joined to it.
+//! A record is written by one `write` to a file opened with `O_APPEND`, so writers need no lock. A
+//! record begins and ends with a line break. If a writer runs out of disk space, its partial record
+//! is therefore a separate line that does not parse, and the next record is on a new line.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub(crate) struct Journal {
     path: PathBuf,
 }
 
-/// The records of a journal from some position on.
+/// The records between some position and the end of a journal.
 #[derive(Debug, Default)]
 pub(crate) struct JournalTail {
     /// Where the records begin, with the hash of the preceding bytes.
@@ -33,7 +33,8 @@ pub(crate) struct JournalTail {
 }
 
 /// A position in a journal, with a hash of the bytes before it. After power loss, the end of a
-/// journal may be missing and other records may be there instead; the hash detects that.
+/// journal may be missing, and other records may have been written in its place; the hash detects
+/// that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JournalPosition {
     pub(crate) offset: u64,
@@ -65,8 +66,7 @@ impl Journal {
         Ok(Self { fd: dir.private_file(name, OFlags::APPEND)?, path: dir.path(name) })
     }
 
-    /// Appends records in one write. Returns the position after them: a reader that has read this
-    /// far has read them.
+    /// Appends records in one write. Returns the offset of the end of the last record.
     pub(crate) fn append(&self, records: &[Record], sync: Fsync) -> Result<u64, StoreError> {
         let mut lines = Vec::with_capacity(1024);
         for record in records {
@@ -78,15 +78,14 @@ impl Journal {
         let io_error = |doing| move |error| io_error(doing, self.path.clone(), error);
         match rustix::io::write(&self.fd, &lines) {
             Ok(written) if written == lines.len() => {}
-            // A partial record is ignored by readers, and a short write means that the disk is
-            // full.
+            // A short write means that the disk is full. Readers ignore the partial record.
             Ok(_) => return Err(io_error("write")(Errno::NOSPC)),
             Err(error) => return Err(io_error("write")(error)),
         }
         if sync == Fsync::Yes {
             fs::fdatasync(&self.fd).map_err(io_error("sync"))?;
         }
-        // After an append, the file offset is at the end of what was written.
+        // After an append, the file offset is at the end of the appended records.
         fs::tell(&self.fd).map_err(io_error("stat"))
     }
 
@@ -103,7 +102,7 @@ impl Journal {
             let position = first + bytes.len() as u64;
             let capacity = bytes.spare_capacity_mut().len();
             let spare = rustix::buffer::spare_capacity(&mut bytes);
-            // A regular file returns less than requested only at its end.
+            // A read from a regular file returns less than requested only at the end of the file.
             if rustix::io::pread(&self.fd, spare, position).map_err(io_error)? < capacity {
                 break;
             }

@@ -1,5 +1,5 @@
-//! The names of files and folders on disk, for code that reads them without a [`Store`], such as
-//! `brigade doctor`. A store also repairs and records what it finds; reading a file does not.
+//! The names of files and folders on disk. `brigade doctor` and other code use them to read files
+//! without a [`Store`], because a store also repairs and records what it finds.
 //!
 //! [`Store`]: brigade_core::store::Store
 //!
@@ -13,16 +13,16 @@
 //!   files/KEY/TEAM/                   a team; KEY identifies the Claude Code folder
 //!     team.jsonl                        the team's journal
 //!     mail/MEMBER.jsonl                 the journal of a mailbox
-//!     mail/MEMBER.state                 how much of it is in the inbox
+//!     mail/MEMBER.state                 how much of that journal is in the inbox
 //!     work/MEMBER.jsonl                 the journal of a member's work
 //!     roster.json, board.seen           the roster and the board as last seen
 //!     created, shared                   when brigade created the team; whether others write to it
 //!     decided/QUESTION                  a final answer
-//!     kept, pulse, revival, home        the folders of notes, one MEMBER.json each
+//!     kept, pulse, revival, home        folders of notes, with one MEMBER.json per member
 //!     aside/                            copies of damaged files
 //! ```
 //!
-//! A file `NAME` is locked while the folder `NAME.lock` exists. Brigade writes it as
+//! A file `NAME` is locked while the folder `NAME.lock` exists. To replace `NAME`, brigade writes
 //! `NAME.tmp.brigade-PROCESS-NUMBER` and then renames that file.
 
 use std::fmt::Display;
@@ -41,29 +41,29 @@ pub const TASKS: &str = "tasks";
 pub const CONFIG: &str = "config.json";
 /// The folder of inboxes in a team's folder.
 pub const INBOXES: &str = "inboxes";
-/// Follows the team's name in the name of a folder that is being deleted.
+/// Separates the team's name from a unique id in the name of a team folder that is being deleted.
 pub const DELETED: &str = ".deleted-";
 /// The file in which Claude Code stores the highest task number ever used.
 pub(crate) const HIGH_WATER: &str = ".highwatermark";
 /// The file whose lock protects the creation of tasks. Claude Code creates it empty.
 pub(crate) const CREATE_LOCK: &str = ".lock";
 
-/// The folder in brigade's own folder that holds the teams of all Claude Code folders.
+/// The folder, inside brigade's own folder, for the teams in all Claude Code folders.
 pub const FILES: &str = "files";
 /// The journal of a team.
 pub const TEAM_JOURNAL: &str = "team.jsonl";
 /// The folder of mailbox journals.
 pub const MAIL: &str = "mail";
-/// The folder of journals of members' work.
+/// The folder of journals that record members' work.
 pub(crate) const WORK: &str = "work";
-/// The roster as last seen.
+/// The file with the roster as last seen.
 pub const LAST_ROSTER: &str = "roster.json";
-/// When brigade created the team, in milliseconds.
+/// The file with the time when brigade created the team, in milliseconds.
 pub const CREATED: &str = "created";
 /// An empty file that exists if another program has written the roster.
 pub(crate) const SHARED: &str = "shared";
-/// The native locks that brigade processes created last, followed by eight bytes for each task
-/// number: the revision last seen, or zero.
+/// The file with the native locks that brigade processes created last, followed by eight bytes for
+/// each task number: the task's revision last seen, or zero.
 pub(crate) const BOARD_SEEN: &str = "board.seen";
 /// The folder of final answers: the first answer to a question wins.
 pub const DECIDED: &str = "decided";
@@ -77,7 +77,7 @@ pub const LOCK_STALE_SECS: u32 = 10;
 
 const TEMP_MARK: &str = ".tmp.brigade-";
 
-/// Returns brigade's folder for the teams of a Claude Code folder.
+/// Returns the folder where brigade stores its own data about the teams in a Claude Code folder.
 pub fn team_states_dir(state_dir: &Path, claude_dir: &Path) -> PathBuf {
     state_dir.join(FILES).join(claude_dir_key(claude_dir))
 }
@@ -92,7 +92,7 @@ pub fn task_file(id: TaskId) -> String {
     format!("{id}.json")
 }
 
-/// Returns the task number in a file name.
+/// Parses the task number from the file name of a task.
 pub fn task_id(name: &str) -> Option<TaskId> {
     name.strip_suffix(".json")?.parse().ok()
 }
@@ -102,7 +102,7 @@ pub fn member_file(member: impl Display) -> String {
     format!("{member}.json")
 }
 
-/// Returns the member in the file name of an inbox or note.
+/// Returns the member's name from the file name of an inbox or note.
 pub fn member_name(file: &str) -> Option<&str> {
     file.strip_suffix(".json")
 }
@@ -112,7 +112,7 @@ pub fn member_journal(member: impl Display) -> String {
     format!("{member}.jsonl")
 }
 
-/// Returns the folder of a team that holds notes of this kind.
+/// Returns the name of the folder for notes of this kind, inside a team's folder.
 pub fn note_dir(kind: NoteKind) -> &'static str {
     match kind {
         NoteKind::Memory => "kept",
@@ -122,7 +122,7 @@ pub fn note_dir(kind: NoteKind) -> &'static str {
     }
 }
 
-/// Returns the name of the lock of a file.
+/// Returns the name of a file's lock.
 pub(crate) fn lock_name(file: &str) -> String {
     format!("{file}.lock")
 }

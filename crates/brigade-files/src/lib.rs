@@ -1,28 +1,30 @@
-//! Stores teams in Claude Code's own files, so that brigade and Claude Code can work on one team at
-//! the same time.
+//! Stores teams in Claude Code's own files, so that brigade and Claude Code can work on the same
+//! team at the same time.
 //!
 //! [`FileStore`] implements [`brigade_core::store::Store`]. Claude Code's files are the source of
-//! truth. Journals, and everything else that Claude Code does not know, are in brigade's own folder.
-//! [`layout`] names all of these files.
+//! truth. Journals and other data that only brigade uses are in brigade's own folder. [`layout`]
+//! lists the names of all files, Claude Code's and brigade's.
 //!
 //! # Parts
 //!
 //! - Files: `dir` (operations relative to an open directory), `temp_file`, `lock` and `lock_id`
 //!   (Claude Code's lock), `document` and `revision` (compare-and-set replacement under that lock).
-//! - Mail: `mailbox` delivers the messages of a `journal` to an inbox and loses none when a process
-//!   dies; its children `draft`, `commit`, `observe` and `state` are its steps.
-//! - Teams: `teams` (creation and deletion), `board` (tasks), `repair` (a torn roster), `team_state`
-//!   (brigade's own files, and the roster and board as last seen).
+//! - Mail: `mailbox` delivers the messages in a `journal` to an inbox, and loses no message when a
+//!   process dies. Its submodules are `observe`, `draft` and `commit`, the steps of an update, and
+//!   `state`, what brigade saves between updates.
+//! - Teams: `teams` (creation and deletion), `board` (tasks), `repair` (fixes a torn roster),
+//!   `team_state` (brigade's own files for a team, including the roster and board as last seen).
 //! - Events: `watch` reports new events; `event_log` streams all past events, then new ones.
-//! - `store` implements the trait with these parts.
+//! - `store` implements the `Store` trait with these modules.
 //!
 //! # Rules
 //!
 //! - Change only the fields that have to change; keep every other byte of a native file.
-//! - Never follow a symbolic link, and never touch a file of another user.
+//! - Never follow a symbolic link, and never touch another user's file.
 //! - Hold no file lock across an `.await`. System calls run on the caller's thread, because each
 //!   takes a fraction of a millisecond; calls that have to wait sleep without blocking the thread.
-//! - Decide nothing about members, mail or tasks: `brigade-core` does. Read no environment variables.
+//! - Make no decisions about members, mail or tasks: `brigade-core` makes them. Read no environment
+//!   variables.
 //!
 //! # Example
 //!
@@ -90,10 +92,10 @@ use brigade_core::store::{StoreError, WriteObstacle};
 /// Failures that an acknowledged message survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The death of any process at any moment.
+    /// Messages survive the death of any process at any moment.
     #[default]
     Process,
-    /// The same, plus power loss: a write is on disk before it is acknowledged.
+    /// Messages also survive power loss: a message is on disk before it is acknowledged.
     Power,
 }
 
@@ -107,12 +109,12 @@ pub struct FileStoreOptions {
     pub state_dir: PathBuf,
     /// Failures that an acknowledged message survives.
     pub durability: Durability,
-    /// Upper bound on the wait for a lock.
+    /// Maximum time to wait for a lock.
     pub lock_wait: Duration,
 }
 
 impl FileStoreOptions {
-    /// Uses these folders, with the default durability and lock wait.
+    /// Creates options for these folders, with the default durability and maximum lock wait.
     pub fn new(claude_dir: impl Into<PathBuf>, state_dir: impl Into<PathBuf>) -> Self {
         Self {
             claude_dir: claude_dir.into(),
@@ -127,13 +129,14 @@ impl FileStoreOptions {
         Self { durability, ..self }
     }
 
-    /// Sets the upper bound on the wait for a lock.
+    /// Sets the maximum time to wait for a lock.
     pub fn with_lock_wait(self, lock_wait: Duration) -> Self {
         Self { lock_wait, ..self }
     }
 }
 
-/// Default wait for a lock: slightly longer than an abandoned lock takes to become stale.
+/// Default maximum time to wait for a lock: slightly longer than an abandoned lock takes to become
+/// stale.
 pub const DEFAULT_LOCK_WAIT: Duration = Duration::from_secs(12);
 
 /// Returns an identifier that is unique to a Claude Code folder.
@@ -148,39 +151,42 @@ pub fn claude_dir_key(claude_dir: &Path) -> String {
 pub struct FileStore {
     options: FileStoreOptions,
     clock: Arc<dyn Clock>,
-    /// Brigade's folder for the teams of this Claude Code folder.
+    /// The folder where brigade stores its own data about the teams in this Claude Code folder.
     team_states_path: PathBuf,
     native_dirs: Mutex<HashMap<TeamName, Arc<NativeDirs>>>,
     team_states: Mutex<HashMap<TeamName, Arc<TeamStateDir>>>,
     mailboxes: Mutex<HashMap<(TeamName, MemberName), SharedFileMailbox>>,
-    /// The follower that all watches of a team and scope share, while any of them exists.
+    /// For each team and scope, the follower that all its watches share. The follower lives as long
+    /// as any of these watches.
     watches: Mutex<HashMap<(TeamName, watch::WatchScope), Weak<watch::SharedFollower>>>,
 }
 
-/// The open directories of a team inside Claude Code's folder.
+/// A team's open directories inside Claude Code's folder.
 #[derive(Debug)]
 struct NativeDirs {
     team: Dir,
     inboxes: Dir,
     /// Device and inode of the team directory when it was opened.
     id: Option<(u64, u64)>,
-    /// The last `config.json` that parsed, so that an unchanged file is not checked again.
+    /// The stamp of the last `config.json` that parsed. A file with the same stamp is not checked
+    /// again.
     valid_config: Mutex<Option<FileStamp>>,
 }
 
-/// A mailbox, used by one thread at a time: its `flock` excludes other processes, not other
-/// threads.
+/// A mailbox that one thread uses at a time. The mailbox's `flock` excludes only other processes.
 type SharedFileMailbox = Arc<Mutex<FileMailbox>>;
 
 impl FileStore {
-    /// Creates a store on these folders, which need not exist yet, using the system clock.
+    /// Creates a store that uses these folders and the system clock. The folders need not exist
+    /// yet.
     pub fn open(options: FileStoreOptions) -> Self {
         Self::new(options, Arc::new(SystemClock))
     }
 
     /// Creates a store that uses the given clock.
     pub fn new(options: FileStoreOptions, clock: Arc<dyn Clock>) -> Self {
-        // Two Claude Code folders may hold teams of the same name.
+        // The path depends on the Claude Code folder, because two such folders may hold teams of
+        // the same name.
         let team_states_path = layout::team_states_dir(&options.state_dir, &options.claude_dir);
         Self {
             options,
@@ -215,8 +221,8 @@ impl FileStore {
         dir.ok_or_else(|| StoreError::NoTeam { team: team.clone() })
     }
 
-    /// Returns the team's native directories. They are opened once and then only checked, because a
-    /// team may be deleted and re-created.
+    /// Returns the team's native directories. Directories opened earlier are reused, unless the
+    /// team was deleted and re-created since then.
     fn native_dirs(&self, team: &TeamName) -> Result<Arc<NativeDirs>, StoreError> {
         let mut native_dirs = lock_mutex(&self.native_dirs);
         if let Some(native) = native_dirs.get(team)
@@ -306,11 +312,11 @@ impl FileStore {
         .await
     }
 
-    /// Reports that every Claude Code process that used this member's inbox has ended. Call it
-    /// before starting a new one.
+    /// Cleans up after every Claude Code process that used this member's inbox has ended. Call this
+    /// before starting a new Claude Code process.
     ///
-    /// Removes a lock that such a process left behind, restores messages that it may have
-    /// overwritten, and clears the risk that one of them still overwrites the inbox.
+    /// Removes a lock that such a process left behind, restores messages that the process may have
+    /// overwritten, and clears the recorded risk that a process still overwrites the inbox.
     pub async fn recover_after_natives_ended(
         &self,
         team: &TeamName,
@@ -322,12 +328,12 @@ impl FileStore {
             lock_mutex(&mailbox).recover_after_natives_ended(context)
         })
         .await?;
-        // Restored messages must be in the inbox before the next Claude Code process reads it.
-        // Otherwise it would receive them twice.
+        // Restored messages must be in the inbox before the next Claude Code process reads the
+        // inbox. Otherwise that process would receive the messages twice.
         self.do_work_on(team, &native, &mailbox, MailboxWork::Refresh).await
     }
 
-    /// Repeats one step on a mailbox until it is done.
+    /// Repeats `step` on a mailbox until the step is done or the maximum lock wait has passed.
     async fn retry_step(
         &self,
         team: &TeamName,
@@ -345,13 +351,14 @@ impl FileStore {
         self.retry(attempt).await
     }
 
-    /// Returns when the current team was created, in milliseconds, if its roster can be read.
+    /// Returns the creation time of the current team in milliseconds, or `None` if its roster
+    /// cannot be read.
     fn team_created(&self, team: &TeamName) -> Option<u64> {
         let config = self.native_dirs(team).ok()?.team.read(CONFIG).ok()??;
         Team::read(&config.bytes).ok()?.created_at()
     }
 
-    /// Repeats an attempt until it is done or the lock wait is over.
+    /// Repeats `attempt` until it is done or the maximum lock wait has passed.
     async fn retry<T>(
         &self,
         mut attempt: impl FnMut(&mut LockWaiter) -> Result<TryOutcome<T>, StoreError>,
@@ -378,7 +385,8 @@ impl FileStore {
             // Another brigade process that holds the lock usually finishes within a moment and
             // delivers our messages as well. A holder that takes longer is suspended or dead.
             if waited < MAX_RETRY_DELAY {
-                // Shorter than the tokio timer's resolution, and no longer than one write.
+                // Block the thread: this delay is shorter than the tokio timer's resolution, and no
+                // longer than one write takes.
                 std::thread::sleep(MIN_RETRY_DELAY);
                 tokio::task::yield_now().await;
             } else {
@@ -396,13 +404,15 @@ impl FileStore {
     }
 }
 
-/// Shortest and longest delay between two attempts.
+/// Shortest and longest delay between two attempts to acquire a lock.
 const MIN_RETRY_DELAY: Duration = Duration::from_micros(250);
 const MAX_RETRY_DELAY: Duration = Duration::from_millis(20);
-/// Wait for a lock that no program can acquire.
+/// Maximum wait while the lock's path is a file or a directory that is not empty. No program can
+/// acquire such a lock.
 const UNLOCKABLE_WAIT: Duration = Duration::from_secs(1);
 
-/// Opens brigade's folder for all teams, creating it if needed. Only the current user may enter it.
+/// Opens the folder where brigade stores its own data about all teams, creating the folder if
+/// needed. Only the current user may enter the folder.
 fn open_state_dir(path: &Path) -> Result<Dir, StoreError> {
     let make = |path: &Path| -> Result<Dir, StoreError> {
         let parent = path.parent().unwrap_or(path);
@@ -414,7 +424,8 @@ fn open_state_dir(path: &Path) -> Result<Dir, StoreError> {
     if let Some(dir) = Dir::open(path)? {
         return Ok(dir);
     }
-    // Brigade owns three levels: `brigade`, `files`, and the folder for this Claude Code folder.
+    // Brigade owns the last three levels of the path: `brigade`, `files`, and the folder for this
+    // Claude Code folder.
     for ours in [path.parent().and_then(Path::parent), path.parent()].into_iter().flatten() {
         make(ours)?;
     }

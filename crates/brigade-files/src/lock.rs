@@ -1,12 +1,13 @@
 //! Claude Code's own lock: an empty directory beside the file. Creating it acquires the lock,
 //! removing it releases the lock. A lock is stale when its modification time is ten seconds old.
 //!
-//! The lock does not identify its holder, and both generations of Claude Code take it from a holder
-//! that is merely slow. Therefore a holder checks that it still owns the lock before it writes.
+//! The lock does not identify its holder, and both generations of Claude Code steal it from a
+//! holder that is merely slow. Therefore a holder checks that it still owns the lock before it
+//! writes.
 //!
-//! Creating a directory costs a file system ten times as much as renaming one. Therefore brigade
-//! keeps a spare directory in its own folder, renames it to acquire the lock, and renames it back
-//! to release it.
+//! Creating a directory takes ten times as long as renaming one. Therefore brigade keeps a spare
+//! directory in its own folder, renames that directory to acquire the lock, and renames it back to
+//! release the lock.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -22,14 +23,14 @@ use super::lock_id::LockId;
 use super::temp_file::TempFile;
 use brigade_core::store::{StoreError, WriteObstacle};
 
-/// How long brigade relies on a lock it holds: well before another process may consider it
-/// abandoned.
+/// How long brigade relies on a lock that it holds. Other processes consider the lock abandoned
+/// only much later.
 const TRUSTED_FOR: Duration = Duration::from_secs(5);
 
 /// Upper bound on the time that a program without locks needs to write a file in place.
 const MAX_IN_PLACE_WRITE: Duration = Duration::from_millis(50);
 
-/// A lock that is held. Dropping it releases the lock.
+/// A lock that this process holds. Dropping this value releases the lock.
 #[derive(Debug)]
 pub(crate) struct HeldLock<'d> {
     at: LockPath<'d>,
@@ -46,10 +47,11 @@ pub(crate) struct LockPath<'d> {
     pub(crate) spare: Option<(&'d Dir, String)>,
 }
 
-/// Persists lock acquisitions, so that another process can clean up if this one dies in between.
+/// Persists lock acquisitions, so that another process can clean up if this process dies while it
+/// holds the lock.
 pub(crate) trait LockRecorder {
-    /// Called when this directory is about to become the lock, or has just been created as the
-    /// lock.
+    /// Called when the directory with this id is about to become the lock, or has just been created
+    /// as the lock.
     fn record_acquire(&mut self, id: LockId) -> Result<(), StoreError>;
 
     /// Called before stealing the lock from a holder that may only be slow and may write later.
@@ -72,14 +74,14 @@ pub(crate) enum TryOutcome<T> {
     Retry,
 }
 
-/// The state of a caller that waits for a lock: its observations so far.
+/// The observations of a caller that waits for a lock.
 #[derive(Debug, Default)]
 pub(crate) struct LockWaiter {
     /// Whether an earlier attempt had to wait.
     pub(crate) has_waited: bool,
-    /// The stamp of the lock, and since when it has been unchanged by the monotonic clock.
+    /// The lock's stamp, and when this stamp was first seen, on the monotonic clock.
     seen_lock: Option<(FileStamp, Instant)>,
-    /// The stamp of a file that could not be parsed, and since when it has been unchanged.
+    /// The stamp of a file that could not be parsed, and when this stamp was first seen.
     torn_file: Option<(FileStamp, Instant)>,
 }
 
@@ -93,10 +95,12 @@ impl LockWaiter {
     ) -> Result<LockAttempt<'d>, StoreError> {
         let (dir, name) = (at.dir, at.name.as_str());
         if let Some(abandoned) = abandoned {
-            // Remove it before the recorder replaces its id with the new one.
+            // Remove the abandoned lock before the recorder replaces its id with the id of the new
+            // lock.
             remove_abandoned(dir, name, abandoned)?;
         }
-        // At most two rounds: one to remove an abandoned lock, one to acquire it.
+        // Try at most twice: the first attempt may remove a stale lock, and the second acquires the
+        // lock.
         for _ in 0..2 {
             let acquired_at = Instant::now();
             if let Some(id) = at.create(recorder)? {
@@ -120,8 +124,8 @@ impl LockWaiter {
                     Duration::ZERO
                 }
             };
-            // A modification time in the future never becomes old, but the time we have observed
-            // the lock does.
+            // If the modification time is in the future, the age stays negative, but `observed_for`
+            // grows.
             let stale = age > i64::from(LOCK_STALE_SECS)
                 || observed_for > Duration::from_secs(LOCK_STALE_SECS.into());
             if !stale {
@@ -131,7 +135,7 @@ impl LockWaiter {
                 }));
             }
             recorder.record_steal()?;
-            // Renaming the directory does not change its modification time.
+            // Renaming the directory does not change its stamp.
             let is_same = |moved: &str| dir.stamp(moved).is_ok_and(|found| found == Some(stamp));
             match remove_if(dir, name, is_same)? {
                 Removal::Removed => {}
@@ -166,7 +170,7 @@ impl LockWaiter {
 }
 
 /// Removes a lock that was inspected earlier, but not a newer one that replaced it. The lock is
-/// renamed first, so that `is_same` can check what was moved.
+/// renamed first; then `is_same` checks whether the renamed directory is the inspected lock.
 fn remove_if(dir: &Dir, name: &str, is_same: impl Fn(&str) -> bool) -> Result<Removal, StoreError> {
     let moved = TempFile::next().name(name);
     match renameat(dir.fd(), name, dir.fd(), moved.as_str()) {
@@ -179,8 +183,8 @@ fn remove_if(dir: &Dir, name: &str, is_same: impl Fn(&str) -> bool) -> Result<Re
     if removed == Removal::Removed {
         return Ok(removed);
     }
-    // Another process's live lock, or one that is not empty: rename it back, unless a new lock
-    // exists.
+    // The renamed directory is another process's live lock, or is not empty. Rename it back, unless
+    // a new lock exists.
     match renameat_with(dir.fd(), moved.as_str(), dir.fd(), name, RenameFlags::NOREPLACE) {
         Ok(()) => {}
         Err(Errno::EXIST) => dir.remove_dir_quietly(&moved),
@@ -194,7 +198,7 @@ fn remove_if(dir: &Dir, name: &str, is_same: impl Fn(&str) -> bool) -> Result<Re
 enum Removal {
     /// The lock is gone.
     Removed,
-    /// Another lock had replaced it.
+    /// A newer lock had already replaced the inspected one.
     Replaced,
     /// The directory is not empty and was left in place.
     NotEmpty,
@@ -214,15 +218,15 @@ impl LockPath<'_> {
         let io_error = |error| self.dir.io_error("lock", &self.name, error);
         if let Some((dir, spare)) = &self.spare {
             let id = refresh(dir, spare)?;
-            // Record it before the rename: if this process dies in between, the next one knows
-            // whose lock it is.
+            // Record the id before the rename: if this process dies after the rename, the next
+            // process recognizes the abandoned lock by its id.
             recorder.record_acquire(id)?;
             let (from, to) = (spare.as_str(), self.name.as_str());
             match renameat_with(dir.fd(), from, self.dir.fd(), to, RenameFlags::NOREPLACE) {
                 Ok(()) => return Ok(Some(id)),
                 Err(Errno::EXIST) => return Ok(None),
-                // The spare is on another file system, or the file system cannot rename without
-                // replacing.
+                // The spare is on another file system, or the file system does not support a rename
+                // that never replaces the target.
                 Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
                 Err(error) => return Err(io_error(error)),
             }
@@ -251,7 +255,7 @@ impl LockPath<'_> {
     }
 }
 
-/// Updates the modification time of the spare directory, or creates one if there is none.
+/// Updates the modification time of the spare directory, or creates the directory if it is missing.
 fn refresh(dir: &Dir, spare: &str) -> Result<LockId, StoreError> {
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     let now = Timestamps { last_access: now, last_modification: now };
@@ -265,7 +269,7 @@ fn refresh(dir: &Dir, spare: &str) -> Result<LockId, StoreError> {
 
 impl HeldLock<'_> {
     /// Returns whether this process still holds the lock and will hold it for a while. After a long
-    /// pause, another process may have taken it or may be about to.
+    /// pause, another process may have stolen the lock or may be about to.
     pub(crate) fn is_held(&self) -> Result<bool, StoreError> {
         Ok(self.acquired_at.elapsed() < TRUSTED_FOR
             && LockId::find(self.at.dir, &self.at.name)? == Some(self.id))
@@ -274,8 +278,8 @@ impl HeldLock<'_> {
 
 impl Drop for HeldLock<'_> {
     fn drop(&mut self) {
-        // After a pause the lock may belong to another process, or be about to. Then leave it
-        // alone.
+        // After a long pause, another process may have stolen the lock or may be about to. Then
+        // leave the lock alone.
         if matches!(self.is_held(), Ok(true)) {
             self.at.release();
         }
@@ -292,7 +296,7 @@ pub(crate) fn remove_abandoned(dir: &Dir, name: &str, id: LockId) -> Result<(), 
     Ok(())
 }
 
-/// Removes any lock at this place. The caller knows that every possible holder is dead. Anything
+/// Removes any lock with this name. The caller knows that every possible holder is dead. Anything
 /// that is not a lock is left in place.
 pub(crate) fn remove_any(dir: &Dir, name: &str) -> Result<(), StoreError> {
     match statat(dir.fd(), name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -304,7 +308,7 @@ pub(crate) fn remove_any(dir: &Dir, name: &str) -> Result<(), StoreError> {
     }
 }
 
-/// Returns the age of a modification time in seconds, by the wall clock, as used for file times.
+/// Returns the number of seconds since a file's modification time, by the wall clock.
 fn age(modified: i64) -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     i64::try_from(now).unwrap_or(i64::MAX).saturating_sub(modified)

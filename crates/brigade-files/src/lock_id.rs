@@ -1,8 +1,8 @@
-//! Identifies the directory that is a lock.
+//! Identifies the directory that serves as a lock.
 //!
-//! A file system reuses the inode number of a removed directory for the next one. Therefore the id
-//! also contains the creation time, which renaming does not change. Linux and macOS report it in
-//! different ways; the macOS code is untested.
+//! A file system may give a new directory the inode number of a removed one. Therefore the id also
+//! contains the creation time, which renaming does not change. Linux and macOS report the creation
+//! time in different ways; the macOS code is untested.
 
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::dir::Dir;
 use brigade_core::store::StoreError;
 
-/// Identifies a lock directory. Another directory created in its place has another id.
+/// Identifies a lock directory. A directory created later under the same name has another id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LockId {
     pub(crate) inode: u64,
@@ -18,7 +18,7 @@ pub(crate) struct LockId {
 }
 
 impl LockId {
-    /// Returns the id of the lock that exists, if any.
+    /// Returns the id of the lock with this name, or `None` if it does not exist.
     pub(crate) fn find(dir: &Dir, name: &str) -> Result<Option<Self>, StoreError> {
         match stat_lock(dir, name) {
             Ok(id) => Ok(Some(id)),

@@ -1,10 +1,11 @@
-//! One member's mailbox: the inbox shared with Claude Code, and brigade's journal and state for it.
+//! One member's mailbox: the inbox shared with Claude Code, and brigade's journal and state for
+//! that inbox.
 //!
-//! A message is acknowledged once it is in the journal. The journal records that are not yet in the
-//! inbox are the outbox; the next process that holds the locks delivers all of them. There are two
-//! locks, and a process never waits for one while it holds the other. Brigade's own lock on the
-//! state is a `flock`, which the kernel releases when its holder dies; it excludes other brigade
-//! processes. Claude Code's lock excludes native ones.
+//! A message is acknowledged once it is in the journal. Messages in the journal that are not yet in
+//! the inbox form the outbox; the next process that holds both locks delivers all of them. A
+//! process never waits for one lock while it holds the other. The first lock is a `flock` on
+//! brigade's state file. It excludes other brigade processes, and the kernel releases it when its
+//! holder dies. The second is Claude Code's lock on the inbox, which excludes native processes.
 
 mod commit;
 mod draft;
@@ -28,32 +29,32 @@ use brigade_core::clock::Clock;
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::store::{Mark, Outgoing, StoreError, WriteObstacle};
 
-/// Pause between two writes of brigade to a contended inbox, in nanoseconds, so that native
-/// programs get their turn.
+/// Minimum time between two writes by brigade to a contended inbox, in nanoseconds, so that native
+/// programs can write in between.
 const NATIVE_TURN_NANOS: i64 = 2_000_000;
 
-/// How long a program that was suspended and lost its lock is expected to come back.
+/// How long after its lock was stolen a suspended program may still resume and overwrite the inbox.
 const STALE_WRITER_WINDOW: jiff::SignedDuration = jiff::SignedDuration::from_mins(10);
 
 /// An open mailbox.
 #[derive(Debug)]
 pub(crate) struct FileMailbox {
-    /// The member who owns it.
+    /// The member who owns the mailbox.
     pub(crate) member: String,
     pub(crate) journal: Journal,
     pub(crate) state: MailboxStateFile,
     /// Brigade's folder for mail.
     pub(crate) mail_dir: Arc<Dir>,
-    /// Receives copies of damaged inboxes.
+    /// The folder for copies of damaged inboxes.
     pub(crate) damaged_copies: Dir,
 }
 
 /// Work to do on a mailbox.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MailboxWork<'w> {
-    /// Deliver the journal to the inbox at least up to this offset.
+    /// Deliver the journal's messages to the inbox, at least up to this journal offset.
     Merge { upto: u64 },
-    /// Deliver pending messages, and record changes that other programs made.
+    /// Deliver pending messages, and record changes that other programs made to the inbox.
     Refresh,
     /// Empty the inbox if it holds only read messages.
     Prune,
@@ -61,24 +62,25 @@ pub(crate) enum MailboxWork<'w> {
     Mark { keys: &'w [MessageKey], mark: Mark },
 }
 
-/// The result of comparing the inbox with the state, without its lock.
+/// The result of comparing the inbox with the saved state, without holding the inbox lock.
 enum RefreshOutcome {
     UpToDate,
-    /// The inbox is torn, either because it is being written or permanently.
+    /// The inbox does not parse: a program is still writing it, or it is damaged.
     Torn(FileStamp),
-    /// Messages have to be merged again.
+    /// Overwritten messages have to be merged into the inbox again.
     Rewound,
 }
 
-/// The context of an attempt.
+/// The inputs of an attempt to work on a mailbox.
 pub(crate) struct MailboxContext<'w> {
     pub(crate) inboxes: &'w Dir,
     pub(crate) clock: &'w dyn Clock,
-    /// Returns when the current team was created, in milliseconds, if that can be read.
+    /// Returns the creation time of the current team in milliseconds, or `None` if the roster
+    /// cannot be read.
     pub(crate) team_created: &'w dyn Fn() -> Option<u64>,
 }
 
-/// Records the inbox lock in the head.
+/// Records the inbox lock in the head of the state file.
 struct MailboxLockRecorder<'t> {
     state: &'t MailboxStateFile,
     head: &'t mut MailboxHead,
@@ -97,7 +99,7 @@ impl LockRecorder for MailboxLockRecorder<'_> {
     }
 }
 
-/// Releases the lock on the state when dropped.
+/// Releases the lock on the state file when dropped.
 struct StateUnlock<'s>(&'s MailboxStateFile);
 
 impl Drop for StateUnlock<'_> {
@@ -111,7 +113,8 @@ impl FileMailbox {
         member_file(&self.member)
     }
 
-    /// Tries once to do the work. Never waits, so it blocks other processes only briefly.
+    /// Tries once to do the work. Never waits for a lock, so other processes are blocked only
+    /// briefly.
     pub(crate) fn attempt(
         &self,
         context: &MailboxContext<'_>,
@@ -134,8 +137,8 @@ impl FileMailbox {
             head.after.upto = tail.end;
             match self.refresh(context, &mut head)? {
                 RefreshOutcome::UpToDate => return Ok(TryOutcome::Done(())),
-                // Claude Code 2.1.50 creates a new inbox before it takes the lock, and loses its
-                // message if we hold the lock at that moment.
+                // Do not take the lock yet: Claude Code 2.1.50 creates a new inbox before it takes
+                // the lock, and loses its message if we hold the lock at that moment.
                 RefreshOutcome::Torn(stamp) if !waiter.is_torn_for_good(stamp) => {
                     let path = context.inboxes.path(&self.file());
                     return Ok(TryOutcome::Wait(WriteObstacle::Torn { path }));
@@ -144,9 +147,10 @@ impl FileMailbox {
                 RefreshOutcome::Rewound => tail = self.tail(&mut head)?,
             }
         }
-        // If several brigade processes wait for one inbox, a native program may be waiting as well,
-        // and it retries less: 2.1.50 loses messages it cannot write immediately. Our messages are
-        // safe in the journal, and the longer they wait, the more of them go into one write.
+        // If several brigade processes wait for one inbox, a native program may be waiting as well.
+        // Native programs retry less often: Claude Code 2.1.50 loses a message that it cannot write
+        // immediately. Our messages are safe in the journal, and a later write delivers more of
+        // them at once.
         let since = nanoseconds(context.clock).wrapping_sub(head.written_at);
         if (waiter.has_waited || head.contended) && (0..NATIVE_TURN_NANOS).contains(&since) {
             return Ok(TryOutcome::Wait(WriteObstacle::Busy { path: self.state.path().clone() }));
@@ -170,14 +174,15 @@ impl FileMailbox {
             Err(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
         };
         head.power_safe |= self.merge(context, &mut draft, &tail, work)?;
-        // After the merge, because a pending message is already visible and so may be marked.
+        // Mark messages after the merge, because a reader may already have seen a pending message
+        // and want it marked.
         if let MailboxWork::Mark { keys, mark } = work {
             self.mark(context, &mut draft, keys, mark)?;
         }
         self.commit(context, &lock, &mut head, &draft, tail.end)
     }
 
-    /// Completes or reverts the last write, depending on whether its rename happened.
+    /// Completes the last write if its rename happened, and reverts the write otherwise.
     fn resolve(
         &self,
         context: &MailboxContext<'_>,
@@ -189,8 +194,8 @@ impl FileMailbox {
         if context.inboxes.stamp(&name)?.is_some() {
             head.after = head.before;
             head.inbox_stamp = FileStamp::default();
-            // Write the head before removing the file. If the file were gone while the old head
-            // remained, the messages in it would count as delivered.
+            // Write the head before removing the temporary file. If the file were removed first,
+            // the old head would count its messages as delivered.
             self.state.write_head(&head)?;
             context.inboxes.remove(&name)?;
         } else if !head.verified {
@@ -207,12 +212,12 @@ impl FileMailbox {
         Ok(head)
     }
 
-    /// Returns the journal records after the merged ones, without messages that were recorded as
-    /// read: after a rewind, some may be among them. Messages that only disappeared are merged
+    /// Returns the journal records that are not merged yet. After a rewind, these may include
+    /// messages recorded as read, which are left out. Messages recorded only as gone are merged
     /// again.
     ///
-    /// If the head is missing or refers to another journal, the whole journal is read, and messages
-    /// recorded as read or gone are left out.
+    /// If the head is missing or refers to another journal, returns the records of the whole
+    /// journal, without messages recorded as read or gone.
     pub(super) fn tail(&self, head: &mut MailboxHead) -> Result<JournalTail, StoreError> {
         let mut tail = self.journal.read_from(head.after.upto.offset)?;
         if tail.start == head.after.upto && *head != MailboxHead::default() {
@@ -228,15 +233,15 @@ impl FileMailbox {
         Ok(tail)
     }
 
-    /// Records changes that other programs made, without locking the inbox.
+    /// Records changes that other programs made to the inbox, without taking the inbox lock.
     fn refresh(
         &self,
         context: &MailboxContext<'_>,
         head: &mut MailboxHead,
     ) -> Result<RefreshOutcome, StoreError> {
         let file = self.file();
-        // We hold the state lock. A lock of a brigade process that still exists therefore belongs
-        // to a dead process.
+        // We hold the state lock, so no other brigade process works on this inbox. If the recorded
+        // inbox lock still exists, the brigade process that created it is dead.
         lock::remove_abandoned(context.inboxes, &lock_name(&file), head.lock)?;
         if context.inboxes.stamp(&file)?.unwrap_or_default() == head.inbox_stamp {
             return Ok(RefreshOutcome::UpToDate);
@@ -251,8 +256,8 @@ impl FileMailbox {
         Ok(if rewound { RefreshOutcome::Rewound } else { RefreshOutcome::UpToDate })
     }
 
-    /// Called when every native program that used this inbox has ended: a remaining lock has no
-    /// owner, and no program can still overwrite the inbox with an old copy.
+    /// Cleans up after every native program that used this inbox has ended. A remaining lock has no
+    /// owner then, and no program can still overwrite the inbox with an old copy.
     pub(crate) fn recover_after_natives_ended(
         &self,
         context: &MailboxContext<'_>,
@@ -265,8 +270,8 @@ impl FileMailbox {
         let mut head = self.resolve(context, head)?;
         lock::remove_any(context.inboxes, &lock_name(&self.file()))?;
         let _tail = self.tail(&mut head)?;
-        // Compare once more while the risk is still recorded, so that overwritten messages are
-        // restored.
+        // Compare the inbox with the state before clearing the recorded risk, because overwritten
+        // messages are restored only while a risk is recorded.
         if matches!(self.refresh(context, &mut head)?, RefreshOutcome::Torn(_)) {
             return Ok(TryOutcome::Done(()));
         }
@@ -297,9 +302,9 @@ impl FileMailbox {
         Ok(sent.collect())
     }
 
-    /// Removes temporary files of killed processes. Call it only after [`MailboxWork::Refresh`] has
-    /// completed the last write, because the state may still refer to the temporary file of that
-    /// write.
+    /// Removes temporary files that killed processes left behind. Call this only after
+    /// [`MailboxWork::Refresh`] has completed the last write, because the state may still refer to
+    /// the temporary file of that write.
     pub(crate) fn sweep(&self, inboxes: &Dir) -> Result<(), StoreError> {
         if !self.state.try_lock()? {
             return Ok(());
@@ -341,7 +346,7 @@ impl JournalTail {
 
 impl MailboxHead {
     /// Records that messages merged after `from` may be overwritten by a program that does not know
-    /// it lost its lock.
+    /// that it lost its lock.
     pub(super) fn mark_at_risk(&mut self, from: JournalPosition, clock: &dyn Clock) {
         let until =
             clock.now().saturating_add(STALE_WRITER_WINDOW).unwrap_or_default().as_millisecond();
@@ -362,20 +367,20 @@ fn sent_key(record: &Record) -> Option<MessageKey> {
     }
 }
 
-/// Returns the inbox entry of a pending message, as stored in the journal.
+/// Returns a message as the inbox entry that is stored in the journal.
 pub(crate) fn inbox_entry(message: &Outgoing) -> Box<RawValue> {
-    // Plain data, so serialization cannot fail.
+    // An inbox entry is plain data, so serialization cannot fail.
     serde_json::value::to_raw_value(&message.to_inbox_entry()).unwrap_or_default()
 }
 
-/// Parses an inbox. `file` names it in the error.
+/// Parses an inbox. The error names `file` as the damaged file.
 fn parse_inbox<'b>(file: &str, bytes: &'b [u8]) -> Result<Inbox<'b>, StoreError> {
     let damaged = |damage| StoreError::Damaged { place: file.to_owned(), damage };
     Inbox::read(bytes).map_err(damaged)
 }
 
-/// Returns whether a message belongs to the team created at that time. Returns true if either time
-/// is unknown.
+/// Returns whether a message was sent to the team created at `created`, not to an earlier team of
+/// the same name. Returns true if the message or the caller does not know the creation time.
 fn is_for_team(record: &Record, created: Option<u64>) -> bool {
     match (&record.event, created) {
         (Event::Sent { team_created: 0, .. }, _) | (_, None) => true,

@@ -1,4 +1,4 @@
-//! Repairs a roster whose writer died or was overwritten.
+//! Repairs a roster that is torn because its writer died or because two programs wrote it at once.
 
 use brigade_wire::Damage;
 use brigade_wire::name::TeamName;
@@ -12,14 +12,14 @@ use super::{FileStore, NativeDirs};
 use brigade_core::store::{Document, StoreError};
 
 impl FileStore {
-    /// Replaces a roster that stays torn. Returns whether the roster may be readable now.
+    /// Replaces a roster that stays torn. Returns whether the caller should read the roster again.
     ///
-    /// Claude Code writes `config.json` in place, and no member can use half of one. If two
-    /// processes write at once, the end of the longer text may follow the shorter one: then the
-    /// shorter text was written last, is complete, and is kept. A process killed while writing
-    /// leaves an empty or truncated file: then the last seen roster is restored. That is done only
-    /// for teams that brigade created. For other teams, the last seen roster may not be what the
-    /// lead would write.
+    /// Claude Code writes `config.json` in place, and no member can use a half-written roster. If
+    /// two processes write at once, the end of the longer text may follow the shorter text. The
+    /// shorter text was then written last and is complete, so it is kept. A process killed while
+    /// writing leaves an empty or truncated file. Then the last seen roster is restored, but only
+    /// for teams that brigade created: for other teams, it may differ from what the lead would
+    /// write.
     pub(super) async fn repair_roster(
         &self,
         team: &TeamName,
@@ -33,7 +33,8 @@ impl FileStore {
         else {
             return Ok(false);
         };
-        // Named by content, so that several processes that find it keep one copy.
+        // The copy is named after its contents, so processes that find the same torn file keep one
+        // copy.
         let copy = format!("config-{:016x}.json", torn.revision.0);
         let damaged_copies = team_state.dir.private_child(DAMAGED_COPIES)?;
         if !torn.bytes.is_empty() {
@@ -62,7 +63,8 @@ impl FileStore {
     }
 }
 
-/// Returns the text of the last writer, if all that follows it is the end of an earlier text.
+/// Returns the text that was written last, if it is complete and only the end of an earlier text
+/// follows.
 fn last_complete_text(torn: &[u8]) -> Option<Vec<u8>> {
     let Err(Damage::Tail { end }) = Team::read(torn) else { return None };
     let repaired = torn.get(..end)?;

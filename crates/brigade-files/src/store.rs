@@ -1,4 +1,4 @@
-//! Implements the `Store` trait with the parts in the sibling modules.
+//! Implements the `Store` trait with the sibling modules.
 
 use std::time::Duration;
 
@@ -28,9 +28,9 @@ use brigade_core::store::{
 };
 
 const ROSTER: DocumentId = DocumentId { kind: LockKind::Roster, task: 0 };
-/// Claude Code 2.1.50 reads `config.json` and later writes it in place, without a lock. The gap
-/// between the two was 124 milliseconds on a busy machine, and once more than 600 on an overloaded
-/// one.
+/// How long after reading `config.json` Claude Code 2.1.50 may write it back, in place and without
+/// a lock. The gap between read and write was 124 milliseconds on a busy machine, and once more
+/// than 600 on an overloaded one.
 const NATIVE_REWRITE_WINDOW: Duration = Duration::from_secs(1);
 
 #[async_trait]
@@ -39,7 +39,7 @@ impl TeamStore for FileStore {
         let Some(dir) = Dir::open(&self.teams_path())? else { return Ok(Vec::new()) };
         let mut teams = Vec::new();
         for name in dir.names()? {
-            // Skip names that are not team names: foreign folders, or teams that are being deleted.
+            // Skip folders whose names are not team names. Some are teams that are being deleted.
             let Ok(team) = name.parse::<TeamName>() else { continue };
             let Ok(Some(child)) = dir.child(&name) else { continue };
             if child.stamp(CONFIG)?.is_some() {
@@ -119,15 +119,14 @@ impl TeamStore for FileStore {
     }
 
     async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError> {
-        // `team` waits out a write in place. Until that write is complete, the file does not show
-        // which team it is.
+        // `self.team` waits until a program that writes `config.json` in place has finished. Before
+        // that, the file may not show when the team was created.
         let Some(config) = self.team(team).await? else { return Ok(false) };
         let Some(team_state) = self.existing_team_state(team)? else { return Ok(false) };
         let created = |bytes: &[u8]| Team::read(bytes).map(|team| team.created_at());
         let created = match created(&config.bytes) {
             Ok(created) => created,
-            // The file was torn again after it was read. The last roster seen shows who created the
-            // team.
+            // The file is still torn. The roster last seen shows when the team was created.
             Err(_) => team_state.last_roster()?.and_then(|last| created(&last).ok().flatten()),
         };
         Ok(created.is_some() && created == team_state.created()?)
@@ -163,15 +162,16 @@ impl MailStore for FileStore {
         let record = Record { at: self.clock.now(), by, event };
         let mailbox = self.mailbox(team, to)?;
         let upto = lock_mutex(&mailbox).journal.append(&[record], self.sync())?;
-        // From here on the message is acknowledged, even if this process dies.
+        // The message is now in the journal and counts as acknowledged: it is delivered even if
+        // this process dies.
         let work = MailboxWork::Merge { upto };
         let waits = self.do_work_on(team, &native, &mailbox, work).await.err();
         Ok(Receipt { msg_id: message.msg_id.clone(), pending: waits })
     }
 
     async fn inbox(&self, team: &TeamName, member: &MemberName) -> Result<Vec<Mail>, StoreError> {
-        // First deliver pending messages. If a lock is held, they are returned from the outbox
-        // below.
+        // Deliver pending messages first. If another process holds a lock, they stay in the outbox
+        // and are read from there below.
         let refreshed = self.do_work(team, member, MailboxWork::Refresh).await;
         if let Err(error) = &refreshed {
             tracing::warn!(%team, member = %member, %error, "cannot refresh the inbox");
@@ -224,7 +224,7 @@ impl MailStore for FileStore {
         team: &TeamName,
         member: &MemberName,
     ) -> Result<Vec<Record>, StoreError> {
-        // First record the changes that other programs made.
+        // First record in the journal the changes that other programs made to the inbox.
         self.do_work(team, member, MailboxWork::Refresh).await?;
         let mailbox = self.mailbox(team, member)?;
         let records = lock_mutex(&mailbox).journal.read_from(0)?.records;
@@ -328,7 +328,8 @@ impl Notes for FileStore {
         self.team_dir(team)?;
         let dir = self.team_state(team)?.dir.private_child(DECIDED)?;
         let temp = TempFile::next().name(question.as_str());
-        // Written to disk before the rename: a truncated answer would stay invalid forever.
+        // Fsync the answer before the rename. An answer is never replaced, so a truncated one would
+        // stay invalid forever.
         dir.write_temp(&temp, answer, Some(PRIVATE), Fsync::Yes)?;
         let created = dir.rename_new(&temp, question.as_str());
         if !matches!(created, Ok(true)) {
@@ -448,9 +449,9 @@ impl FileStore {
         Ok(revision(task))
     }
 
-    /// Empties an inbox that holds only read messages, and enough of them to be worth it. The
-    /// journal keeps the messages. Meant for an inbox whose owner reads from another store, because
-    /// no other code shortens that inbox.
+    /// Empties an inbox if all its messages are read and there are enough of them to be worth a
+    /// write. The journal keeps the messages. Call this for an inbox whose owner reads from another
+    /// store, because nothing else shortens that inbox.
     pub async fn prune_inbox(
         &self,
         team: &TeamName,

@@ -1,6 +1,7 @@
 //! Brigade's own files for a team: the journals, and the roster and board as last seen.
 //!
-//! They are outside Claude Code's folders, because Claude Code deletes those when its session ends.
+//! These files are outside Claude Code's folders, because Claude Code deletes its folders for a
+//! team when its session ends.
 
 pub(crate) mod seen;
 
@@ -88,7 +89,8 @@ impl TeamStateDir {
         Ok(self.dir.stamp(SHARED)?.is_some())
     }
 
-    /// Appends an event to the journal it belongs to.
+    /// Appends a work event to the member's work journal, and any other event to the team's
+    /// journal.
     pub(crate) fn record_event(
         &self,
         clock: &dyn Clock,
@@ -107,11 +109,11 @@ impl TeamStateDir {
         }
     }
 
-    /// Records a member's work in a journal of its own. Work events far outnumber all others, and a
-    /// reader of mail or tasks need not read them.
+    /// Appends to the journal of a member's work. Work events have separate journals, because they
+    /// far outnumber all others, and a reader of mail or tasks need not read them.
     fn record_work(&self, member: MemberName, record: &[Record]) -> Result<(), StoreError> {
         let mut work_journals = lock_mutex(&self.work_journals);
-        // A user may have deleted the file; then open a new one.
+        // A user may have deleted the journal file; then open a new one.
         if let Some(journal) = work_journals.get(&member).filter(|journal| journal.exists()) {
             return journal.append(record, Fsync::No).map(drop);
         }

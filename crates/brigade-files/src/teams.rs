@@ -14,12 +14,13 @@ use brigade_core::store::{Actor, StoreError, Written};
 pub(super) enum InitialTasks<'t> {
     /// No tasks. Tasks left over from an earlier team of the same name are removed.
     Empty,
-    /// Keep the tasks that exist, and add those of the given ones whose number is free.
+    /// The given tasks. Existing tasks are kept, and a given task is added only if its number is
+    /// free.
     Restore(&'t [(TaskId, Vec<u8>)]),
 }
 
 impl FileStore {
-    /// Creates a team.
+    /// Creates a team's files.
     pub(super) fn create_team_files(
         &self,
         team: &TeamName,
@@ -42,7 +43,8 @@ impl FileStore {
         dir.open_or_create_child(INBOXES, native)?;
         let leftover = self.leftover_tasks(team)?;
         if let InitialTasks::Restore(tasks) = initial {
-            // Before the team exists, so that no process can take one of these numbers meanwhile.
+            // Restore tasks before the team exists, so that no process can take one of their
+            // numbers.
             let board = self.open_or_create_board(team)?;
             for (id, task) in tasks.iter().filter(|(id, _)| !leftover.contains(id)) {
                 if let Some(dir) = board.dir() {
@@ -54,8 +56,8 @@ impl FileStore {
             return Err(StoreError::TeamExists { team: team.clone() });
         }
         if let InitialTasks::Empty = initial {
-            // Only after the team was created, and only the tasks listed before: another process
-            // may have created the team and added tasks in the meantime.
+            // Clear the board only after creating the team, and remove only the leftover tasks
+            // listed above. Another process may have created the team first and added tasks since.
             self.clear_board(team, &leftover)?;
         }
         team_state.record_created(config)?;
@@ -66,12 +68,12 @@ impl FileStore {
         Ok(revision(config))
     }
 
-    /// Deletes a team and the answers decided in it.
+    /// Deletes a team's files and the final answers stored for the team.
     pub(super) fn delete_team_files(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError> {
         self.team_dir(team)?;
         let team_state = self.team_state(team)?;
-        // Held until the deletion is recorded under the caller's name. Otherwise a watching process
-        // could record it first, without a name.
+        // Hold this lock until the deletion is recorded under the caller's name. Otherwise another
+        // process that watches the team could record the deletion first, without a name.
         let seen = team_state.lock_seen()?;
         let mut renamed = Vec::new();
         // Rename the folders first, as Claude Code does, so that no process sees half a team.
@@ -92,8 +94,8 @@ impl FileStore {
             let removed = std::fs::remove_dir_all(&path);
             removed.map_err(|source| StoreError::Io { doing: "delete", path, source })?;
         }
-        // The answers belong to this team only. In a later team of the same name, the same question
-        // is a different one.
+        // Final answers are valid in this team only. A later team of the same name must answer the
+        // same questions again.
         if let Some(decided) = team_state.dir.child(DECIDED)? {
             for question in decided.names()? {
                 decided.remove_quietly(&question);

@@ -1,4 +1,5 @@
-//! Temporary files of brigade processes. A document is written to one, which is then renamed.
+//! Temporary files of brigade processes. To replace a document, brigade writes a temporary file and
+//! then renames it.
 
 use rustix::io::Errno;
 
@@ -13,7 +14,7 @@ pub(crate) struct TempFile {
 }
 
 impl TempFile {
-    /// Returns the name of this temporary file for `file`.
+    /// Returns the name of this temporary file if it is to replace `file`.
     pub(crate) fn name(self, file: &str) -> String {
         temp_name(file, self.process, self.number)
     }

@@ -1,12 +1,12 @@
 //! Reports events of a team as they happen.
 //!
-//! Every event ends up in a journal, so a watch follows the journals. Changes that other programs
-//! make to the native files are first recorded there by the process that notices them. The kernel
-//! reports changed files. A full scan every few seconds finds changes that the kernel did not
-//! report.
+//! Every event ends up in a journal, so a watch follows the journals. When another program changes
+//! a native file, the brigade process that notices the change records it in a journal before
+//! reporting it. The kernel reports changed files. A full scan every few seconds finds changes that
+//! the kernel did not report.
 //!
-//! All watches of one team and scope in one store share a follower, because each of them would read
-//! and compare the same files.
+//! All watches of one team and scope in one store share a follower, because otherwise each watch
+//! would read and compare the same files.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -46,7 +46,7 @@ pub(super) enum WatchScope {
 }
 
 impl WatchScope {
-    /// Returns the folders to read that hold one journal per member.
+    /// Returns the folders of per-member journals that this scope includes.
     pub(super) fn folders(self, team_state: &TeamStateDir) -> Vec<&Dir> {
         match self {
             Self::All => team_state.member_journal_folders().to_vec(),
@@ -86,11 +86,12 @@ struct TeamFollower {
     journals: HashMap<PathBuf, (Journal, u64)>,
     /// Subscribers that receive each record.
     events: Vec<UnboundedSender<Arc<Record>>>,
-    /// Subscribers that read the journals themselves and only need to know when.
+    /// Subscribers that read the journals themselves and only need to know when to read.
     signals: Vec<SyncSender<()>>,
 }
 
-/// Signals that a journal of a team may have grown, until dropped.
+/// A subscription to signals that a team's journal may have grown. Dropping it ends the
+/// subscription.
 #[derive(Debug)]
 pub(super) struct ChangeSignal {
     notify: SyncSender<()>,
@@ -116,9 +117,9 @@ pub(super) fn start(
     Ok(Watch::new(receiver, shared))
 }
 
-/// Returns a signal for every change of the journals from now on, while the [`ChangeSignal`]
-/// exists. Spurious signals are possible. Signals that arrive before one was received are merged
-/// into it.
+/// Returns a subscription and a receiver. The receiver gets a signal for every later change to the
+/// journals, while the [`ChangeSignal`] exists. Spurious signals are possible. Several changes
+/// before a receive cause one signal.
 pub(super) fn change_signal(
     store: &FileStore,
     team: &TeamName,
@@ -137,7 +138,7 @@ fn shared_follower(
 ) -> Result<Arc<SharedFollower>, StoreError> {
     let key = (team.clone(), scope);
     let mut watches = lock_mutex(&store.watches);
-    // A follower whose state folder was deleted no longer finds anything.
+    // A follower whose state folder was deleted no longer finds any changes. Then start a new one.
     let existing = watches.get(&key).and_then(Weak::upgrade);
     if let Some(shared) = existing.filter(|shared| lock_mutex(&shared.follower).team_state.exists())
     {
@@ -157,7 +158,7 @@ fn start_follower(
     let (wake, paths) = channel();
     let notify_sender = wake.clone();
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Ignore reads. If a change is not delivered here, the full scan finds it.
+        // Ignore events about reads. The full scan finds any change that is not reported here.
         if let Ok(event) = event
             && !event.kind.is_access()
         {
@@ -244,7 +245,7 @@ impl TeamFollower {
             [&self.team_state.dir].into_iter().chain(self.scope.folders(&self.team_state));
         let team_state: Vec<PathBuf> = team_state.map(|dir| dir.dir_path().to_owned()).collect();
         for folder in team_state.into_iter().chain(native) {
-            // A folder that was re-created is another one, although it has the same name.
+            // A folder that was deleted and re-created has another identity and needs a new watch.
             let now = identity(&folder);
             let was = self.watched.get(&folder).copied();
             if now == was {
@@ -311,8 +312,8 @@ impl TeamFollower {
         Ok(())
     }
 
-    /// Logs an error instead of returning it, so that one unreadable inbox does not hide the
-    /// others.
+    /// Scans one inbox. Logs an error instead of returning it, so that one unreadable inbox does
+    /// not prevent scanning the others.
     fn try_scan_inbox(&self, member: &MemberName) {
         if let Err(error) = self.scan_inbox(member) {
             tracing::warn!(team = %self.team, %member, %error, "cannot read the inbox");
@@ -373,8 +374,8 @@ impl TeamFollower {
         Ok(())
     }
 
-    /// Publishes the records added to these files. Usually they are known journals, and no others
-    /// need to be read.
+    /// Publishes the records added to these files. If all of them are known journals, as is usual,
+    /// no other journals are read.
     fn publish_from(&mut self, changed: &HashSet<PathBuf>) -> Result<(), StoreError> {
         let known = |path: &PathBuf| {
             let journal = self.journals.get(path);
@@ -411,7 +412,7 @@ impl TeamFollower {
             self.team_state = team_state;
             self.watch_folders();
         }
-        // A deleted journal may be re-created under the same name.
+        // Forget deleted journals. A journal of the same name may be created later.
         self.journals.retain(|_, (journal, _)| journal.exists());
         let mut journals = vec![(&self.team_state.dir, TEAM_JOURNAL.to_owned())];
         for folder in self.scope.folders(&self.team_state) {

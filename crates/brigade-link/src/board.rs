@@ -1,5 +1,5 @@
-//! Synchronizes tasks. The shared board wins: a local change counts only if the task was not changed
-//! there since.
+//! Synchronizes tasks. The shared board wins: a local change is kept only if the task was not
+//! changed on the shared board since the last synchronization.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,7 +15,8 @@ use super::{Link, LinkError, LinkEvent, link_actor};
 use brigade_core::event::Event;
 use brigade_core::store::{Actor, BoardStore, Document, EventLog, TeamStore};
 
-/// How many attempts to synchronize one task, before it waits for the next pass.
+/// How many times the link tries to synchronize one task. After that, the task waits for the next
+/// synchronization.
 const MAX_ATTEMPTS: usize = 10;
 /// How long after the link wrote a task a native program may still write a change based on the previous
 /// state: Claude Code 2.1.50 takes no lock on tasks.
@@ -35,11 +36,12 @@ impl Link {
         self.recall().await?;
         let mut ids = work.tasks.clone();
         let local = config.local.tasks(&config.team).await.map_err(LinkError::Local)?;
-        // Tasks created here come first, because tasks that refer to them need their numbers.
+        // Tasks created on this host come first, because tasks that refer to them need their
+        // numbers.
         let mut new: BTreeSet<TaskId> = local.iter().map(|(id, _)| *id).collect();
         if work.every_task {
             let shared = config.call_shared(config.shared.tasks(&config.team)).await?;
-            // Most are in step and need no further check.
+            // Most tasks are the same on both boards and need no further check.
             for (id, document) in &shared {
                 let same = local
                     .iter()
@@ -66,7 +68,8 @@ impl Link {
         Ok(())
     }
 
-    /// If the saved state is lost, finds the tasks that were in step in the journal of the files.
+    /// If the saved state is lost, reads from the local journal which tasks a link has synchronized
+    /// before.
     async fn recall(&mut self) -> Result<(), LinkError> {
         if !self.state.fresh || self.synced_before.is_some() {
             return Ok(());
@@ -175,7 +178,8 @@ impl Link {
                 }
             }
             (TaskAction::DeleteShared, _, Some(shared)) => {
-                // Deleting a team removes its tasks; these were not deleted one by one.
+                // If the team itself was deleted, its tasks went with it, so they must not be
+                // deleted from the shared store.
                 if config.local.team(&config.team).await.map_err(LinkError::Local)?.is_none() {
                     let team = config.team.clone();
                     return Err(LinkError::Local(brigade_core::store::StoreError::NoTeam { team }));
@@ -185,7 +189,8 @@ impl Link {
                 match config.call_shared(config.shared.delete_task(&config.team, id, &by)).await {
                     Err(error) if error.is_forbidden() => {
                         self.report_problem(format!("task {id}: {error}"));
-                        // It still exists in the shared store, so it is restored here.
+                        // The task still exists in the shared store, so the next attempt restores
+                        // it on this host.
                         self.state.tasks.remove(&number);
                         return Err(LinkError::Local(brigade_core::store::StoreError::Conflict));
                     }
@@ -209,7 +214,7 @@ impl Link {
         self.changed_by.remove(&id);
     }
 
-    /// Overwrites the local task with the shared one.
+    /// Overwrites the task in the files with the task from the shared store.
     pub(super) async fn write_task(
         &mut self,
         id: TaskId,
@@ -244,7 +249,8 @@ impl Link {
         Ok(())
     }
 
-    /// Rejects a local change: informs its author, then restores the shared state.
+    /// Rejects a local change to a task: informs the author of the change, then restores the task
+    /// from the shared store.
     async fn reject_change(
         &mut self,
         id: TaskId,
@@ -259,7 +265,7 @@ impl Link {
         }
     }
 
-    /// Informs the author of a local change that it was rejected.
+    /// Informs the author of a local change that the change was rejected.
     pub(super) async fn notify_loser(
         &mut self,
         id: TaskId,
@@ -277,8 +283,8 @@ impl Link {
         Ok(())
     }
 
-    /// The likely author of a local change: the known author, else the owner here, the previous owner,
-    /// or the lead.
+    /// Returns the likely author of a local change: the first local member among the known author,
+    /// the owner in the files, the previous owner, and the lead.
     fn loser(&self, id: TaskId, local: &Document, sides: &MemberSides) -> Option<MemberName> {
         let owner = task_owner(&local.bytes);
         let previous = self.state.tasks.get(&id.get()).and_then(|base| base.owner.clone());
@@ -287,7 +293,8 @@ impl Link {
         author.parse().ok()
     }
 
-    /// The member in whose name a change is made in the shared store. `None` if no member is local.
+    /// Returns the local member in whose name the link makes a change in the shared store, or
+    /// `None` if no member is local.
     pub(super) fn author(
         &self,
         id: TaskId,
@@ -304,7 +311,7 @@ impl Link {
     }
 }
 
-/// The notice about a rejected change.
+/// Returns the text of the notice about a rejected change.
 fn rejection_text(id: TaskId, loser: &str, local: &Document, shared: Option<&Document>) -> String {
     let Some(shared) = shared else {
         return format!("Your change to task {id} was rejected: the task was deleted.");

@@ -1,5 +1,5 @@
-//! Keeps the team files of this host and the store that all hosts share in step, so that one team spans
-//! several hosts.
+//! Synchronizes the team files on this host with the store that all hosts share, so that one team
+//! can span several hosts.
 //!
 //! Claude Code only knows its own files. On each host that has native members, a link therefore copies
 //! mail, tasks and the roster between these files and the shared store.
@@ -35,37 +35,43 @@
 //!
 //! # Parts
 //!
-//! - `run` reacts to events of both sides; `pass` does the pending work.
+//! - `run` reacts to events from both sides, the files and the shared store; `pass` does the
+//!   pending work.
 //! - `roster` synchronizes the rosters. `member_decision` decides which members run here, `member_host`
 //!   stores the host of each member in the shared store, `team_config` writes single entries.
-//! - `mail` carries mail out and in, and reports which mail was read. `notice` informs local members.
-//! - `board` synchronizes tasks; `task_decision` decides, and the shared store wins. `new_task` handles
-//!   tasks created here.
-//! - `saved_state` is the state that survives a restart. `link_event` has the events a link reports.
+//! - `mail` copies mail in both directions, and reports which mail was read. `notice` sends notices
+//!   to local members.
+//! - `board` synchronizes tasks. `task_decision` decides which side's task to keep; if both
+//!   changed, the shared store wins. `new_task` handles tasks created on this host.
+//! - `saved_state` is the state that survives a restart. `link_event` defines the events that a
+//!   link reports.
 //!
 //! # Why nothing is copied in circles
 //!
-//! Each member is *local* or *remote*, never both: its entry in the files of this host either has the
-//! marker of a link ([`REMOTE`](brigade_core::wire::backend::REMOTE)) or does not. Mail leaves the files
-//! only from inboxes of remote members, and only if a local member wrote it. Mail enters the files only in
-//! inboxes of local members. So no link, on any host, picks up mail that a link has put somewhere.
+//! Each member is *local* or *remote*, never both: a member is remote if a link has marked its
+//! entry in the files on this host with [`REMOTE`](brigade_core::wire::backend::REMOTE). A link
+//! copies mail out only from remote members' inboxes, and only mail that a local member wrote. It
+//! copies mail in only to local members' inboxes. So no link, on any host, copies mail that a link
+//! has delivered.
 //!
 //! # Why every message arrives once
 //!
-//! A message keeps its id on its way; a message without one gets an id derived from its content. If it
-//! is unknown whether a message was sent, the link first searches the history of its mailbox: in the
-//! shared store on the way out, in the files on the way in. That is the case after a start and after
-//! every error. A message is marked only after it was sent. A link that dies in between therefore finds
-//! the message unmarked, searches, and marks it.
+//! A message keeps its id when it is copied; a message without one gets an id derived from its
+//! content. After startup and after every error, the link does not know whether a message was
+//! already copied. It then searches the history of the recipient's mailbox: in the shared store for
+//! outgoing mail, in the files for incoming mail. A message is marked only after it was copied. If
+//! the link dies before marking a message, the next link finds the message unmarked, searches the
+//! history, and marks the message.
 //!
-//! The link's saved state ([`LinkStateStore`]) distinguishes a change from an old state. It may be lost:
-//! then the shared store wins for all tasks, the authors of lost changes are informed, and no member is
-//! removed from the team.
+//! The link's saved state ([`LinkStateStore`]) shows which side has changed since the last
+//! synchronization. If the saved state is lost, the shared store wins for all tasks, the authors of
+//! lost changes are informed, and no member is removed from the team.
 //!
-//! # What it must not do
+//! # What a link must not do
 //!
 //! - It uses the shared store only through [`Store`], and sends only mail that local members wrote.
-//! - It waits for the shared store only as long as [`LinkTiming`] allows, and holds no lock of Claude Code meanwhile.
+//! - It waits for the shared store only as long as [`LinkTiming`] allows, and holds none of Claude
+//!   Code's locks while it waits.
 //! - It reads no environment variables, prints nothing and starts no processes.
 
 #![forbid(unsafe_code)]
@@ -108,26 +114,26 @@ use brigade_core::signature::Signer;
 use brigade_core::store::{Actor, Store, StoreError};
 use brigade_files::FileStore;
 
-/// The actor that a link records for its changes to the files of this host.
+/// The actor that a link records for its changes to the files on this host.
 const LINK_ACTOR: &str = "link";
 
-/// The two sides of a link, and its settings.
+/// The two stores that a link synchronizes, and the link's settings.
 #[derive(Clone)]
 pub struct LinkConfig {
-    /// The store in the files of this host.
+    /// The store in the files on this host.
     pub local: Arc<FileStore>,
     /// The store that all hosts share.
     pub shared: Arc<dyn Store>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// The name of this host. It must be unique within the team.
+    /// The name of this host, which must be unique within the team.
     pub host: String,
     /// The team.
     pub team: TeamName,
-    /// The members that the link's credentials allow it to act for, and that are expected to run here.
-    /// Empty if it may act for all.
+    /// The members that the link's credentials allow it to act for, and that are expected to run on
+    /// this host. Empty if the link may act for all members.
     pub acts_for: BTreeSet<MemberName>,
-    /// Signs the lead's messages for local members that verify them with a key.
+    /// Signs the lead's messages to local members that verify signatures.
     pub signer: Option<Arc<dyn Signer>>,
     /// Stores the link's state.
     pub state_store: Arc<dyn LinkStateStore>,
@@ -147,17 +153,18 @@ impl fmt::Debug for LinkConfig {
 /// The link's timing.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkTiming {
-    /// Interval of the full check that backs up the event streams.
+    /// Interval between two full checks, which find changes that the event streams missed.
     pub sweep: Duration,
-    /// Time limit of one call to the shared store.
+    /// Time limit for one call to the shared store.
     pub call_timeout: Duration,
-    /// First delay before a retry. The delay doubles up to five times this value.
+    /// Delay before the first retry. The delay doubles with each retry, up to five times this
+    /// value.
     pub retry: Duration,
 }
 
 impl Default for LinkTiming {
     fn default() -> Self {
-        // Long enough for the NATS servers to elect a new leader.
+        // The call timeout is long enough for the NATS servers to elect a new leader.
         let (sweep, patience) = (Duration::from_secs(30), Duration::from_secs(20));
         Self { sweep, call_timeout: patience, retry: Duration::from_secs(1) }
     }
@@ -167,32 +174,32 @@ impl Default for LinkTiming {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LinkError {
-    /// The shared store did not answer, or refused.
+    /// The shared store did not answer, or rejected the call.
     #[error("NATS store: {0}")]
     Shared(#[source] StoreError),
-    /// The files of this host could not be read or written.
+    /// The files on this host could not be read or written.
     #[error(transparent)]
     Local(StoreError),
-    /// The team exists on neither side.
+    /// The team exists neither on this host nor in the shared store.
     #[error("team {team} exists neither on this host nor in the NATS store")]
     NoTeam {
         /// The team.
         team: TeamName,
     },
-    /// The two sides have different teams of the same name.
+    /// This host and the shared store have different teams of the same name.
     #[error(
         "the team {team} on this host and the one in the NATS store are different teams with the same name"
     )]
     OtherTeam {
-        /// The name.
+        /// The name of both teams.
         team: TeamName,
     },
-    /// The team was deleted on one side.
+    /// The team was deleted on this host or in the shared store.
     #[error("team {team} was deleted {side}")]
     Ended {
         /// The team.
         team: TeamName,
-        /// The side it was deleted from.
+        /// Where the team was deleted.
         side: &'static str,
     },
     /// The link's state could not be saved.
@@ -201,7 +208,7 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    /// Whether the shared store cannot be reached, as opposed to having refused.
+    /// Returns whether the shared store cannot be reached, as opposed to having rejected the call.
     fn is_unreachable(&self) -> bool {
         let is_unreachable = |error: &StoreError| {
             matches!(
@@ -226,26 +233,26 @@ impl LinkError {
     }
 }
 
-/// The link of one team.
+/// A link for one team.
 pub struct Link {
     config: LinkConfig,
     state: LinkState,
-    /// Which members are local and remote, as of the last check.
+    /// Which members are local and which are remote, as of the last check.
     sides: Option<MemberSides>,
-    /// The known state of local members' mailboxes on both sides.
+    /// The known state of local members' mailboxes, in the files and in the shared store.
     mailboxes: HashMap<MemberName, MailboxSync>,
-    /// The messages known to be in remote members' mailboxes in the shared store.
+    /// For each remote member, the messages known to be in its mailbox in the shared store.
     forwarded: HashMap<MemberName, HashSet<MessageKey>>,
-    /// When a remote member's entry was last written to the files.
+    /// When each remote member's entry was last written to the files.
     written_entries: HashMap<MemberName, Instant>,
-    /// When a task was last written to the files from the shared store.
+    /// When each task was last copied from the shared store to the files.
     written_tasks: HashMap<TaskId, Instant>,
-    /// The local member that last changed a task, if known.
+    /// The local member that last changed each task, if known.
     changed_by: HashMap<TaskId, String>,
-    /// The tasks that were in step at some time, according to the journal. Loaded only if the saved
-    /// state is lost.
+    /// The tasks that a link has synchronized before, according to the journal. Loaded only if the
+    /// saved state is lost.
     synced_before: Option<HashSet<u64>>,
-    /// Tasks that just got their number and must be checked again.
+    /// Tasks that just got their number on the shared board and must be checked again.
     recheck: BTreeSet<TaskId>,
     /// Problems that were already reported.
     reported: HashSet<String>,
@@ -258,7 +265,7 @@ impl fmt::Debug for Link {
 }
 
 impl Link {
-    /// Creates a link, with the saved state of an earlier one.
+    /// Creates a link that starts with the saved state of an earlier link.
     pub fn new(config: LinkConfig) -> Result<Self, LinkError> {
         let state = LinkState::load(config.state_store.as_ref()).map_err(LinkError::SavedState)?;
         Ok(Self {
@@ -280,7 +287,7 @@ impl Link {
         (self.config.on_event)(event);
     }
 
-    /// Reports a problem, once.
+    /// Reports a problem, unless the same problem was already reported.
     fn report_problem(&mut self, why: String) {
         if self.reported.insert(why.clone()) {
             self.emit(&LinkEvent::Trouble { why });
@@ -308,7 +315,7 @@ impl LinkConfig {
     }
 }
 
-/// The actor for changes to the files.
+/// Returns the actor for changes that a link makes to the files.
 fn link_actor() -> Actor {
     Actor(LINK_ACTOR.to_owned())
 }

@@ -1,37 +1,38 @@
-//! The events a link reports.
+//! The events that a link reports.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// One thing that a link did or could not do.
+/// Something that a link did or could not do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
 #[non_exhaustive]
 pub enum LinkEvent {
-    /// The team was created on one side from the other.
+    /// The team existed only in the files or only in the shared store, and the link created it in
+    /// the other one.
     Made {
-        /// The side.
+        /// Where the team was created.
         side: &'static str,
     },
-    /// A member of this host was added to the shared roster.
+    /// A member on this host was added to the shared roster.
     Joined {
         /// The member.
         member: String,
     },
-    /// A member of another host was added to the local roster.
+    /// A member on another host was added to the local roster.
     Mirrored {
         /// The member.
         member: String,
-        /// Its host, if known.
+        /// The member's host, if known.
         home: Option<String>,
     },
-    /// A member that left on one side was removed from the other.
+    /// A member that was removed from one of the two rosters was removed from the other one too.
     Left {
         /// The member.
         member: String,
     },
-    /// A message went to another host.
+    /// A message was sent to another host.
     Out {
         /// The sender.
         from: String,
@@ -40,7 +41,7 @@ pub enum LinkEvent {
         /// The message id.
         id: String,
     },
-    /// A message came from another host.
+    /// A message was received from another host.
     In {
         /// The sender.
         from: String,
@@ -58,21 +59,21 @@ pub enum LinkEvent {
         /// The reason.
         why: String,
     },
-    /// A local task or change was written to the shared board.
+    /// A task created or changed on this host was written to the shared board.
     TaskOut {
-        /// Its number.
+        /// The task's number.
         id: u64,
-        /// Its previous local number, if it was renumbered.
+        /// The task's previous number on this host, if it was renumbered.
         was: Option<u64>,
     },
-    /// A task was updated from the shared board.
+    /// A task was copied from the shared board to this host.
     TaskIn {
-        /// Its number.
+        /// The task's number.
         id: u64,
     },
-    /// A task that was deleted on one side was deleted on the other.
+    /// A task that was deleted from one of the two boards was deleted from the other one too.
     TaskGone {
-        /// Its number.
+        /// The task's number.
         id: u64,
     },
     /// A local change was rejected, because the task was changed in the shared store first.

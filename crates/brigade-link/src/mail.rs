@@ -1,4 +1,4 @@
-//! Carries mail out and in, and reports which mail was read.
+//! Copies mail from the files to the shared store and back, and reports which mail was read.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,28 +13,30 @@ use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::mail::signed;
 use brigade_core::store::{Actor, MailStore, Mark, Outgoing, StoreError};
 
-/// The inbox of a remote member is emptied when it has this many messages. Each write to it rewrites
-/// the whole file.
+/// A remote member's inbox in the files is emptied when it holds this many messages, because each
+/// write rewrites the whole file.
 const MAX_INBOX: usize = 64;
-/// How far the clocks of two hosts may differ. Older mail counts as that of an earlier team of the same
-/// name.
+/// How far the clocks of two hosts may differ, in milliseconds. Mail that is older than the team by
+/// more than this was sent in an earlier team of the same name.
 const SKEW_MS: u64 = 5 * 60 * 1000;
 
-/// The known state of a local member's mailbox on both sides.
+/// What the link knows about a local member's mailbox, in the files and in the shared store.
 #[derive(Debug, Default)]
 pub(super) struct MailboxSync {
     local: MailboxKnowledge,
     shared: MailboxKnowledge,
-    /// Messages between local members that the shared journal does not have yet.
+    /// Local records of messages between local members. The shared journal does not have these
+    /// records yet.
     unreported: Vec<Record>,
 }
 
-/// The known state of a mailbox on one side.
+/// What the link knows about a mailbox in one store.
 #[derive(Debug, Default)]
 struct MailboxKnowledge {
-    /// Messages that were sent to it.
+    /// Messages that were sent to the mailbox in this store.
     sent: HashSet<MessageKey>,
-    /// Messages that are only recorded for it; they are stored elsewhere.
+    /// Messages of which this store has only a record; the messages themselves are in another
+    /// store.
     seen: HashSet<MessageKey>,
     read: HashSet<MessageKey>,
     shown: HashSet<MessageKey>,
@@ -68,12 +70,13 @@ impl MailboxSync {
         self.shared.note(&record.event);
     }
 
-    /// Whether the message was ever in the local mailbox.
+    /// Returns whether the message was ever in the local mailbox.
     pub(super) fn had(&self, key: MessageKey) -> bool {
         self.local.has(key)
     }
 
-    /// Messages from the shared store that were read or shown here, and are not marked there yet.
+    /// Returns the messages from the shared store that were read or shown on this host but are not
+    /// marked in the shared store yet.
     fn unmarked(&self) -> [(Mark, Vec<MessageKey>); 2] {
         let Self { local, shared, .. } = self;
         let shown: Vec<MessageKey> =
@@ -98,9 +101,9 @@ impl Link {
             Some(mailbox) => mailbox,
             None => self.load_mailbox(member, sides).await?,
         };
-        // If `report` fails, the mailbox state is dropped and read again from both sides, which takes
-        // time for an old mailbox: retrying a journal record of unknown fate could write it twice.
-        // Delivering and marking can be retried safely.
+        // If `report` fails, drop the known state and read it again from both stores next time,
+        // although that takes long for an old mailbox. It is unknown whether the journal record was
+        // written, so retrying could write it twice. Delivering and marking can be retried safely.
         let mut result = self.deliver(member, sides, &mut mailbox).await;
         if result.is_ok() {
             self.report(member, sides, &mut mailbox).await?;
@@ -126,7 +129,7 @@ impl Link {
         for record in &local {
             mailbox.note_local(record);
         }
-        // The history may contain records of an earlier team of the same name.
+        // The history may contain records from an earlier team of the same name.
         let created = sides.created.unwrap_or_default().saturating_sub(SKEW_MS);
         let is_current = |record: &Record| {
             u64::try_from(record.at.as_millisecond()).unwrap_or_default() >= created
@@ -135,7 +138,7 @@ impl Link {
         Ok(mailbox)
     }
 
-    /// Writes waiting mail of a local member to the files.
+    /// Copies a local member's unread mail from the shared store to the files.
     async fn deliver(
         &self,
         member: &MemberName,
@@ -154,7 +157,8 @@ impl Link {
             });
             let Ok(Some(message)) = message else { continue };
             let message = Outgoing { team_created: sides.created.unwrap_or_default(), ..message };
-            // The lead's own signature is valid on its host only. Here it is verified with other keys.
+            // Sign the lead's message again: the lead's own signature is valid only on the lead's
+            // host, and members here verify with other keys.
             let message = match &config.signer {
                 Some(signer) if sides.lead.as_deref() == Some(message.from.as_str()) => {
                     signed(signer.as_ref(), member, message)
@@ -192,7 +196,8 @@ impl Link {
                 let event = Event::Seen { to: member.to_string(), key, message: message.clone() };
                 match config.call_shared(config.shared.record(&config.team, event, &by)).await {
                     Ok(()) => {}
-                    // Only a journal record is missing; the mail itself is here.
+                    // Ignore this error: only the shared journal lacks the record, and the message
+                    // itself is in the files.
                     Err(error) if error.is_forbidden() => {}
                     Err(error) => return Err(error),
                 }
@@ -203,7 +208,7 @@ impl Link {
         Ok(())
     }
 
-    /// Marks mail in the shared store that native members here have read.
+    /// Marks messages in the shared store that a native member has read on this host.
     async fn mark(&self, member: &MemberName, mailbox: &mut MailboxSync) -> Result<(), LinkError> {
         let config = &self.config;
         for (mark, keys) in mailbox.unmarked() {
@@ -221,11 +226,11 @@ impl Link {
         Ok(())
     }
 
-    /// Synchronizes the local inbox of a remote member: sends out what local members wrote to it.
+    /// Copies messages from local members in a remote member's local inbox to the shared store.
     ///
-    /// Marks the messages only if `at_rest`. Marking takes Claude Code's lock, and a native program of
-    /// the old generation loses what it tries to write at that moment. Until then the link remembers
-    /// what it has sent.
+    /// Marks the copied messages only if `at_rest`: marking takes Claude Code's lock, and Claude
+    /// Code 2.1.50 loses a message that it tries to write at that moment. Until they are marked,
+    /// the link remembers which messages it has copied.
     pub(super) async fn outward(
         &mut self,
         to: &MemberName,
@@ -278,7 +283,8 @@ impl Link {
         Ok(())
     }
 
-    /// Sends one message out, unless it was sent already or its sender is not local.
+    /// Copies one message to the shared store, unless it was already copied or its sender is not
+    /// local.
     async fn forward(
         &mut self,
         to: &MemberName,

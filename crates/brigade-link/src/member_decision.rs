@@ -1,5 +1,5 @@
-//! Decides on which side a member is, and how to synchronize it, from its two roster entries and other
-//! facts. No I/O.
+//! Decides whether a member is local or remote, and how to synchronize it, from its entries in the
+//! two rosters and other facts. This module does no I/O.
 
 use brigade_wire::member::{Member, MemberEntry};
 
@@ -7,14 +7,14 @@ use super::member_host::MemberHost;
 use super::saved_state::KnownMember;
 use brigade_core::wire::backend::REMOTE;
 
-/// The roster entry of a member on one side.
+/// A member's entry in the local or the shared roster.
 #[derive(Clone, Debug)]
 pub(super) struct RosterEntry {
     pub(super) joined: Option<u64>,
-    /// Whether a link wrote it, for a member on another host.
+    /// Whether a link wrote this entry for a member on another host.
     pub(super) remote: bool,
     pub(super) copied: MemberEntry,
-    /// The entry to write on other hosts.
+    /// The entry to write to the rosters of other hosts.
     pub(super) mirror: MemberEntry,
 }
 
@@ -22,11 +22,11 @@ impl RosterEntry {
     pub(super) fn new(member: &Member<'_>) -> Option<Self> {
         let copied = member.copied()?;
         let mut mirror = copied.clone();
-        // It has no pane on the other host.
+        // The member has no pane on other hosts.
         mirror.set("tmuxPaneId", &"");
         mirror.set("backendType", &REMOTE);
-        // Without this field Claude Code assumes the member is active, and its lead cannot end the
-        // team.
+        // Without this field, Claude Code assumes that the member is active, and the lead cannot
+        // end the team.
         mirror.set("isActive", &member.is_active().unwrap_or(false));
         let remote = member.is_remote();
         Some(Self { joined: member.joined_at(), remote, copied, mirror })
@@ -36,54 +36,56 @@ impl RosterEntry {
 /// How to synchronize a member.
 #[derive(Debug)]
 pub(super) enum RosterAction {
-    /// Nothing.
+    /// Do nothing.
     None,
-    /// Add it to the shared roster.
+    /// Add the member to the shared roster.
     Join(RosterEntry),
-    /// Record in the shared store that it runs here.
+    /// Record in the shared store that the member runs on this host.
     RecordHost(Option<u64>),
-    /// Update its entry in the shared roster.
+    /// Update the member's entry in the shared roster.
     Update(RosterEntry),
-    /// Write its entry to the local roster.
+    /// Write the member's entry to the local roster.
     Mirror(RosterEntry),
-    /// Remove it from the local roster.
+    /// Remove the member from the local roster.
     LeaveLocal,
-    /// Remove it from the shared roster.
+    /// Remove the member from the shared roster.
     LeaveShared,
 }
 
-/// On which side a member is.
+/// Whether a member is local or remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MemberSide {
     Local,
     Remote,
-    /// On neither side, or about to be removed from both.
+    /// In neither roster, or about to be removed from both.
     Neither,
     /// Two hosts have a member of this name.
     Taken,
-    /// The shared store says that it runs here, but it is not in the files, and we do not remember that
-    /// it left.
+    /// According to the shared store, the member runs on this host. But it is not in the files, and
+    /// the link does not know that it left.
     Missing,
 }
 
-/// Facts about a member apart from its entries.
+/// Facts about a member apart from its roster entries.
 pub(super) struct MemberFacts<'k> {
     pub(super) home: Option<&'k MemberHost>,
     pub(super) known: Option<KnownMember>,
     pub(super) host: &'k str,
-    /// Whether a missing local entry was removed on purpose, by a local lead.
+    /// Whether a local lead removed the local entry on purpose, if the entry is missing.
     pub(super) dismissed: bool,
-    /// Whether the link's credentials say that it will run here once it is started.
+    /// Whether, according to the link's credentials, the member will run on this host once it is
+    /// started.
     pub(super) expected: bool,
-    /// Whether the shared journal records that it left. A NATS server that lags behind shows a roster
-    /// without the member, but no such record.
+    /// Whether the shared journal records that the member left. A roster read from a NATS server
+    /// that lags behind may lack the member, but then the journal has no such record.
     pub(super) left: bool,
-    /// Whether no process runs it elsewhere, so that its entry is reserved for the member here.
+    /// Whether no process on another host runs the member, so that its shared entry is reserved for
+    /// the member on this host.
     pub(super) vacant: bool,
 }
 
 impl MemberFacts<'_> {
-    /// Whether the member that joined at this time was local.
+    /// Returns whether the member that joined at this time was local.
     fn was_local(&self, joined: Option<u64>) -> bool {
         self.known == Some(KnownMember { local: true, joined }) || self.recorded_here(joined)
     }
@@ -97,7 +99,7 @@ impl MemberFacts<'_> {
     }
 }
 
-/// Decides on which side a member is, and how to synchronize it.
+/// Decides whether a member is local or remote, and how to synchronize it.
 pub(super) fn judge(
     local: Option<RosterEntry>,
     shared: Option<RosterEntry>,
@@ -132,12 +134,12 @@ pub(super) fn judge(
             }
             let ours = known.home.is_some_and(|home| home.host == known.host);
             if ours && !same {
-                // It left and joined again between two checks.
+                // The member left and joined again between two checks.
                 (MemberSide::Local, RosterAction::Update(local))
             } else if same && !known.is_on_another_host() {
                 (MemberSide::Local, RosterAction::RecordHost(local.joined))
             } else if known.vacant {
-                // The lead added it before it started.
+                // The lead added the member before the member started.
                 (MemberSide::Local, RosterAction::Update(local))
             } else {
                 (MemberSide::Taken, RosterAction::None)
@@ -232,7 +234,7 @@ mod tests {
         check((None, far()), None, None, (Remote, "Mirror"));
         check((None, far()), Some(("b", 1)), Some((false, 1)), (Remote, "Mirror"));
         check((None, far()), None, Some((true, 1)), (Neither, "LeaveShared"));
-        // A lost link state removes no member.
+        // A link that lost its state removes no member.
         check((None, far()), Some(("a", 1)), None, (Missing, "None"));
     }
 }

@@ -13,25 +13,26 @@ use brigade_core::store::NoteKind;
 pub struct MemberHost {
     /// The name of the host.
     pub host: String,
-    /// When the member joined, according to its entry; a later member of the same name is a different
-    /// one. The note is written after the member joined and is kept after it left, so that a late write
-    /// here does not bring back a member that left.
+    /// When the member joined, according to its roster entry. This distinguishes a later member of
+    /// the same name. This record is written after the member joined and is kept after the member
+    /// left, so that a late write to the files on this host does not bring the member back.
     pub joined_at: Option<u64>,
 }
 
 impl LinkConfig {
-    /// The host of a member, if the shared store knows it.
+    /// Returns the host of a member, if it is recorded in the shared store.
     pub(super) async fn member_host(
         &self,
         member: &MemberName,
     ) -> Result<Option<MemberHost>, LinkError> {
         let note =
             self.call_shared(self.shared.get_note(&self.team, member, NoteKind::Home)).await?;
-        // An unreadable note counts as missing.
+        // A record that does not parse counts as missing.
         Ok(note.and_then(|note| serde_json::from_slice(&note).ok()))
     }
 
-    /// Whether the member's last roster event in the shared journal is that it left.
+    /// Returns whether the member's last roster event in the shared journal is that the member
+    /// left.
     pub(super) async fn has_left(&self, member: &MemberName) -> Result<bool, LinkError> {
         let history = self.call_shared(self.shared.history_without_work(&self.team)).await?;
         let mut left = false;
@@ -46,7 +47,7 @@ impl LinkConfig {
         Ok(left)
     }
 
-    /// Whether a process runs the member directly on the shared store.
+    /// Returns whether some process runs the member directly on the shared store.
     pub(super) async fn has_pulse(&self, member: &MemberName) -> Result<bool, LinkError> {
         let pulse =
             self.call_shared(self.shared.get_note(&self.team, member, NoteKind::Pulse)).await?;

@@ -1,7 +1,8 @@
-//! Publishes tasks that were created here, under a number of the shared board.
+//! Copies tasks that were created on this host to the shared board, which assigns their numbers.
 //!
-//! The shared copy has a mark in its metadata, where Claude Code preserves unknown fields: the host and
-//! the task's number there. A link that died after creating the copy finds it by this mark.
+//! The copy has an origin mark in its metadata, where Claude Code preserves unknown fields: the
+//! host, and the task's original number on that host. If a link dies after creating the copy, the
+//! next link finds the copy by this mark.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,18 +15,18 @@ use super::roster::MemberSides;
 use super::{Link, LinkError, LinkEvent, link_actor};
 use brigade_core::store::{BoardStore, Document, StoreError};
 
-/// The metadata key of the mark.
+/// The metadata key of the origin mark.
 const ORIGIN: &str = "brigadeOrigin";
 
-/// The mark of a task, if it has one.
+/// Returns the origin mark of a task, if it has one.
 fn origin(bytes: &[u8]) -> Option<String> {
     let task = Task::read(bytes).ok()?;
     let metadata: Value = serde_json::from_str(task.field("metadata")?).ok()?;
     metadata.get(ORIGIN)?.as_str().map(str::to_owned)
 }
 
-/// The task with another number and this mark, and with renamed references to other tasks. References
-/// for which `rename` returns `None` are dropped.
+/// Returns the task with the number `id` and this origin mark, and with references to other tasks
+/// changed by `rename`. References for which `rename` returns `None` are dropped.
 fn rewritten(
     bytes: &[u8],
     id: TaskId,
@@ -51,8 +52,8 @@ fn rewritten(
     }
 }
 
-/// The task `shared_task` with the additional references of `local`: tasks that had no number when it was
-/// created may have one now.
+/// Returns `shared_task` with the additional references in `local`: tasks that had no number when
+/// `shared_task` was created may have one now.
 fn with_references(shared_task: &[u8], local: &[u8]) -> Vec<u8> {
     let (Ok(parsed), Ok(local)) = (Task::read(shared_task), Task::read(local)) else {
         return shared_task.to_vec();
@@ -78,7 +79,7 @@ fn with_references(shared_task: &[u8], local: &[u8]) -> Vec<u8> {
     parsed.with(&change).into_owned()
 }
 
-/// Whether two states of a task differ in a way that matters to members.
+/// Returns whether two versions of a task differ in a way that matters to members.
 fn differs(local: &[u8], shared_task: &[u8]) -> bool {
     let (Ok(local), Ok(shared_task)) = (Task::read(local), Task::read(shared_task)) else {
         return false;
@@ -94,13 +95,13 @@ impl Link {
         format!("{}/{id}", self.config.host)
     }
 
-    /// Without saved state: whether a task was in step at some time.
+    /// Returns whether a task was ever synchronized. Needed only if the saved state is lost.
     pub(super) fn was_synced(&self, id: TaskId, local: Option<&Document>) -> bool {
         let marked = local.is_some_and(|local| origin(&local.bytes).is_some());
         marked || self.synced_before.as_ref().is_some_and(|synced| synced.contains(&id.get()))
     }
 
-    /// Without saved state: whether both sides have the same task.
+    /// Returns whether these are the same task, as opposed to two tasks with the same number.
     pub(super) fn is_same(&self, local: Option<&Document>, shared: Option<&Document>) -> bool {
         let (Some(local), Some(shared)) = (local, shared) else { return false };
         let mark = origin(&shared.bytes);
@@ -110,7 +111,8 @@ impl Link {
         let subject = |document: &Document| {
             Task::read(&document.bytes).ok().and_then(|task| Some(task.subject()?.into_owned()))
         };
-        // Only without saved state. Otherwise two tasks with the same subject are different tasks.
+        // Compare subjects only if the saved state is lost. Otherwise two tasks with the same
+        // subject are different tasks.
         self.state.fresh && subject(local).is_some() && subject(local) == subject(shared)
     }
 
@@ -130,7 +132,8 @@ impl Link {
             return Ok(());
         };
         let mark = self.origin_mark(id);
-        // References to tasks that are not on the shared board yet are added once these have a number.
+        // Leave out references to tasks that are not on the shared board yet. They are added once
+        // those tasks have a number there.
         let unpublished = self.unpublished().await?;
         let marked = shared.is_some_and(|shared| origin(&shared.bytes).as_ref() == Some(&mark));
         let unsure = marked || self.state.creating.contains(&id.get()) || self.state.fresh;
@@ -156,12 +159,14 @@ impl Link {
             }
         };
         if differs(&local.bytes, &shared_task.bytes) {
-            // An earlier run of the link created it, and then both sides changed it.
+            // An earlier link process created the copy, and then both the local task and the copy
+            // were changed.
             self.notify_loser(id, local, Some(&shared_task), sides).await?;
         }
         if number == id {
             if is_new {
-                // A local change that comes in between is a change to this state.
+                // Record the task as synchronized before writing it, so that a local change made
+                // meanwhile counts as a change to this version.
                 self.set_synced(id, &shared_task);
             }
             let written = config
@@ -182,14 +187,14 @@ impl Link {
         Ok(())
     }
 
-    /// The task with this mark on the shared board.
+    /// Returns the task with this origin mark on the shared board.
     async fn find(&self, mark: &str) -> Result<Option<(TaskId, Document)>, LinkError> {
         let tasks = self.config.call_shared(self.config.shared.tasks(&self.config.team)).await?;
         let mut tasks = tasks.into_iter();
         Ok(tasks.find(|(_, task)| origin(&task.bytes).as_deref() == Some(mark)))
     }
 
-    /// The numbers of local tasks that are not on the shared board.
+    /// Returns the numbers of local tasks that are not on the shared board.
     async fn unpublished(&self) -> Result<BTreeSet<String>, LinkError> {
         let config = &self.config;
         let local = config.local.tasks(&config.team).await.map_err(LinkError::Local)?;
@@ -197,8 +202,8 @@ impl Link {
         Ok(unpublished.map(|(id, _)| id.to_string()).collect())
     }
 
-    /// Renumbers a task to its number on the shared board, and updates references to it on this host.
-    /// Can be repeated from any point.
+    /// Gives a task on this host its number on the shared board, and updates references to the
+    /// task. If interrupted at any point, this can be repeated.
     async fn move_task(
         &mut self,
         (from, to): (TaskId, TaskId),
@@ -211,8 +216,9 @@ impl Link {
         let placed = config.local.insert_task(&config.team, to, complete, &link_actor()).await;
         if let Err(StoreError::Conflict) = placed {
             let taken = config.local.task(&config.team, to).await.map_err(LinkError::Local)?;
-            // If it has the mark, it was moved before. Otherwise it was also created here and has a
-            // wrong number: it moves first, and this task is checked again.
+            // If the task at `to` has the origin mark, it is this task, renumbered earlier.
+            // Otherwise it is another task that was created on this host and needs a new number: it
+            // moves first, and then this task is tried again.
             if let Some(taken) = taken.filter(|task| origin(&task.bytes).as_deref() != Some(mark)) {
                 self.state.tasks.remove(&to.get());
                 Box::pin(self.publish_task(to, &taken, None, sides)).await?;
@@ -238,13 +244,14 @@ impl Link {
         }
     }
 
-    /// Updates the references to a task on this host.
+    /// Updates references to the task `from`, which is now `to`, in all tasks on this host.
     async fn rename(&mut self, from: TaskId, to: TaskId) -> Result<(), LinkError> {
         let config = &self.config;
         let (old, new) = (from.to_string(), to.to_string());
         for (id, task) in config.local.tasks(&config.team).await.map_err(LinkError::Local)? {
             let base = self.state.tasks.get(&id.get());
-            // References from when it was in step are numbers of the shared board.
+            // A reference that was in this task when last synchronized is a number on the shared
+            // board, so keep it.
             if id == from || base.is_some_and(|base| base.references.contains(&old)) {
                 continue;
             }

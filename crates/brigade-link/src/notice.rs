@@ -1,4 +1,4 @@
-//! Notices that a link sends to local members, and the message ids it creates.
+//! Notices that a link sends to local members, and message ids that a link creates.
 
 use brigade_wire::name::{MemberName, SYSTEM};
 
@@ -8,7 +8,7 @@ use brigade_core::clock::wire_time;
 use brigade_core::hash::derived_uuid;
 use brigade_core::store::{MailStore, Outgoing};
 
-/// A message id derived from these parts, always the same.
+/// Derives a message id from these parts. The same parts always result in the same id.
 pub(super) fn message_id(parts: &[&str], created: Option<u64>) -> String {
     let created = created.unwrap_or_default().to_le_bytes();
     let parts = parts.iter().map(|part| part.as_bytes());
@@ -17,8 +17,8 @@ pub(super) fn message_id(parts: &[&str], created: Option<u64>) -> String {
 }
 
 impl Link {
-    /// Sends a notice to a local member, once for each `subject`. It comes from a system name that no
-    /// member can have.
+    /// Sends a notice to a local member, unless one with the same `subject` was sent before. The
+    /// sender is a system name that no member can have.
     pub(super) async fn notify(
         &mut self,
         to: &MemberName,

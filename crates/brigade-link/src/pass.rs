@@ -1,4 +1,4 @@
-//! One synchronization pass, and the events that cause work for it.
+//! Synchronizes everything that recent events have changed.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use brigade_wire::name::TaskId;
 use super::{LINK_ACTOR, Link, LinkError};
 use brigade_core::event::{Event, Record};
 
-/// The parts that need synchronization.
+/// The parts of a team that need synchronization.
 #[derive(Debug, Default)]
 pub(super) struct PendingSync {
     pub(super) roster: bool,
@@ -18,7 +18,7 @@ pub(super) struct PendingSync {
 }
 
 impl PendingSync {
-    /// Everything.
+    /// Returns a value that selects all parts of the team.
     pub(super) fn all() -> Self {
         Self { roster: true, every_mailbox: true, every_task: true, ..Self::default() }
     }
@@ -28,7 +28,7 @@ impl PendingSync {
         !self.roster && !self.every_mailbox && !self.every_task && parts
     }
 
-    /// Adds the work caused by an event on either side.
+    /// Adds the work caused by an event from the files or the shared store.
     fn note(&mut self, event: &Event) {
         if let Some(member) = event.mailbox() {
             self.mailboxes.insert(member.to_owned());
@@ -47,7 +47,7 @@ impl PendingSync {
 }
 
 impl Link {
-    /// Handles an event in the files.
+    /// Handles an event from the files.
     pub(super) fn on_local_event(&mut self, record: &Record, work: &mut PendingSync) {
         work.note(&record.event);
         if let Some(member) = record.event.mailbox()
@@ -64,7 +64,7 @@ impl Link {
         }
     }
 
-    /// Handles an event in the shared store.
+    /// Handles an event from the shared store.
     pub(super) fn on_shared_event(&mut self, record: &Record, work: &mut PendingSync) {
         work.note(&record.event);
         if let Some(member) = record.event.mailbox()
@@ -75,11 +75,11 @@ impl Link {
         }
     }
 
-    /// Does the pending work. A problem with one part is reported, and that part is retried with the
-    /// next full check. If the shared store cannot be reached, the whole pass fails.
+    /// Does the pending work. Reports a problem with one part, and retries that part with the next
+    /// full check. Fails as a whole if the shared store cannot be reached.
     pub(super) async fn pass(&mut self, work: &mut PendingSync) -> Result<(), LinkError> {
         let result = self.try_pass(work).await;
-        // Parts that are in step stay so even if a later part failed.
+        // Save the state of the parts that were synchronized, even if a later part failed.
         self.save()?;
         result
     }
@@ -90,7 +90,8 @@ impl Link {
             before => {
                 let sides = self.sync_rosters().await?;
                 work.roster = false;
-                // The direction in which an inbox is copied may have changed.
+                // If members became local or remote, their inboxes are now copied in the other
+                // direction.
                 if before.is_none_or(|before| before != sides) {
                     work.every_mailbox = true;
                 }
@@ -117,8 +118,8 @@ impl Link {
         Ok(())
     }
 
-    /// Reports a problem with one part, so that the others continue. Fails only if the shared store
-    /// cannot be reached.
+    /// Reports a problem with one part, so that the other parts are still synchronized. Returns an
+    /// error only if the shared store cannot be reached.
     pub(super) fn report_part(
         &mut self,
         result: Result<(), LinkError>,

@@ -1,4 +1,4 @@
-//! Determines which members are local and remote, and synchronizes the rosters.
+//! Determines which members are local and which are remote, and synchronizes the rosters.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,10 +11,11 @@ use super::member_host::MemberHost;
 use super::saved_state::KnownMember;
 use super::{Link, LinkError, LinkEvent};
 
-/// How many rounds of comparing and changing the rosters, before the rest waits for the next pass.
+/// How many times the rosters are compared and changed in one synchronization. Remaining
+/// differences wait for the next one.
 const ROUNDS: usize = 10;
-/// How long an entry written here may still be lost to a native program that takes no lock. A missing
-/// entry means nothing during that time.
+/// How long after the link wrote a roster entry a native program that takes no lock may still
+/// overwrite it. During that time, a missing entry does not mean that the member left.
 const LATE_WRITE: Duration = Duration::from_secs(3);
 
 /// Which members are local and which are remote.
@@ -24,9 +25,9 @@ pub(super) struct MemberSides {
     pub(super) local: BTreeSet<MemberName>,
     /// Members on other hosts.
     pub(super) remote: BTreeSet<MemberName>,
-    /// The lead.
+    /// The lead's name.
     pub(super) lead: Option<String>,
-    /// When the team was created.
+    /// When the team was created, in milliseconds.
     pub(super) created: Option<u64>,
 }
 
@@ -35,14 +36,14 @@ impl MemberSides {
         self.local.iter().any(|local| local.as_str() == name)
     }
 
-    /// Whether the lead is local.
+    /// Returns whether the lead is local.
     pub(super) fn lead_is_local(&self) -> bool {
         self.lead.as_deref().is_some_and(|lead| self.is_local(lead))
     }
 }
 
 impl Link {
-    /// Synchronizes the rosters, and returns which members are local and remote.
+    /// Synchronizes the rosters. Returns which members are local and which are remote.
     pub(super) async fn sync_rosters(&mut self) -> Result<MemberSides, LinkError> {
         let mut stuck = BTreeSet::new();
         let mut sides = MemberSides::default();
@@ -56,7 +57,8 @@ impl Link {
             for (name, action) in actions {
                 match self.apply_member(&name, action, &sides).await {
                     Ok(()) => {}
-                    // The roster was changed concurrently; the next round continues.
+                    // Another process changed the roster meanwhile; the next round of this loop
+                    // compares again.
                     Err(error) if error.is_conflict() => {}
                     Err(error) if error.is_forbidden() => {
                         self.report_problem(format!("cannot synchronize member {name}: {error}"));
@@ -69,7 +71,7 @@ impl Link {
         Ok(sides)
     }
 
-    /// Compares both rosters.
+    /// Compares both rosters. Returns which members are local and remote, and the changes to make.
     async fn compare(
         &mut self,
         stuck: &BTreeSet<MemberName>,
@@ -91,7 +93,7 @@ impl Link {
                 |team: &Team<'_>| team.member(name.as_str()).as_ref().and_then(RosterEntry::new);
             let (local_entry, shared_entry) = (entry(&local), entry(&shared));
             let known = self.state.members.get(name.as_str()).copied();
-            // Read only where it makes a difference.
+            // Read the member's host only if the decision depends on it.
             let home = match (&local_entry, &shared_entry) {
                 (Some(local_entry), _) if local_entry.remote => None,
                 (Some(local_entry), Some(_))
@@ -156,8 +158,8 @@ impl Link {
         Ok((sides, actions))
     }
 
-    /// Whether the member that joined at this time was local, according to the saved state or the
-    /// shared store.
+    /// Returns whether the member that joined at this time was local, according to the saved state
+    /// or the shared store.
     fn was_local(
         &self,
         known: Option<KnownMember>,
@@ -169,7 +171,7 @@ impl Link {
         noted || known == Some(KnownMember { local: true, joined })
     }
 
-    /// The valid names of both rosters, the lead's first.
+    /// Returns the valid names in both rosters, the lead's first.
     fn names(&mut self, local: &Team<'_>, shared: &Team<'_>) -> Vec<MemberName> {
         let mut names: Vec<MemberName> = Vec::new();
         for member in shared.members().chain(local.members()) {
@@ -185,7 +187,7 @@ impl Link {
         names
     }
 
-    /// Forgets members that are on neither side.
+    /// Forgets members that are in neither roster.
     fn forget(&mut self, local: &Team<'_>, shared: &Team<'_>) {
         let exists = |name: &str| local.member(name).or(shared.member(name)).is_some();
         self.state.members.retain(|name, _| exists(name));
@@ -200,8 +202,8 @@ impl Link {
         match action {
             RosterAction::None => {}
             RosterAction::Join(entry) => {
-                // A lead may add any member. With the credentials of another member, the NATS server
-                // may refuse.
+                // Act as the lead if possible, because a lead may add any member. The NATS server
+                // may reject the credentials of other members.
                 let by = sides.lead.clone().filter(|_| sides.lead_is_local());
                 let by = by.unwrap_or_else(|| name.to_string());
                 self.write_shared(name, &entry.copied, by).await?;

@@ -1,4 +1,5 @@
-//! Runs a link: it reacts to events of both sides, and regularly checks everything.
+//! Runs a link, which reacts to events from the files and from the shared store, and regularly
+//! checks everything.
 
 use std::future::{Future, pending, ready};
 use std::pin::pin;
@@ -10,10 +11,10 @@ use super::{Link, LinkError, LinkEvent};
 use brigade_core::event::Record;
 use brigade_core::store::{EventLog, Watch};
 
-/// How many passes a one-time synchronization makes.
+/// How many times a one-time synchronization goes through everything.
 const PASSES: usize = 3;
 
-/// The event streams of both sides.
+/// The event streams of the files and of the shared store.
 #[derive(Debug, Default)]
 struct SideWatches {
     local: Option<Watch>,
@@ -46,25 +47,25 @@ async fn ready_now(watch: &mut Option<Watch>) -> Option<Record> {
 }
 
 impl Link {
-    /// Synchronizes both sides once.
+    /// Synchronizes the files and the shared store once.
     pub async fn once(&mut self) -> Result<(), LinkError> {
-        // One part of a pass may create work for another.
+        // Synchronizing one part may create work for another part.
         for _ in 0..PASSES {
             self.pass(&mut PendingSync::all()).await?;
         }
         Ok(())
     }
 
-    /// Keeps both sides in step until `stop` completes.
+    /// Keeps the files and the shared store synchronized until `stop` completes.
     pub async fn run(&mut self, stop: impl Future<Output = ()> + Send) -> Result<(), LinkError> {
         let mut stop = pin!(stop);
         let mut watches = SideWatches::default();
         let mut work = PendingSync::all();
         let mut retry = self.config.timing.retry;
         let mut unreachable = false;
-        // While the shared store cannot be reached, the next attempt is not before this time.
+        // While the shared store cannot be reached, the earliest time of the next attempt.
         let mut not_before = Instant::now();
-        // The next full check. Events do not postpone it.
+        // The time of the next full check. Events do not postpone the check.
         let mut next_sweep = Instant::now() + self.config.timing.sweep;
         loop {
             if !work.is_empty() && Instant::now() >= not_before {
@@ -90,8 +91,9 @@ impl Link {
                         } else {
                             self.report_problem(error.to_string());
                         }
-                        // Members may have moved meanwhile. The known mailbox state stays valid except
-                        // for what was in progress, which `inward` and `outward` discard.
+                        // Members may have moved to another host meanwhile. The known state of
+                        // mailboxes stays valid, except for mailboxes that were being synchronized:
+                        // `inward` and `outward` discard those.
                         self.sides = None;
                         work = PendingSync::all();
                         not_before = Instant::now() + retry;
@@ -144,8 +146,9 @@ impl Link {
                     .await
                     .map_err(LinkError::Local)?;
                 watches.local = Some(watch);
-                // Missed events of the shared store only cause repeated work. Missed local events would
-                // be lost, so the mailbox state is rebuilt.
+                // Rebuild the known state of mailboxes, because local events were missed while
+                // there was no stream. Missed events from the shared store would only cause
+                // repeated work.
                 self.mailboxes.clear();
             }
             if watches.shared.is_none() {

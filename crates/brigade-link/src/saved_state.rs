@@ -1,4 +1,5 @@
-//! The state of a link that survives a restart. It is small and may be lost.
+//! The state of a link that survives a restart. The state is small, and the link also works if the
+//! state is lost.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use brigade_core::hash::Fnv;
 use brigade_core::store::Revision;
 
-/// Stores the state of a link: one text, always replaced as a whole.
+/// Stores the state of a link as one text, which is always replaced as a whole.
 pub trait LinkStateStore: fmt::Debug + Send + Sync {
-    /// The text that was written last.
+    /// Returns the text that was written last.
     fn read(&self) -> io::Result<Option<Vec<u8>>>;
     /// Replaces the text.
     fn write(&self, text: &[u8]) -> io::Result<()>;
@@ -22,24 +23,24 @@ pub trait LinkStateStore: fmt::Debug + Send + Sync {
 /// The state of a link.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct LinkState {
-    /// When the team was created that this state belongs to.
+    /// The creation time of the team that this state belongs to.
     pub(super) created: Option<u64>,
-    /// Whether both sides had the team.
+    /// Whether the team existed both in the files and in the shared store.
     #[serde(default)]
     pub(super) linked: bool,
-    /// Whether its lead was local.
+    /// Whether the team's lead was local.
     #[serde(default)]
     pub(super) lead_here: bool,
-    /// The members that both sides had.
+    /// The members that were in both rosters.
     #[serde(default)]
     pub(super) members: BTreeMap<String, KnownMember>,
-    /// The tasks as of the last time both sides were equal.
+    /// The tasks as they were when last synchronized.
     #[serde(default)]
     pub(super) tasks: BTreeMap<u64, SyncedTask>,
     /// The numbers of local tasks that may or may not be on the shared board already.
     #[serde(default, rename = "making")]
     pub(super) creating: BTreeSet<u64>,
-    /// Whether there was no saved state.
+    /// Whether no saved state was found.
     #[serde(skip)]
     pub(super) fresh: bool,
     /// The text that was last saved.
@@ -47,33 +48,34 @@ pub(super) struct LinkState {
     saved_text: Vec<u8>,
 }
 
-/// A member that both sides had.
+/// A member that was in both rosters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KnownMember {
-    /// Whether it was local.
+    /// Whether the member was local.
     #[serde(rename = "here")]
     pub(super) local: bool,
-    /// When it joined.
+    /// When the member joined.
     pub(super) joined: Option<u64>,
 }
 
-/// A task as of the last time it was in step.
+/// A task as it was when last synchronized.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SyncedTask {
-    /// Its revision in the shared store.
+    /// The task's revision in the shared store.
     pub(super) revision: u64,
-    /// A hash of its bytes.
+    /// A hash of the task's bytes.
     pub(super) hash: u64,
-    /// Its owner.
+    /// The task's owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) owner: Option<String>,
-    /// The numbers of tasks it referred to. Any other number was added on this host.
+    /// The numbers of the tasks that the task referred to. Any other number in the task was added
+    /// on this host.
     #[serde(default, rename = "names", skip_serializing_if = "BTreeSet::is_empty")]
     pub(super) references: BTreeSet<String>,
 }
 
 impl SyncedTask {
-    /// Records a task as it is in the shared store.
+    /// Creates the entry for a task with these bytes and this revision in the shared store.
     pub(super) fn new(bytes: &[u8], revision: Revision) -> Self {
         let task = Task::read(bytes).ok();
         let lists = task.as_ref().map(|task| [task.blocks(), task.blocked_by()]);
@@ -87,7 +89,7 @@ impl SyncedTask {
     }
 }
 
-/// The owner of a task, if the task can be read and has one.
+/// Returns the owner of a task, or `None` if the task does not parse or has no owner.
 pub(super) fn task_owner(bytes: &[u8]) -> Option<String> {
     Some(Task::read(bytes).ok()?.owner()?.into_owned())
 }
@@ -99,7 +101,7 @@ fn hash(bytes: &[u8]) -> u64 {
 impl LinkState {
     pub(super) fn load(notebook: &dyn LinkStateStore) -> io::Result<Self> {
         let text = notebook.read()?;
-        // An unreadable text counts as missing.
+        // A text that does not parse counts as missing.
         let read = text.as_deref().and_then(|text| serde_json::from_slice::<Self>(text).ok());
         Ok(match read {
             Some(state) => Self { saved_text: text.unwrap_or_default(), ..state },
@@ -117,7 +119,7 @@ impl LinkState {
         Ok(())
     }
 
-    /// Discards the state if it belongs to an earlier team, created at another time.
+    /// Discards the state if it belongs to an earlier team, which has another creation time.
     pub(super) fn reset_unless_created(&mut self, created: Option<u64>) {
         if self.created != created {
             let saved_text = std::mem::take(&mut self.saved_text);

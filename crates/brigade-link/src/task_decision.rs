@@ -1,4 +1,5 @@
-//! Decides how to synchronize a task, from its two states and its known history. No I/O.
+//! Decides how to synchronize a task, from the task in the files, the task in the shared store, and
+//! its known history. This module does no I/O.
 
 use super::saved_state::{SyncedTask, task_owner};
 use brigade_core::store::Document;
@@ -6,38 +7,42 @@ use brigade_core::store::Document;
 /// How to synchronize a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TaskAction {
-    /// It exists on neither side.
+    /// Forget the task, because it exists neither in the files nor in the shared store.
     Forget,
-    /// Both sides are equal.
+    /// Do nothing, because the task is the same in the files and in the shared store.
     Same,
-    /// It was created here.
+    /// Create the task in the shared store, because it was created on this host.
     New,
-    /// It was changed here.
+    /// Update the shared store, because the task was changed on this host.
     Out,
-    /// It was changed in the shared store. `lost`: the files have a change that is overwritten.
+    /// Update the files, because the task was changed in the shared store. `lost`: this overwrites
+    /// a change made on this host.
     In { lost: bool },
-    /// It was created in the shared store, or changed there after it was deleted here.
+    /// Create the task in the files, because it was created in the shared store, or changed there
+    /// after it was deleted on this host.
     Create,
-    /// It was deleted in the shared store. `lost`: the files have a change that is lost.
+    /// Delete the task from the files, because it was deleted in the shared store. `lost`: this
+    /// discards a change made on this host.
     DeleteLocal { lost: bool },
-    /// It was deleted here.
+    /// Delete the task from the shared store, because it was deleted on this host.
     DeleteShared,
 }
 
 /// The known history of a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TaskHistory<'p> {
-    /// Its state when it was last in step.
+    /// The task when it was last synchronized.
     pub(super) base: Option<&'p SyncedTask>,
-    /// Without a base: whether both sides are known to have the same task.
+    /// If there is no `base`: whether the files and the shared store are known to have the same
+    /// task.
     pub(super) same: bool,
-    /// Without a base: whether it was in step at some time.
+    /// If there is no `base`: whether the task was ever synchronized.
     pub(super) synced_before: bool,
-    /// Whether it was just written to the files from the shared store.
+    /// Whether the task was just copied from the shared store to the files.
     pub(super) recently_written: bool,
 }
 
-/// Decides how to synchronize a task with these two states.
+/// Decides how to synchronize a task. `local` is the task in the files.
 pub(super) fn decide(
     local: Option<&Document>,
     shared: Option<&Document>,
@@ -69,8 +74,8 @@ pub(super) fn decide(
     }
 }
 
-/// Whether a change takes a task away from its owner. Directly after the link wrote the task, this is a
-/// write by a program that had not seen the new owner.
+/// Returns whether a local change takes a task away from its owner. Shortly after the link wrote
+/// the task, such a change comes from a program that had not seen the new owner.
 fn changes_owner(base: &SyncedTask, local: &Document) -> bool {
     let owner = task_owner(&local.bytes);
     let previous = base.owner.as_deref().filter(|owner| !owner.is_empty());

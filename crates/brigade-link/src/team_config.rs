@@ -1,4 +1,5 @@
-//! The team's configuration on both sides, and writes of single entries.
+//! Reads the team's configuration from the files and the shared store, and writes single roster
+//! entries.
 
 use std::borrow::Cow;
 
@@ -11,12 +12,12 @@ use super::{Link, LinkError, LinkEvent, link_actor};
 use brigade_core::store::{Actor, Document, StoreError, TeamStore};
 
 impl Link {
-    /// The configurations of both sides. A missing one is created from the other, unless it existed
-    /// before and was deleted.
+    /// Returns the team's configuration in the files and in the shared store. If one of them is
+    /// missing, creates it from the other, unless the missing one was deleted.
     pub(super) async fn teams(&mut self) -> Result<(Document, Document), LinkError> {
         let config = self.config.clone();
         let team = &config.team;
-        // Two rounds: the first creates what is missing.
+        // Read twice if necessary: the first iteration may create a missing team.
         for _ in 0..2 {
             let local = config.local.team(team).await.map_err(LinkError::Local)?;
             let shared = config.call_shared(config.shared.team(team)).await?;
@@ -39,7 +40,8 @@ impl Link {
                     if !is_mirror(&local_team) {
                         return Err(LinkError::OtherTeam { team: team.clone() });
                     }
-                    // The mirror of an earlier team of the same name.
+                    // The local team is the mirror of an earlier team of the same name, so replace
+                    // it.
                     let deleted = config.local.delete_team(team, &link_actor()).await;
                     deleted.map_err(LinkError::Local)?;
                     self.create_local(&shared).await?;
@@ -49,7 +51,7 @@ impl Link {
         Err(LinkError::Shared(StoreError::Conflict))
     }
 
-    /// Creates the team in the shared store from the local one.
+    /// Creates the team in the shared store from the team in the files.
     async fn create_shared(&mut self, local: &Document) -> Result<(), LinkError> {
         let team = self.config.team.clone();
         let read = self.read(local)?;
@@ -79,20 +81,23 @@ impl Link {
                 self.emit(&LinkEvent::Made { side: "in the NATS store" });
                 Ok(())
             }
-            // Another link created it first, or the answer to our call was lost.
+            // Another link created the team first, or the answer to our call was lost.
             Err(LinkError::Shared(StoreError::TeamExists { .. })) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Creates the team in the files from the one in the shared store. Its lead runs on another host.
+    /// Creates the team in the files from the team in the shared store, whose lead runs on another
+    /// host.
     ///
-    /// The files always use the old format, because the new one names a process on the lead's host.
+    /// The files always use the old format, because the new format names a process on the lead's
+    /// host.
     async fn create_local(&mut self, shared: &Document) -> Result<(), LinkError> {
         let team = self.config.team.clone();
         let read = self.read(shared)?;
         if self.state.lead_here && self.state.created == read.created_at() {
-            // Its lead deleted it. The link does not decide whether the other members continue.
+            // The team's lead deleted the team on this host. The link does not decide whether the
+            // other members continue.
             return Err(LinkError::Ended {
                 team,
                 side: "from the files of this host, where its lead ran",
@@ -116,8 +121,8 @@ impl Link {
         }
         match self.config.local.create_team(&team, &config, &link_actor()).await {
             Ok(_) => {
-                // An earlier local team was deleted with its board. That does not mean its tasks were
-                // deleted one by one.
+                // An earlier local team was deleted together with its board. Forget its tasks, so
+                // that they do not count as deleted one by one.
                 self.state.tasks.clear();
                 self.state.creating.clear();
                 self.emit(&LinkEvent::Made { side: "here" });
@@ -151,7 +156,8 @@ impl Link {
         self.replace_shared(&config, &edited, by).await
     }
 
-    /// Writes an entry to the local roster. Returns whether it is new.
+    /// Writes an entry to the local roster. Returns whether the roster had no entry for this
+    /// member.
     pub(super) async fn write_local(
         &self,
         name: &MemberName,
@@ -217,7 +223,7 @@ impl Link {
     }
 }
 
-/// Whether a team is the mirror of one whose lead runs on another host. Only a link creates these.
+/// Returns whether a team is a mirror: its lead runs on another host. Only a link creates mirrors.
 pub fn is_mirror(team: &Team<'_>) -> bool {
     team.lead().is_some_and(|lead| lead.is_remote())
 }

@@ -1,4 +1,4 @@
-//! Reads the lines of a range of one journal, in chunks.
+//! Reads the lines in a range of one journal, in chunks.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ pub(super) struct LineReader {
     /// A chunk of the journal, and its offset in the file.
     buffer: Vec<u8>,
     base: u64,
-    /// Where the part of the buffer that was not scanned yet begins.
+    /// Start of the part of the buffer that was not scanned yet.
     next: usize,
     /// Number of bytes to read at once.
     buffer_size: usize,
     /// The current line, as a range of the buffer.
     line: (usize, usize),
-    /// The time of the current line, and the length of the `at` field at its start if it has our
-    /// usual form.
+    /// The time of the current line, and the length of the `at` field if the line begins with one
+    /// in the form that brigade writes.
     at: Timestamp,
     time_len: usize,
     /// How many lines were skipped because they are not records.

@@ -1,4 +1,4 @@
-//! Merges the lines added to the journals by time, and parses them with several threads.
+//! Merges the new lines of all journals in time order, and parses the lines with several threads.
 //!
 //! Merging parses only the time of each line. The lines are collected into numbered batches in time
 //! order. Each free thread takes the next batch and parses its records. The batches are sent in the
@@ -93,8 +93,8 @@ impl MergeRound {
         }
     }
 
-    /// Sends all records, or stops when the receiver is dropped. The last batch is marked as such.
-    /// Returns the journals that could not be read to the end, with the offset to retry from.
+    /// Sends all records, or stops when the receiver is dropped. The last batch is marked as the
+    /// last. Returns the journals that could not be read to the end, with the offset to retry from.
     pub(super) fn send_all(
         mut self,
         sender: &Sender<RecordBatch>,

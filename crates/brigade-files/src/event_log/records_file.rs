@@ -14,14 +14,14 @@ use super::source::{JournalRange, JournalSource};
 use super::{JournalLookup, spawn_reader};
 use brigade_core::store::event_log::{BATCHES, EventStream, RecordLookupHandle};
 
-/// The first line of a team export begins with this.
+/// The first line of a team export begins with these bytes.
 const EXPORT_PREFIX: &[u8] = b"{\"brigade_team\":";
 
 /// Why a file of records cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RecordsFileError {
-    /// Reading failed.
+    /// The file could not be opened or read.
     #[error("cannot read {path}")]
     Io {
         /// The file.
@@ -55,7 +55,7 @@ pub enum RecordsFileError {
     },
 }
 
-/// Streams the records of a file as it is now, in file order. Lines that are not records are
+/// Streams the records that a file contains now, in file order. Lines that are not records are
 /// skipped.
 pub fn stream_records_file(
     path: &Path,

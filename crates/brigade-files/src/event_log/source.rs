@@ -18,8 +18,8 @@ const LOOKUP_BUFFER: usize = 4096;
 /// How many bytes of the first line identify a journal.
 const FIRST_LINE_MAX: usize = 512;
 
-/// Returns the numbered folders that contain journals. In the first one, only the team's own file
-/// is a journal.
+/// Returns the numbered folders that contain journals. In the first folder, only the team's own
+/// journal counts; other files there are not journals.
 pub(super) fn journal_folders(team_state: &TeamStateDir) -> impl Iterator<Item = (usize, &Dir)> {
     [&team_state.dir].into_iter().chain(team_state.member_journal_folders()).enumerate()
 }
@@ -52,7 +52,7 @@ pub(super) struct FirstLine {
     hash: u64,
 }
 
-/// The number of a journal, in the upper bits of its record positions.
+/// The number of a journal, which is the upper part of the position of each of its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct JournalIndex(u64);
 
@@ -77,7 +77,7 @@ impl JournalIndex {
     }
 }
 
-/// A range of one journal to be sent.
+/// A range of one journal whose records are to be sent.
 #[derive(Debug)]
 pub(super) struct JournalRange {
     pub(super) source: Arc<JournalSource>,
@@ -107,7 +107,7 @@ impl JournalSource {
         }
     }
 
-    /// Opens the file that exists now.
+    /// Opens the journal's current file, if it exists.
     pub(super) fn file(&self) -> Result<Option<Arc<OwnedFd>>, StoreError> {
         if self.gone.load(Ordering::Relaxed) {
             return Ok(None);
@@ -121,7 +121,7 @@ impl JournalSource {
         }
     }
 
-    /// Returns the stamp of the file that exists now.
+    /// Returns the stamp of the journal's current file, if it exists.
     pub(super) fn stamp(&self) -> Result<Option<FileStamp>, StoreError> {
         match &self.kind {
             SourceKind::InTeamDir { team_state, folder, name } => {
@@ -140,8 +140,8 @@ impl JournalSource {
         self.gone.store(true, Ordering::Relaxed);
     }
 
-    /// Fills the buffer from this offset of the file, as far as the file goes. Returns the number
-    /// of bytes read.
+    /// Fills the buffer from this offset, at most up to the end of the file. Returns the number of
+    /// bytes read.
     pub(super) fn fill(
         &self,
         file: impl AsFd,
@@ -160,7 +160,8 @@ impl JournalSource {
         Ok(filled)
     }
 
-    /// Returns the end of the last complete line before `end`, or `from` if there is none after it.
+    /// Returns the end of the last complete line between `from` and `end`, or `from` if there is
+    /// none.
     pub(super) fn whole_lines(&self, from: u64, end: u64) -> Result<u64, StoreError> {
         let Some(file) = self.file()? else { return Ok(from) };
         let mut buffer = vec![0; 128];
@@ -188,7 +189,8 @@ impl JournalSource {
             return Ok(None);
         }
         let start_bytes = self.start_bytes(FIRST_LINE_MAX)?;
-        // A record begins and ends with a line break, so the first byte is one.
+        // A record begins and ends with a line break, so the first byte of a journal is a line
+        // break.
         let line = memchr::memchr(b'\n', start_bytes.get(1..).unwrap_or_default());
         let len = line.map_or(start_bytes.len(), |end| end + 2);
         let hash = Fnv::default().bytes(start_bytes.get(..len).unwrap_or_default()).finish();

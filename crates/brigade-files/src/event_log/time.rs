@@ -7,7 +7,7 @@ use serde::Deserialize;
 const AT_PREFIX: &[u8] = b"{\"at\":\"";
 
 /// Returns the time and the length of the prefix that contains it. Returns `None` if the line does
-/// not have our usual form; it may be valid nevertheless.
+/// not begin in the form that brigade writes; the line may still be valid JSON.
 pub(super) fn parse_prefix(line: &[u8]) -> Option<(Timestamp, usize)> {
     let text = line.strip_prefix(AT_PREFIX)?;
     let (fixed, rest) = text.split_first_chunk::<19>()?;
@@ -35,7 +35,7 @@ pub(super) fn parse_prefix(line: &[u8]) -> Option<(Timestamp, usize)> {
     Some((at, AT_PREFIX.len() + fixed.len() + len + 3))
 }
 
-/// Parses the time from any valid JSON.
+/// Parses the time from a line in any valid JSON form.
 pub(super) fn parse_json(line: &[u8]) -> Option<Timestamp> {
     #[derive(Deserialize)]
     struct AtOnly {
@@ -50,7 +50,8 @@ fn number(digits: &[u8]) -> Option<i64> {
     })
 }
 
-/// Returns the nanoseconds and the length of their text; both are zero if there are none.
+/// Parses fractional seconds. Returns the nanoseconds and the length of the text; both are zero if
+/// there is no fraction.
 fn fraction(text: &[u8]) -> Option<(i32, usize)> {
     let Some(digits) = text.strip_prefix(b".") else { return Some((0, 0)) };
     let mut nanos = 0;
@@ -78,7 +79,8 @@ fn has_day(year: i64, month: i64, day: i64) -> bool {
     (1..=last).contains(&day)
 }
 
-/// Returns the days since 1970. Years are counted from March, so that the leap day is the last day.
+/// Returns the number of days since 1970-01-01. Years are counted from March, so that the leap day
+/// is the last day of a year.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let in_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;

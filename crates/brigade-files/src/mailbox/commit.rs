@@ -1,7 +1,7 @@
 //! Replaces the inbox with a draft, by renaming a temporary file.
 //!
 //! A file that has been the inbox is never written again, because Claude Code reads inboxes without
-//! a lock and may still be reading it.
+//! a lock and may still be reading that file.
 
 use super::draft::InboxDraft;
 use super::state::{MailboxHead, MergeState};
@@ -33,8 +33,9 @@ impl FileMailbox {
         let (inboxes, file) = (context.inboxes, self.file());
         let temp = TempFile::next();
         let name = temp.name(&file);
-        // After power loss, a new name for data that is not on disk can refer to an empty file.
-        // Where a rename replaces a file, file systems mostly prevent that.
+        // Fsync a new inbox before the rename. Otherwise, after power loss, the new name may refer
+        // to an empty file. When a rename replaces an existing file, most file systems prevent
+        // that.
         let is_new = draft.found.is_none();
         let sync = if head.power_safe || is_new { Fsync::Yes } else { Fsync::No };
         let inbox_stamp = inboxes.write_temp(&name, &draft.bytes, draft.mode, sync)?;
@@ -56,8 +57,8 @@ impl FileMailbox {
             ..*head
         };
         self.state.write_head(head)?;
-        // A process that was suspended while it held the lock notices here, before it overwrites
-        // the changes of others. Nothing may come between this check and the rename.
+        // If this process was suspended and lost its lock, it notices here, before it overwrites
+        // other processes' changes. Nothing may come between this check and the rename.
         let untouched =
             inboxes.stamp(&file).and_then(|now| Ok(now == draft.found && lock.is_held()?));
         let renamed = match untouched {
@@ -70,8 +71,8 @@ impl FileMailbox {
             inboxes.remove_quietly(&name);
             return renamed.map(|_| TryOutcome::Retry);
         }
-        // If another process took the lock in between, it may have read the inbox before our rename
-        // and may write after it.
+        // If another process stole the lock just before the rename, it may have read the old inbox
+        // and may still overwrite the new one.
         if !lock.is_held()? {
             head.mark_at_risk(head.before.upto, context.clock);
         }

@@ -1,4 +1,4 @@
-//! Builds the new contents of an inbox: the current messages, pending ones, and read marks.
+//! Builds the new contents of an inbox: the current messages, pending messages, and read marks.
 
 use std::collections::HashSet;
 
@@ -17,27 +17,27 @@ use brigade_core::store::{Mark, Outgoing, StoreError, WriteObstacle};
 /// Number of read messages at which an inbox is emptied.
 ///
 /// Once an inbox holds this many messages and all of them are read, they are removed from the live
-/// file. If one is unread, all stay: Claude Code 2.1.50 marks messages read by their index in the
-/// file, so an index must not change in the meantime.
+/// file. If one message is unread, all stay: Claude Code 2.1.50 marks a message as read by its
+/// index in the file, so the index must not change before then.
 const PRUNE_AT: usize = 8;
 
-/// The inbox as it was found, with its new contents.
+/// The inbox as found on disk, and its new contents.
 #[derive(Debug)]
 pub(super) struct InboxDraft {
     pub(super) found: Option<FileStamp>,
     pub(super) mode: Option<Mode>,
     pub(super) bytes: Vec<u8>,
-    /// The messages in it that are known.
+    /// The known messages in the new contents.
     pub(super) known: Vec<KnownMessage>,
-    /// Whether existing entries changed, as opposed to new ones being appended.
+    /// Whether existing entries changed. If not, new entries were at most appended.
     pub(super) rewritten: bool,
-    /// The last message appended to it.
+    /// The last message appended to the inbox.
     pub(super) newest: Option<MessageKey>,
 }
 
 impl FileMailbox {
-    /// Reads the inbox under the lock, repairs it if it is torn, and records changes that other
-    /// programs made.
+    /// Reads the inbox while holding its lock, repairs a torn inbox, and records changes that other
+    /// programs made to the inbox.
     pub(super) fn draft(
         &self,
         context: &MailboxContext<'_>,
@@ -76,8 +76,8 @@ impl FileMailbox {
     }
 
     /// Adds the known messages to the draft. Empties the inbox if it holds enough messages and all
-    /// of them are read: the journal has them. An inbox with entries that are not messages is not
-    /// emptied, because the journal does not have those.
+    /// of them are read, because the journal still has them. Does not empty an inbox with entries
+    /// that are not messages, because the journal does not have those entries.
     fn pruned(
         &self,
         head: &mut MailboxHead,
@@ -137,8 +137,8 @@ impl FileMailbox {
         Ok(())
     }
 
-    /// Appends the pending messages of the outbox to the inbox. Returns whether one of them must
-    /// survive power loss.
+    /// Appends the messages in the outbox to the draft. Returns whether one of them must survive
+    /// power loss.
     pub(super) fn merge(
         &self,
         context: &MailboxContext<'_>,
@@ -146,7 +146,7 @@ impl FileMailbox {
         tail: &JournalTail,
         work: MailboxWork<'_>,
     ) -> Result<bool, StoreError> {
-        // A single pending message that ends at `upto` is the caller's own. Its team existed a
+        // A single pending message that ends at `upto` is the caller's own. The team existed a
         // moment ago, so the sender need not wait for another check of the roster.
         let only_own_message = tail.sent_count() == 1
             && matches!(work, MailboxWork::Merge { upto } if tail.end.offset == upto);

@@ -12,7 +12,7 @@ use brigade_core::store::StoreError;
 
 impl FileMailbox {
     /// Compares the inbox with the known messages, writes the differences to the journal, and saves
-    /// the inbox as seen. Returns whether messages have to be merged again.
+    /// the inbox's messages as the known ones. Returns whether messages have to be merged again.
     pub(super) fn observe(
         &self,
         context: &MailboxContext<'_>,
@@ -79,8 +79,8 @@ impl FileMailbox {
     }
 
     /// Returns the recoverable contents of an inbox that does not parse: its complete entries, and
-    /// from the journal the unread messages that are missing. The torn inbox is copied to the
-    /// `aside` folder first.
+    /// the missing unread messages, taken from the journal. The torn inbox is copied to the `aside`
+    /// folder first.
     pub(super) fn salvage(
         &self,
         context: &MailboxContext<'_>,

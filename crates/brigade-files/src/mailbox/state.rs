@@ -1,9 +1,10 @@
-//! Brigade's state of one mailbox between two writes: how much of the outbox is in the inbox, and
-//! which messages the inbox held when last read.
+//! Brigade's saved state of one mailbox: how much of the journal is in the inbox, and which
+//! messages were in the inbox when brigade last read or wrote it.
 //!
-//! The head is written by one `pwrite` of 160 bytes. It is a write-ahead intent: it names the
-//! temporary file that is about to become the inbox. If that file is gone, it was renamed and the
-//! new values apply. While the file exists, the values of the previous write apply.
+//! The state file begins with a head, which is written by one `pwrite` of 160 bytes. The head is a
+//! write-ahead intent: it names the temporary file that is about to become the inbox. If the
+//! temporary file is gone, it was renamed and the head's new values apply. While the temporary file
+//! exists, the values of the previous write apply.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -32,7 +33,7 @@ pub(crate) struct MailboxStateFile {
     path: PathBuf,
 }
 
-/// How much of the journal is in the inbox, and the messages known to be there.
+/// How much of the journal is in the inbox, and the messages known to be in the inbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MergeState {
     /// The journal position up to which every `sent` record is in the inbox.
@@ -45,37 +46,38 @@ pub(crate) struct MergeState {
 }
 
 impl MergeState {
-    /// Returns a start index for `count` entries that does not overlap these.
+    /// Returns a start index at which `count` new entries do not overlap the current ones.
     pub(crate) fn free_start_for(&self, count: u64) -> u64 {
         if self.at >= count { 0 } else { self.at + self.known }
     }
 }
 
-/// Messages that may be overwritten with the old copy of a program whose lock brigade stole.
+/// The risk that a program whose lock brigade stole overwrites the inbox with an old copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OverwriteRisk {
-    /// The journal offset from which on messages are at risk.
+    /// Messages after this journal offset are at risk.
     pub(crate) from: u64,
-    /// The time in milliseconds until which that program is expected to write.
+    /// The time when the risk ends, in milliseconds: that program is not expected to write later.
     pub(crate) until: i64,
 }
 
 /// The head of the state file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MailboxHead {
-    /// Applies while [`MailboxHead::temp`] exists.
+    /// The state that applies while the file [`MailboxHead::temp`] exists.
     pub(crate) before: MergeState,
-    /// Applies once it does not exist.
+    /// The state that applies once the file [`MailboxHead::temp`] no longer exists.
     pub(crate) after: MergeState,
-    /// The file that was about to become the inbox.
+    /// The temporary file that is about to become the inbox.
     pub(crate) temp: Option<TempFile>,
     /// Whether the writer checked, after the rename, that it still held the lock.
     pub(crate) verified: bool,
-    /// The lock of the process that wrote this head.
+    /// The inbox lock of the process that wrote this head.
     pub(crate) lock: LockId,
     /// The stamp of the inbox after the last write or comparison.
     pub(crate) inbox_stamp: FileStamp,
-    /// The last message that was merged. While it is in the inbox, nothing was overwritten.
+    /// The last message merged into the inbox. While that message is present, no merged message was
+    /// overwritten.
     pub(crate) newest: Option<MessageKey>,
     /// Set after brigade stole a lock from another program.
     pub(crate) risk: Option<OverwriteRisk>,
@@ -83,7 +85,7 @@ pub(crate) struct MailboxHead {
     pub(crate) power_safe: bool,
     /// When the last write finished, in nanoseconds.
     pub(crate) written_at: i64,
-    /// Whether several processes wanted to write at that time.
+    /// Whether several processes wanted to write the inbox at the time of the last write.
     pub(crate) contended: bool,
     /// Whether the inbox held entries that are not messages.
     pub(crate) has_non_messages: bool,
@@ -131,7 +133,7 @@ impl MailboxStateFile {
         self.write_at(&head.encode(), 0)
     }
 
-    /// Reads the known messages.
+    /// Reads the known messages that `merged` refers to.
     pub(crate) fn known(&self, merged: MergeState) -> Result<Vec<KnownMessage>, StoreError> {
         let count = usize::try_from(merged.known).unwrap_or_default();
         let mut bytes = vec![0; count * 8];

@@ -1,8 +1,8 @@
 //! The roster and board as last seen.
 //!
-//! Changes that other programs make to the roster or the board are found by comparing them with the
-//! last seen state. The first process that finds a difference, under a lock of brigade's own,
-//! records it in the journal for all.
+//! To find changes that other programs made, brigade compares the roster and the board with their
+//! last seen state. The first brigade process that finds a difference records it in the journal for
+//! all. Brigade's own lock on the seen state ensures that no other process records it too.
 
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
@@ -21,27 +21,28 @@ use brigade_core::clock::Clock;
 use brigade_core::event::{Event, one_line, roster_events};
 use brigade_core::store::{Actor, Revision, StoreError};
 
-/// Offset of the slot of task 0, which is never used.
+/// Offset in `board.seen` of the slot for task 0. This slot is never used.
 const TASK_SLOTS_OFFSET: u64 = 80;
-/// Size of one lock record in bytes.
+/// Size in bytes of one recorded lock in `board.seen`.
 const LOCK_RECORD_LEN: usize = 24;
 /// Tasks with a higher number are not tracked, to bound the size of `board.seen`.
 const MAX_TRACKED_TASK: u64 = 1 << 20;
 /// Timeout for the lock on the seen state, and the shortest and longest interval between two
-/// attempts. A holder keeps it for a fraction of a millisecond, but on a busy machine the holder
-/// may not be scheduled for a while.
+/// attempts to acquire it. A holder keeps the lock for a fraction of a millisecond, but on a busy
+/// machine the holder may not be scheduled for a while.
 const SEEN_LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 const MIN_LOCK_POLL: Duration = Duration::from_micros(50);
 const MAX_LOCK_POLL: Duration = Duration::from_millis(1);
 
-/// The kinds of native lock that brigade takes. It holds at most one of each kind at a time.
+/// The kinds of native lock that brigade takes. Brigade holds at most one lock of each kind at a
+/// time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LockKind {
-    /// Creating tasks.
+    /// Protects the creation of tasks.
     Create,
-    /// Changing a task.
+    /// Protects changes to a task.
     Task,
-    /// Changing the roster.
+    /// Protects changes to the roster.
     Roster,
 }
 
@@ -53,8 +54,8 @@ pub(crate) struct RecordedLock {
     pub(crate) task: u64,
 }
 
-/// Exclusive access to the roster and board as last seen. A process that changes a document holds
-/// this guard meanwhile, so that the change is recorded once and under its own name.
+/// Exclusive access to the roster and board as last seen. A process holds this guard while it
+/// changes a document, so that the change is recorded only once and under the right member's name.
 #[derive(Debug)]
 pub(crate) struct SeenGuard<'o> {
     team_state: &'o TeamStateDir,
@@ -75,8 +76,8 @@ impl TeamStateDir {
         Ok(slots.filter(|(_, slot)| **slot != [0; 8]).map(|(id, _)| id as u64).collect())
     }
 
-    /// Locks the seen state. Returns `None` after a timeout; then the current holder, or the next
-    /// process that compares, records the difference.
+    /// Locks the seen state. Returns `None` after a timeout. A difference is then recorded by the
+    /// current holder or by the next process that compares the files.
     pub(crate) fn lock_seen(&self) -> Result<Option<SeenGuard<'_>>, StoreError> {
         let thread_lock = lock_mutex(&self.thread_lock);
         let start = Instant::now();
@@ -91,14 +92,14 @@ impl TeamStateDir {
                 Err(error) => return Err(io_error("lock", self.dir.path(BOARD_SEEN), error)),
             }
         }
-        tracing::debug!(path = %self.dir.path(BOARD_SEEN).display(), "the seen state is locked by another process; it records the changes");
+        tracing::debug!(path = %self.dir.path(BOARD_SEEN).display(), "another process has locked the seen state and will record the changes");
         Ok(None)
     }
 }
 
 impl SeenGuard<'_> {
-    /// Returns the last lock of this kind that a brigade process created. Its creator has released
-    /// it or is dead, because the caller holds the guard.
+    /// Returns the last lock of this kind that a brigade process created. Because the caller holds
+    /// the guard, the lock's creator has released it or is dead.
     pub(crate) fn last_lock(&self, kind: LockKind) -> Result<Option<RecordedLock>, StoreError> {
         let mut bytes = [0; LOCK_RECORD_LEN];
         let read = rustix::io::pread(

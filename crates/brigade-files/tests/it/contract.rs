@@ -1,4 +1,4 @@
-//! The contract of a store, run on the file store.
+//! Runs the tests that every store must pass on the file store.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Tests of the event stream of a team in files, and of a file of records.
+//! Tests of a team's event stream in the file store, and of streaming a file of records.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,12 +17,12 @@ use tempfile::TempDir;
 
 use brigade_testkit::files::{Files, store};
 
-/// A record with this time and name.
+/// Returns a journal line with the event that the member `name` left at this time.
 fn record(at: &str, name: &str) -> String {
     format!(r#"{{"at":"{at}","event":{{"member_left":{{"name":"{name}"}}}}}}"#)
 }
 
-/// A time at this second of a fixed minute.
+/// Returns the timestamp of this second of a fixed minute.
 fn second(number: usize) -> String {
     format!("2026-11-15T12:00:{number:02}.5Z")
 }
@@ -65,7 +65,7 @@ fn deleted_team() -> (TempDir, PathBuf) {
     (home, team_state)
 }
 
-/// Returns the names in the order in which these journals are streamed.
+/// Streams these journals. Returns the member names in the order of the streamed records.
 fn streamed_names(journals: &[(&str, String)]) -> Vec<String> {
     let (home, team_state) = deleted_team();
     for (journal, text) in journals {
@@ -102,7 +102,7 @@ fn times_are_parsed_in_any_valid_form() {
         "2024-12-31T23:59:59Z",
         "2025-01-01T00:00:00Z",
     ];
-    // Each record is in a journal of its own, so only the times determine the order.
+    // Each record is in a separate journal, so only the times determine the order.
     let names: Vec<String> = (0..times.len()).map(|n| format!("mail/m{}.jsonl", 9 - n)).collect();
     let journals: Vec<(&str, String)> =
         names.iter().zip(times).map(|(name, time)| (name.as_str(), journal(&[at(time)]))).collect();
@@ -146,7 +146,7 @@ proptest! {
         };
         let texts: Vec<String> = seconds.iter().enumerate().map(text).collect();
         let journals: Vec<(&str, String)> = paths.into_iter().zip(texts).collect();
-        // Repeatedly take the earliest of the first records.
+        // Build the expected order by repeatedly taking the earliest of the journals' next records.
         let mut places = vec![0; seconds.len()];
         let mut expected = Vec::new();
         let next = |places: &[usize]| {
@@ -163,7 +163,7 @@ proptest! {
 
 #[test]
 fn long_journals_are_streamed_completely_and_in_order() {
-    // More data than the threads take at once, with lines longer than one read.
+    // Write more data than the threads take at once, and some lines that are longer than one read.
     let line = |number: usize, long: usize| {
         let at = format!(
             "2026-11-15T12:{:02}:{:02}.{:03}Z",
@@ -190,7 +190,8 @@ fn long_journals_are_streamed_completely_and_in_order() {
     assert!(all.iter().zip(&names).all(|(&n, name)| name.len() == n.to_string().len() + long(n)));
 }
 
-/// Waits for the record with this name. Returns the names before it.
+/// Waits for the record with the member name `expected`. Returns the names in the records before
+/// it.
 async fn names_before(feed: &mut EventStream, expected: &str) -> Vec<String> {
     let mut names = Vec::new();
     let wait = async {
@@ -211,7 +212,7 @@ async fn names_before(feed: &mut EventStream, expected: &str) -> Vec<String> {
 fn append(path: &Path, lines: &[String]) {
     let old = fs::read(path).unwrap_or_default();
     let new = journal(lines);
-    // In one write at the end, as the store does it.
+    // Append all lines in one write, as the store does.
     let mut file = fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
     std::io::Write::write_all(&mut file, new.as_bytes()).unwrap();
     assert_eq!(fs::metadata(path).unwrap().len(), (old.len() + new.len()) as u64);
@@ -225,7 +226,8 @@ fn a_journal_may_be_truncated_or_replaced_meanwhile() {
         read_history(&mut feed).await;
         append(&path, &[record(&second(1), "one"), record(&second(2), "two")]);
         assert_eq!(names_before(&mut feed, "two").await, ["one"]);
-        // Truncated: the remaining records were already sent; only later ones are new.
+        // Truncate the journal. Its remaining records were already sent, so only later ones are
+        // new.
         let text = fs::read(&path).unwrap();
         fs::write(&path, &text[..text.len() / 2]).unwrap();
         append(&path, &[record(&second(3), "three")]);
@@ -236,7 +238,8 @@ fn a_journal_may_be_truncated_or_replaced_meanwhile() {
         let skipped =
             names_before(&mut feed, "four, which is longer than the part that was removed").await;
         assert!(skipped.iter().all(|name| name == "three"), "{skipped:?}");
-        // Deleted and re-created: all records are new, and the old ones cannot be looked up.
+        // Delete and re-create the journal. All its records are new, and the old ones cannot be
+        // looked up.
         fs::remove_file(&path).unwrap();
         append(&path, &[record(&second(5), "five")]);
         assert!(names_before(&mut feed, "five").await.is_empty());
@@ -244,7 +247,7 @@ fn a_journal_may_be_truncated_or_replaced_meanwhile() {
         let batch = feed.next().await.unwrap();
         assert_eq!(batch.records.iter().map(name).collect::<Vec<_>>(), ["six"]);
         check_lookup(&lookup, &batch.records);
-        // Replace the whole folder.
+        // Replace the team's whole state folder.
         let team_state = files.team_state_dir();
         fs::rename(&team_state, team_state.with_extension("gone")).unwrap();
         fs::remove_dir_all(team_state.with_extension("gone")).unwrap();

@@ -21,7 +21,8 @@ use brigade_testkit::files::Files;
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/claude-code");
 
-/// Writes a recorded roster of Claude Code as the team `name`. Returns its path and bytes.
+/// Creates the team `name` with a roster that was recorded from Claude Code. Returns the roster's
+/// path and bytes.
 fn write_native_team(files: &Files, recorded: &str, name: &str) -> (PathBuf, Vec<u8>) {
     let bytes = fs::read(format!("{FIXTURES}/{recorded}-teams__{name}__config.json")).unwrap();
     let path = config_path(&files.home.path().join("claude"), name);
@@ -62,14 +63,14 @@ fn an_unfinished_roster_is_restored() {
         let config = files.config();
         let whole = fs::read(&config).unwrap();
         for left in [0, 100] {
-            // In place, as Claude Code writes it.
+            // Write in place, as Claude Code does.
             fs::write(&config, whole.get(..left).unwrap()).unwrap();
             let read = files.env.store.team(&team()).await.unwrap().unwrap();
             assert_eq!(read.bytes, whole);
             assert_eq!(fs::read(&config).unwrap(), whole);
             files.env.say("alice", "bob", "still works").await;
         }
-        // A copy of the torn file is kept, unless it was empty.
+        // A copy of the torn file is kept, unless the torn file was empty.
         let copies: Vec<_> = fs::read_dir(files.team_state_dir().join("aside")).unwrap().collect();
         assert_eq!(copies.len(), 1);
         let copy = fs::read(copies.first().unwrap().as_ref().unwrap().path()).unwrap();
@@ -107,7 +108,8 @@ fn a_torn_roster_of_a_claude_code_team_is_not_restored() {
 }
 
 /// If two programs write a roster in place at once, the end of the longer text follows the shorter
-/// one. The shorter text came last and is complete, so it is kept in any team.
+/// text. The shorter text was written last and is complete, so it is kept, no matter who created
+/// the team.
 #[test]
 fn of_two_overlapping_roster_writes_the_last_one_is_kept() {
     Files::run(async |files| {
@@ -158,12 +160,12 @@ fn task_numbers_continue_after_those_of_claude_code() {
                 "{{\n  \"id\": \"{id}\",\n  \"subject\": \"theirs\",\n  \"description\": \"d\",\n  \"status\": \"pending\",\n  \"blocks\": [],\n  \"blockedBy\": []\n}}"
             )
         };
-        // A board with tasks and without a high-water mark.
+        // The board has tasks but no high-water mark.
         for id in [1, 2, 7] {
             fs::write(files.task(id), native(id)).unwrap();
         }
         assert_eq!(board::add(&lead, &plan).await.unwrap().get(), 8);
-        // Claude Code adds tasks and deletes the last one, which raises the mark.
+        // Claude Code adds tasks and deletes the last one, which raises the high-water mark.
         fs::write(files.task(9), native(9)).unwrap();
         assert_eq!(board::add(&lead, &plan).await.unwrap().get(), 10);
         fs::write(files.task(0).with_file_name(".highwatermark"), "12").unwrap();
@@ -205,7 +207,8 @@ fn a_watch_reports_changes_by_claude_code() {
     });
 }
 
-/// The watches of one store share a follower. Each reports all events that happen while it exists.
+/// The watches of one store share a follower. Each watch reports all events that happen while that
+/// watch exists.
 #[test]
 fn each_watch_reports_events_from_its_start() {
     async fn texts(watch: &mut Watch) -> Vec<String> {
@@ -238,7 +241,7 @@ fn each_watch_reports_events_from_its_start() {
     });
 }
 
-/// Later processes remove the temporary files of killed ones.
+/// A later process removes the temporary files that killed processes left behind.
 #[test]
 fn leftover_temporary_files_are_removed() {
     Files::run(async |files| {
@@ -256,7 +259,7 @@ fn leftover_temporary_files_are_removed() {
             env.store.put_note(&team(), &member("bob"), NoteKind::Pulse, note).await.unwrap();
         };
         pulse(Some(b"{}".as_slice())).await;
-        // A temporary file of Claude Code, which may still be in use.
+        // A temporary file that Claude Code may still be using must stay.
         let native_temp = files.inbox("bob").with_file_name("bob.json.tmp.0123abcd");
         for path in leftovers.iter().chain([&native_temp]) {
             fs::write(path, "x").unwrap();
@@ -282,14 +285,15 @@ fn deleting_a_team_deletes_its_answers() {
     });
 }
 
-/// Claude Code 2.1.50 writes back a roster that it read before our change, without a lock. A member
-/// that joined stays, and a member that left stays gone.
+/// Claude Code 2.1.50 writes back a roster that it read before our change, without a lock.
+/// Nevertheless, a member that joined stays on the team, and a member that left stays gone.
 #[test]
 fn an_old_roster_written_back_does_not_undo_changes() {
     Files::run(async |files| {
         let config = || fs::read(files.config()).unwrap();
         let has = |name: &str| Team::read(&config()).is_ok_and(|team| team.member(name).is_some());
-        // Shows the store that another program writes this roster.
+        // Write the roster from outside the store, so that the store sees that another program
+        // writes it too.
         let text = String::from_utf8(config()).unwrap();
         fs::write(files.config(), text.replace("\"a test\"", "\"theirs\"")).unwrap();
         for (name, presence) in [("carol", true), ("bob", false)] {
@@ -306,7 +310,7 @@ fn an_old_roster_written_back_does_not_undo_changes() {
                 tokio::task::yield_now().await;
             }
             fs::write(files.config(), &before).unwrap();
-            assert_eq!(has(name), !presence, "undone");
+            assert_eq!(has(name), !presence, "the old roster should undo the change at first");
             changing.await.unwrap().unwrap();
             assert_eq!(has(name), presence, "{name}");
         }

@@ -7,12 +7,12 @@ use brigade_core::mail;
 use brigade_testkit::env::TestEnv;
 use brigade_testkit::files::Files;
 
-/// The texts in a member's inbox.
+/// Returns the texts of the messages in a member's inbox.
 pub(crate) async fn texts(env: &TestEnv, member_name: &str) -> Vec<String> {
     env.texts(member_name).await.into_iter().map(|(text, _)| text).collect()
 }
 
-/// Sends a message from alice to bob. Returns why it waits, if it does.
+/// Sends a message from alice to bob. Returns why the message is still pending, if it is.
 pub(crate) async fn send(env: &TestEnv, text: &str) -> Result<Option<String>, String> {
     let message = mail::MessageText { text, summary: None };
     let sent = mail::send(&env.seat("alice"), "bob", message).await;
@@ -20,7 +20,7 @@ pub(crate) async fn send(env: &TestEnv, text: &str) -> Result<Option<String>, St
         .map_err(|error| error.to_string())
 }
 
-/// Changes the head of bob's mailbox state, and corrects its checksum.
+/// Changes the head of bob's mailbox state, and updates the checksum.
 pub(crate) fn edit_head(files: &Files, edit: impl FnOnce(&mut [u8])) {
     let path = files.team_state_dir().join("mail/bob.state");
     let mut bytes = fs::read(&path).unwrap();

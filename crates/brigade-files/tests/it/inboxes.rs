@@ -1,5 +1,5 @@
-//! Tests of inboxes shared with Claude Code: its messages are kept, the ones it removes are
-//! recorded, and acknowledged messages are delivered.
+//! Tests of inboxes shared with Claude Code: messages that Claude Code writes are kept, messages
+//! that it removes are recorded, and acknowledged messages are delivered.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -15,7 +15,7 @@ use brigade_testkit::files::{Files, create_stale_lock};
 
 use crate::helpers::{edit_head, send, texts};
 
-/// An inbox entry as Claude Code 2.1.50 writes it.
+/// Returns an inbox entry as Claude Code 2.1.50 writes it.
 fn native_entry(text: &str, read: bool) -> String {
     format!(
         "  {{\n    \"from\": \"team-lead\",\n    \"text\": \"{text}\",\n    \"timestamp\": \"2026-11-15T00:00:00.000Z\",\n    \"read\": {read}\n  }}"
@@ -88,7 +88,7 @@ fn a_native_read_mark_is_recorded() {
     });
 }
 
-/// Two messages with the same text and the same timestamp are two messages.
+/// Two messages with the same text and the same timestamp are different messages.
 #[test]
 fn identical_messages_are_kept_apart() {
     Files::run(async |files| {
@@ -127,8 +127,8 @@ fn a_live_inbox_is_pruned_and_its_history_is_kept() {
     });
 }
 
-/// Claude Code 2.1.50 marks a message by its index, so an index must not change while a message is
-/// unread.
+/// Claude Code 2.1.50 marks a message as read by its index in the inbox, so the index must not
+/// change while the message is unread.
 #[test]
 fn an_unread_message_keeps_its_index() {
     Files::run(async |files| {
@@ -176,15 +176,16 @@ fn an_inbox_that_is_being_created_is_not_locked() {
         let folder = files.inbox("bob").with_file_name("");
         let changed = || fs::metadata(&folder).unwrap().modified().unwrap();
         let before = changed();
-        // The kernel's clock for file times has a coarse resolution.
+        // File times have a coarse resolution: wait until a new lock would get a different time.
         std::thread::sleep(Duration::from_millis(20));
         let (team, bob) = (team(), member("bob"));
         let whole = inbox_of(&[native_entry("first", false)]);
         let create_inbox = async { fs::write(files.inbox("bob"), whole).unwrap() };
-        // The read starts first and continues once the inbox is complete.
+        // The read starts first, finds the inbox incomplete, and continues once the inbox is
+        // complete.
         let (mail, ()) = tokio::join!(biased; env.store.inbox(&team, &bob), create_inbox);
         assert_eq!(mail.unwrap().len(), 1);
-        assert_eq!(changed(), before, "a lock was taken");
+        assert_eq!(changed(), before, "the inbox lock should not be taken");
     });
 }
 
@@ -193,7 +194,7 @@ fn native_messages_are_salvaged_too() {
     Files::run(async |files| {
         let entries: Vec<String> = (0..20).map(|n| native_entry(&format!("m{n}"), false)).collect();
         let whole = inbox_of(&entries);
-        // Torn before brigade first read it: complete entries are kept.
+        // Tear the inbox before brigade first reads it. Its complete entries are kept.
         fs::write(files.inbox("bob"), whole.get(..whole.len() - 30).unwrap()).unwrap();
         files.env.say("alice", "bob", "ours").await;
         let texts = texts(&files.env, "bob").await;
@@ -201,8 +202,8 @@ fn native_messages_are_salvaged_too() {
     });
 }
 
-/// A process that died between writing the intent and the rename has delivered nothing; the next
-/// process delivers.
+/// A process that dies after writing its intent, but before the rename, has delivered nothing. The
+/// next process delivers the message.
 #[test]
 fn an_unfinished_rename_is_finished_once() {
     Files::run(async |files| {
@@ -223,7 +224,7 @@ fn an_unfinished_rename_is_finished_once() {
     });
 }
 
-/// If power loss destroys the state, no unread message is missing.
+/// If power loss destroys the state file, no unread message is missing.
 #[test]
 fn a_lost_state_loses_no_message() {
     Files::run(async |files| {
@@ -257,7 +258,8 @@ fn messages_pending_behind_a_lock_are_shown_and_delivered() {
     });
 }
 
-/// The lock of a dead brigade process is recognized, so no process waits for it.
+/// The lock of a dead brigade process is recognized, so no process waits for that lock to become
+/// stale.
 #[test]
 fn the_lock_of_a_dead_brigade_process_is_taken_immediately() {
     Files::run(async |files| {
@@ -267,7 +269,7 @@ fn the_lock_of_a_dead_brigade_process_is_taken_immediately() {
         let meta = fs::metadata(&lock).unwrap();
         let born = meta.created().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap();
         let born = u64::try_from(born.as_nanos()).unwrap();
-        // The state as the dead process would have left it.
+        // Change the state to what the dead process would have left behind.
         edit_head(&files, |head| {
             head[64..72].copy_from_slice(&meta.ino().to_le_bytes());
             head[72..80].copy_from_slice(&born.to_le_bytes());
@@ -279,8 +281,8 @@ fn the_lock_of_a_dead_brigade_process_is_taken_immediately() {
     });
 }
 
-/// While a native program was suspended, brigade stole its lock. The program then writes its old
-/// copy back. Messages merged meanwhile are restored.
+/// While a native program is suspended, brigade steals its lock. The program then resumes and
+/// writes back its old copy of the inbox. Messages merged in the meantime are restored.
 #[test]
 fn messages_overwritten_by_a_stale_copy_are_restored() {
     Files::run(async |files| {
@@ -295,9 +297,9 @@ fn messages_overwritten_by_a_stale_copy_are_restored() {
     });
 }
 
-/// The same program stays suspended until a reader has emptied the inbox. Its old copy cannot be
-/// told apart from what the reader left, so messages merged since then are delivered once more, but
-/// only once.
+/// A native program whose lock brigade stole stays suspended until a reader has emptied the inbox.
+/// An inbox overwritten by that program looks the same as one emptied by the reader, so messages
+/// merged since the steal are delivered again, but only once.
 #[test]
 fn after_a_stolen_lock_a_message_is_redelivered_at_most_once() {
     Files::run(async |files| {
@@ -311,8 +313,8 @@ fn after_a_stolen_lock_a_message_is_redelivered_at_most_once() {
     });
 }
 
-/// If every native program is known to be dead, that doubt does not exist: its lock has no owner,
-/// messages it overwrote are restored, and messages that the next program removes stay removed.
+/// When every native program is known to be dead, a remaining lock has no owner, overwritten
+/// messages are restored, and messages that the next program removes stay removed.
 #[test]
 fn natives_ended_frees_the_lock_and_clears_the_risk() {
     Files::run(async |files| {
@@ -324,12 +326,12 @@ fn natives_ended_frees_the_lock_and_clears_the_risk() {
         assert!(!lock.exists());
         assert_eq!(texts(&files.reopen(), "bob").await, ["one"]);
 
-        // The lock is stale, so brigade takes it.
+        // The lock is stale, so brigade steals it.
         create_stale_lock(&lock);
         files.env.say("alice", "bob", "two").await;
         fs::write(files.inbox("bob"), "[]").unwrap();
         store.recover_after_natives_ended(&team(), &bob).await.unwrap();
-        // The message may have been overwritten, and is in the inbox before any program reads it.
+        // The overwritten message is back in the inbox before any program reads the inbox.
         assert!(fs::read_to_string(files.inbox("bob")).unwrap().contains("two"));
         assert_eq!(texts(&files.reopen(), "bob").await, ["two"]);
         files.env.say("alice", "bob", "three").await;
@@ -338,8 +340,8 @@ fn natives_ended_frees_the_lock_and_clears_the_risk() {
     });
 }
 
-/// After power loss the journal may be shorter than the state records. Later messages must not be
-/// skipped because they are below the recorded offset.
+/// After power loss, the journal may end before the offset recorded in the state. Messages appended
+/// below that offset must not be skipped.
 #[test]
 fn a_truncated_journal_hides_no_later_message() {
     Files::run(async |files| {
@@ -347,7 +349,8 @@ fn a_truncated_journal_hides_no_later_message() {
         let journal = files.team_state_dir().join("mail/bob.jsonl");
         let whole = fs::read(&journal).unwrap();
         files.env.say("alice", "bob", "two").await;
-        // The disk kept the state and lost the last record. The next record is exactly as long.
+        // The disk kept the state and lost the journal's last record. The next record has exactly
+        // the same length.
         fs::write(&journal, &whole).unwrap();
         let reopened = files.reopen();
         reopened.say("alice", "bob", "six").await;
@@ -364,7 +367,7 @@ fn a_symbolic_link_is_not_followed() {
         let error = send(&files.env, "hello").await.unwrap_err();
         assert!(error.ends_with("bob.json: it is a symbolic link"));
         assert_eq!(fs::read_to_string(&target).unwrap(), "[]");
-        assert!(message_events(&files.env).await.is_empty(), "nothing was acknowledged");
+        assert!(message_events(&files.env).await.is_empty(), "no message should be acknowledged");
     });
 }
 
@@ -373,7 +376,7 @@ fn a_lock_that_is_a_file_is_reported() {
     Files::run(async |files| {
         let lock = files.lock("bob");
         fs::write(&lock, "").unwrap();
-        let why = send(&files.env, "hello").await.unwrap().expect("no program can take it");
+        let why = send(&files.env, "hello").await.unwrap().expect("no program can take the lock");
         assert!(why.ends_with("is a file, but a lock must be a directory; remove the file"));
         fs::remove_file(&lock).unwrap();
         assert_eq!(texts(&files.env, "bob").await, ["hello"]);

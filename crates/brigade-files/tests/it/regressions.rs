@@ -1,4 +1,4 @@
-//! Regression tests.
+//! Regression tests of the file store.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -23,7 +23,7 @@ async fn mark_all(env: &TestEnv, mark: Mark) {
     mail::mark(&env.seat("bob"), &keys, mark).await.unwrap();
 }
 
-/// The write after a salvage fails once. The next write must repair the inbox.
+/// The write after the salvage of a torn inbox fails once. The next write must repair the inbox.
 #[test]
 fn a_salvage_that_failed_to_write_is_repeated() {
     Files::run(async |files| {
@@ -32,7 +32,7 @@ fn a_salvage_that_failed_to_write_is_repeated() {
         env.say("alice", "bob", "two").await;
         let whole = fs::read(files.inbox("bob")).unwrap();
         fs::write(files.inbox("bob"), &whole[..whole.len() - 20]).unwrap();
-        // Directories with the next names block the creation of temporary files.
+        // Block the creation of the next temporary files with directories of the same names.
         let pid = std::process::id();
         let state = fs::read(files.team_state_dir().join("mail/bob.state")).unwrap();
         let last = u32::from_le_bytes(state[56..60].try_into().unwrap());
@@ -47,8 +47,8 @@ fn a_salvage_that_failed_to_write_is_repeated() {
     });
 }
 
-/// Messages are marked read first and shown later. The second write must not prune them without
-/// recording that they were shown.
+/// Messages are marked read first and shown later. The second write must not prune the messages
+/// without recording that they were shown.
 #[test]
 fn shown_after_read_is_recorded() {
     Files::run(async |files| {
@@ -64,7 +64,8 @@ fn shown_after_read_is_recorded() {
     });
 }
 
-/// One inbox that brigade refuses to touch must not stop the watch of all others.
+/// One inbox that brigade refuses to touch must not stop a watch from reporting changes to the
+/// others.
 #[test]
 fn one_bad_inbox_does_not_stop_a_watch() {
     Files::run(async |files| {
@@ -73,8 +74,8 @@ fn one_bad_inbox_does_not_stop_a_watch() {
     });
 }
 
-/// A watching process may notice that the team is gone before the deletion is recorded. It must not
-/// record the deletion without the name of its author.
+/// A watching process may notice that the team is gone before the deletion is recorded. That
+/// process must not record the deletion without the name of the member who deleted the team.
 #[test]
 fn the_deleter_of_a_watched_team_is_recorded() {
     for _ in 0..10 {
@@ -101,14 +102,14 @@ fn the_deleter_of_a_watched_team_is_recorded() {
     }
 }
 
-/// A read message is not delivered again because a lock was held at the wrong moment.
+/// A lock that is held at the wrong moment must not cause a read message to be delivered again.
 #[test]
 fn read_messages_are_not_delivered_again_after_a_lock() {
     Files::run(async |files| {
         let env = &files.env;
         let lock = files.lock("bob");
         create_stale_lock(&lock);
-        env.say("alice", "bob", "one").await; // takes the lock
+        env.say("alice", "bob", "one").await; // steals the lock
         mark_all(env, Mark::Read).await;
         // The suspended program resumes, writes its old copy, and takes the lock again.
         fs::write(files.inbox("bob"), "[]").unwrap();
@@ -124,13 +125,14 @@ fn read_messages_are_not_delivered_again_after_a_lock() {
     });
 }
 
-/// The process is killed between the rename and the lock check. No other process took its lock.
+/// A process is killed between its rename and its lock check. No other process took the lock.
 #[test]
 fn a_kill_before_the_lock_check_delivers_nothing_twice() {
     Files::run(async |files| {
         let env = &files.env;
         env.say("alice", "bob", "one").await;
-        // The state as a process killed right after its rename leaves it: the lock is not verified.
+        // Change the state to what a process killed right after its rename leaves behind: the lock
+        // is not verified.
         edit_head(&files, |head| head[128] &= !4);
         let lock = files.lock("bob");
         fs::rename(files.team_state_dir().join("mail/bob.lock"), &lock).unwrap();
@@ -185,8 +187,8 @@ async fn recreate_team(env: &TestEnv) {
     }
 }
 
-/// The team is deleted and re-created within a second. Mail to the deleted team is neither delivered
-/// nor shown while it is pending.
+/// The team is deleted and re-created within a second. Pending mail to the deleted team is neither
+/// delivered nor shown.
 #[test]
 fn a_recreated_team_receives_no_old_mail() {
     for pending in [false, true] {

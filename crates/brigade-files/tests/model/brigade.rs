@@ -16,9 +16,9 @@ pub(crate) enum BrigadeStep {
     Decide,
     Lock,
     RiskThenRemoveLock,
-    /// Renames a lock that it may remove.
+    /// Removes a stale or abandoned lock by renaming it.
     RemoveLock,
-    /// Writes the identity of its lock into the header.
+    /// Writes the identity of this process's lock into the header.
     Record,
     Merge,
     CheckLock,
@@ -39,21 +39,23 @@ pub(crate) enum BrigadeStep {
 pub(crate) struct BrigadeProcess {
     pub(crate) step: BrigadeStep,
     unsent: Ids,
-    /// The end of its newest message in the journal; `None` for a process that only delivers.
+    /// The journal offset after this process's newest message; `None` for a process that only
+    /// delivers.
     target: Option<u8>,
-    /// The last process of the run: it starts when all others are done, and does not give up.
+    /// Whether this is the last process of the run: it starts when all others are done, and does
+    /// not give up.
     pub(crate) last: bool,
     pub(crate) merged: u8,
-    /// The lock directory it created.
+    /// The lock directory that this process created.
     pub(crate) dir: u8,
-    /// The lock directory it is about to remove, and whether it was stale.
+    /// The lock directory that this process is about to remove, and whether that lock was stale.
     pub(crate) seen: u8,
     seen_stale: bool,
-    /// The inbox that it read, and the new contents.
+    /// The inbox file that this process read, its temp file, and the new contents.
     pub(crate) file: u8,
     pub(crate) tmp: u8,
     pub(crate) content: Ids,
-    /// The header that it will write.
+    /// The header that this process will write next.
     pub(crate) next: ModelHeader,
 }
 
@@ -212,7 +214,8 @@ pub(crate) fn step(
     state.processes[usize::from(index)] = ModelProcess::Brigade(this);
 }
 
-/// Determines how much is merged, from the header and from whether its temp file still exists.
+/// Determines how much of the journal is merged, from the header and from whether the temp file
+/// named there still exists.
 fn resolve(state: &mut ModelState, rules: &ProtocolRules, this: &mut BrigadeProcess) {
     let header = state.header;
     if header.tmp == 0 {
@@ -230,7 +233,7 @@ fn resolve(state: &mut ModelState, rules: &ProtocolRules, this: &mut BrigadeProc
     } else {
         this.merged = header.upto;
         this.next = ModelHeader { base: header.upto, tmp: 0, ours: header.tmp, ..header };
-        // Its writer died before it could check the lock again.
+        // The writer of this header died before it could check its lock again.
         if state.lock.is_none_or(|lock| lock.dir != header.lock) {
             this.next = this.next.with_risk(rules, header.base, state.inbox);
         }
@@ -242,7 +245,7 @@ fn resolve(state: &mut ModelState, rules: &ProtocolRules, this: &mut BrigadeProc
     }
 }
 
-/// Decides whether there is anything to do.
+/// Decides whether this process has anything to merge or restore.
 fn decide(state: &ModelState, this: &mut BrigadeProcess) {
     let reached = this.merged >= this.target.unwrap_or_else(|| state.journal.len());
     let rewritten = state.inbox.file != ours(state);
@@ -253,7 +256,7 @@ fn decide(state: &ModelState, this: &mut BrigadeProcess) {
     };
 }
 
-/// `mkdir`, and on EEXIST a check of the existing lock.
+/// Creates the lock with `mkdir`, or inspects the existing lock on EEXIST.
 fn lock(state: &mut ModelState, rules: &ProtocolRules, this: &mut BrigadeProcess) {
     let merged = this.merged;
     let at_steal = |state: &ModelState, mut header: ModelHeader| {
@@ -279,8 +282,8 @@ fn lock(state: &mut ModelState, rules: &ProtocolRules, this: &mut BrigadeProcess
     (this.seen, this.seen_stale) = (lock.dir, lock.stale);
     let known = lock.dir == state.header.lock;
     if known && !(lock.stale && rules.record_risk_first) {
-        // The lock of a dead brigade process is removed immediately. If it is stale, a native
-        // process may be about to remove it too, so it is treated as unknown.
+        // Remove the lock of a dead brigade process immediately. A stale lock is instead treated as
+        // unknown, because a native process may be about to remove it too.
         this.seen_stale = false;
         this.step = BrigadeStep::RemoveLock;
     } else if lock.stale {
@@ -316,7 +319,7 @@ fn removed_wrong_lock(
     this: &mut BrigadeProcess,
     lock: ModelLock,
 ) {
-    assert!(!lock.by_brigade, "the flock keeps brigade processes apart");
+    assert!(!lock.by_brigade, "the flock should keep other brigade processes from locking");
     state.faults |= fault::REMOVED_WRONG;
     if rules.verify_removed {
         this.next = state.header.with_risk(rules, this.merged, state.inbox);

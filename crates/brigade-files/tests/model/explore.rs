@@ -1,8 +1,8 @@
-//! Explores every reachable state, breadth first, so that the first violation found has a shortest
-//! run.
+//! Explores every reachable state, breadth first, so that the first run found to violate a property
+//! is a shortest one.
 //!
-//! Written by hand, because the available crates bring a web server and second versions of other
-//! crates.
+//! This search is written by hand, because the available model-checking crates depend on a web
+//! server and on second versions of other crates.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::rules::ProtocolRules;
 use crate::state::{ModelAction, ModelState};
 
-/// Returns whether a state violates the property.
+/// A property, as a function that returns whether a state violates it.
 pub(crate) type Property = fn(&ModelState) -> bool;
 
 pub(crate) struct Exploration {
@@ -23,7 +23,7 @@ pub(crate) struct Exploration {
     pub(crate) violations: Vec<Option<Vec<ModelAction>>>,
 }
 
-/// Explores all states, or stops when each property is violated.
+/// Explores all states, or stops once every property has been violated.
 pub(crate) fn explore(
     start: ModelState,
     rules: &ProtocolRules,
@@ -90,7 +90,7 @@ fn path_to(predecessors: &[(u32, ModelAction)], mut index: u32) -> Vec<ModelActi
     run
 }
 
-/// Describes a run: the steps, and the files where they changed.
+/// Describes a run: its steps, and the files that each step changed.
 pub(crate) fn describe(start: ModelState, rules: &ProtocolRules, run: &[ModelAction]) -> String {
     let mut state = start;
     let mut text = String::new();

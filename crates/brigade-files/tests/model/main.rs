@@ -2,8 +2,8 @@
 //! long pauses.
 //!
 //! `state` holds the files and the processes that use them. `brigade` (with `merge`) and `native`
-//! are the two kinds of process. `rules` lists the design choices of the protocol, and `properties` the
-//! properties it guarantees.
+//! are the two kinds of process. `rules` lists the protocol's design choices, and `properties`
+//! lists what the protocol guarantees.
 
 #![expect(
     clippy::expect_used,
@@ -35,13 +35,13 @@ use state::{ModelHeader, ModelInbox, ModelProcess, ModelState};
 struct ModelScenario {
     /// The messages of the two senders; see [`properties::SENDERS`] for the ids each may use.
     senders: [&'static [u8]; 2],
-    /// How often the native reader reads the inbox.
+    /// How many times the native reader reads the inbox.
     reads: u8,
     /// The messages in the inbox at the start.
     old: &'static [u8],
     kills: u8,
     pauses: u8,
-    /// How often all native processes die and a new reader starts.
+    /// How many times all native processes die and a new reader starts.
     restarts: u8,
 }
 
@@ -201,7 +201,7 @@ fn the_original_protocol_loses_messages() {
     check_violation("native message lost", rules, PAUSE, native_lost);
 }
 
-/// Every exception in a property covers runs that can happen.
+/// Checks that every exception in a property is needed: without it, some run violates the property.
 #[test]
 fn every_exception_is_needed() {
     for (what, property) in EXCEPTIONS {

@@ -47,9 +47,9 @@ fn rewind(rules: &ProtocolRules, state: &ModelState, merged: u8, next: &mut Mode
         }
         Rewind::Once => {
             let oldest = next.risks.iter().min().expect("not empty");
-            // The copy of a process whose lock was stolen is older than all messages merged since,
-            // and a reader prunes in order. So if the newest message is present, nothing was
-            // overwritten.
+            // A process whose lock was stolen has an inbox copy that is older than all messages
+            // merged since the steal, and a reader prunes in order. So if the newest message is
+            // present, no message was overwritten.
             if oldest <= merged && !present(state.journal.get(merged - 1)) {
                 next.base = oldest - 1;
                 let mut moved = false;
@@ -63,9 +63,9 @@ fn rewind(rules: &ProtocolRules, state: &ModelState, merged: u8, next: &mut Mode
     }
 }
 
-/// All native processes are known to be dead. Removes their lock, compares the inbox once more,
-/// restores overwritten messages, and clears the risk. This is one step, because no native process
-/// starts before it ends.
+/// Cleans up when all native processes are known to be dead: removes their lock, compares the inbox
+/// once more, restores overwritten messages, and clears the risk. The model treats this as one
+/// step, because no native process starts before the cleanup ends.
 pub(crate) fn recover_after_natives_ended(state: &mut ModelState, rules: &ProtocolRules) {
     let before = state.header;
     let mut header = ModelHeader { tmp: 0, ..before };
@@ -97,14 +97,14 @@ pub(crate) fn recover_after_natives_ended(state: &mut ModelState, rules: &Protoc
     state.header = header;
 }
 
-/// Returns the inbox as a brigade process last left it.
+/// Returns the inbox file that a brigade process last wrote or read.
 pub(crate) fn ours(state: &ModelState) -> u8 {
     let ModelHeader { tmp, ours, .. } = state.header;
     if tmp != 0 && tmp != state.tmp { tmp } else { ours }
 }
 
 impl ModelHeader {
-    /// Marks the messages from this offset on as at risk, as the rules prescribe.
+    /// Records, as the rules prescribe, that messages after the offset `from` are at risk.
     pub(crate) fn with_risk(mut self, rules: &ProtocolRules, from: u8, inbox: ModelInbox) -> Self {
         match rules.rewind {
             Rewind::Never => {}

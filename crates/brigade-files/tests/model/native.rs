@@ -1,15 +1,15 @@
-//! Claude Code 2.1.325 using its own inbox: a writer that appends, and a reader that prunes the
-//! messages it has shown.
+//! Processes of Claude Code 2.1.325 that use an inbox: a writer that appends, and a reader that
+//! prunes the messages that it has shown.
 
 use crate::ids::Ids;
 use crate::state::{ModelLock, ModelProcess, ModelState, NEW, fault};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum NativeStep {
-    /// The reader reads without a lock.
+    /// Reads the inbox without a lock and shows its messages. Only the reader does this.
     Show,
     Lock,
-    /// Removes a lock that it found stale.
+    /// Removes a lock that this process found stale.
     Steal,
     Read,
     Rename,
@@ -24,7 +24,7 @@ pub(crate) struct NativeProcess {
     message: Option<u8>,
     /// How many more times the reader will read.
     reads: u8,
-    /// The lock directory it created.
+    /// The lock directory that this process created.
     pub(crate) dir: u8,
     pub(crate) seen: u8,
     shown: Ids,
@@ -106,7 +106,7 @@ pub(crate) fn step(state: &mut ModelState, index: u8, mut this: NativeProcess) {
             this.step = NativeStep::Unlock;
         }
         NativeStep::Unlock => {
-            // It does not check whose lock it removes.
+            // A native process does not check whose lock it removes.
             if state.lock.is_some_and(|lock| lock.dir == this.dir) {
                 state.lock = None;
             } else {

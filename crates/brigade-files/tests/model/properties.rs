@@ -7,21 +7,21 @@ use crate::state::{ModelState, fault};
 /// The older and newer message of each sender.
 pub(crate) const SENDERS: [[u8; 2]; 2] = [[1, 2], [3, 4]];
 
-/// Native processes violated the lock among themselves, which no brigade process can see.
+/// Lock faults between native processes, which no brigade process can see.
 const NATIVE_LOCK_ERRORS: u16 = STOLEN | RELEASED;
 const STOLEN: u16 = fault::NATIVE_STOLE_FROM_NATIVE;
 const RELEASED: u16 = fault::NATIVE_RELEASED_NATIVE;
 
-/// The four ways to lose a native message. Two are faults of native processes: being paused with
-/// the lock, and removing a stale lock that was replaced. Two are faults of brigade, each a gap
-/// between two calls: a pause of ten seconds before the rename, and a lock that changes hands while
-/// brigade removes it.
+/// The four ways to lose a native message. Two are faults of native processes: being paused while
+/// holding the lock, and removing the lock that replaced a stale one. Two are faults of brigade,
+/// each a gap between two calls: a pause of ten seconds before the rename, and a lock that changes
+/// hands while brigade removes it.
 const NATIVE_EXCEPTIONS: u16 = fault::NATIVE_PAUSED
     | fault::NATIVE_REMOVED_WRONG
     | fault::PAUSED_BEFORE_RENAME
     | fault::REMOVED_WRONG;
 
-/// Properties of every run, including runs with killed processes.
+/// Properties that hold in every run, including runs with killed processes.
 pub(crate) const PROPERTIES: [(&str, Property); 5] = [
     ("message lost", |state| {
         has_none_of(state, NATIVE_LOCK_ERRORS | fault::REMOVED_WRONG) && lost(state)
@@ -35,7 +35,7 @@ pub(crate) const PROPERTIES: [(&str, Property); 5] = [
     }),
 ];
 
-/// The properties with one exception left out. A pause alone violates each of them.
+/// Properties with one exception left out. For each of them, some run with a pause violates it.
 pub(crate) const EXCEPTIONS: [(&str, Property); 6] = [
     ("a native steals from a native", |state| {
         has_none_of(state, fault::REMOVED_WRONG | RELEASED) && lost(state)
@@ -51,7 +51,8 @@ pub(crate) const EXCEPTIONS: [(&str, Property); 6] = [
     }),
 ];
 
-/// The same for exceptions that also need a kill.
+/// Properties with one exception left out. For each of them, some run with a pause and a kill
+/// violates it.
 pub(crate) const EXCEPTIONS_WITH_KILLS: [(&str, Property); 2] = [
     ("a native releases the lock of a native", |state| {
         has_none_of(state, fault::REMOVED_WRONG | STOLEN) && lost(state)
@@ -65,7 +66,8 @@ fn native_lost_except(state: &ModelState, fault: u16) -> bool {
     has_none_of(state, NATIVE_EXCEPTIONS & !fault) && native_lost(state)
 }
 
-/// Without a kill, brigade's messages also survive the removal of a wrong lock.
+/// A stricter check for runs without kills: there, brigade's messages also survive the removal of a
+/// wrong lock.
 pub(crate) fn lost_without_kill(state: &ModelState) -> bool {
     has_none_of(state, NATIVE_LOCK_ERRORS) && lost(state)
 }
@@ -82,17 +84,17 @@ fn is_missing(state: &ModelState, id: u8) -> bool {
     total_count(state, id) == 0 && !state.delivered_before.contains(id)
 }
 
-/// An acknowledged message is neither in the inbox nor delivered.
+/// Returns whether an acknowledged message is neither in the inbox nor delivered.
 fn lost(state: &ModelState) -> bool {
     state.is_final() && state.journal.iter().any(|id| is_missing(state, id))
 }
 
-/// A native message is neither in the inbox nor delivered.
+/// Returns whether a native message is neither in the inbox nor delivered.
 fn native_lost(state: &ModelState) -> bool {
     state.is_final() && state.native_sent.iter().any(|id| is_missing(state, id))
 }
 
-/// A message was delivered and is still in the inbox, or was delivered twice.
+/// Returns whether a message was delivered twice, or was delivered and is still in the inbox.
 fn delivered_twice(state: &ModelState) -> bool {
     state.journal.iter().chain(state.native_sent.iter()).any(|id| total_count(state, id) > 1)
 }
@@ -101,7 +103,7 @@ fn duplicated_in_inbox(state: &ModelState) -> bool {
     state.inbox.ids.iter().any(|id| state.inbox.ids.count(id) > 1)
 }
 
-/// A sender's newer message comes before its older one.
+/// Returns whether a sender's newer message comes before its older one.
 fn out_of_order(state: &ModelState) -> bool {
     let order = state.delivered.followed_by(state.inbox.ids);
     SENDERS.iter().any(|&[older, newer]| {

@@ -1,25 +1,27 @@
-//! The design choices of the protocol. Each can be switched off, to check that it is needed.
+//! The design choices of the protocol. Each choice can be switched off, to check that it is needed.
 
 /// When a merge is recorded in the state header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Intent {
-    /// Before the rename, naming the temp file: whether that file is gone decides if the merge
-    /// happened.
+    /// Recorded before the rename, with the name of the temp file: the merge happened if that file
+    /// is gone.
     NamesTempFile,
-    /// Before the rename, as if it had happened.
+    /// Recorded before the rename, as if the merge had already happened.
     AsDone,
-    /// After the rename.
+    /// Recorded after the rename.
     AfterRename,
 }
 
-/// How merged messages are restored that a process whose lock was stolen may have overwritten.
+/// How to restore merged messages that a process whose lock was stolen may have overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rewind {
     Never,
     /// The original protocol: restore at the first foreign write after a steal, if a message from
-    /// before the steal is still in the inbox or there was none. Then forget the risk.
+    /// before the steal is still in the inbox or if the inbox was empty then. After that, forget
+    /// the risk.
     Original,
-    /// For each steal, restore each message merged after it once, if the newest of them is gone.
+    /// For each steal, restore the messages merged after the steal once, if the newest of them is
+    /// gone.
     Once,
 }
 
@@ -31,26 +33,26 @@ pub(crate) struct ProtocolRules {
     pub(crate) dedup: bool,
     /// Lock and inbox are checked again before the rename.
     pub(crate) recheck: bool,
-    /// The check comes after the intent is written and ends with the lock, so that the rename
-    /// follows immediately.
+    /// This second check comes after the intent is written and checks the lock last, so that the
+    /// rename follows immediately.
     pub(crate) check_last: bool,
     /// A leftover temp file is removed from the header before it is unlinked.
     pub(crate) clear_header_first: bool,
-    /// The risk of a steal is in the header before the lock is removed.
+    /// The risk that a steal causes is recorded in the header before the lock is removed.
     pub(crate) record_risk_first: bool,
-    /// The lock is checked after the rename. If it is gone, the merged messages are at risk.
+    /// The lock is checked after the rename. If the lock is gone, the merged messages are at risk.
     pub(crate) check_lock_after: bool,
-    /// A lock is removed by renaming it and checking what was moved. If it was another process's
-    /// lock, all messages merged from then on are at risk.
+    /// A lock is removed by renaming it and then checking which lock was renamed. If that was
+    /// another process's lock, all messages merged from then on are at risk.
     pub(crate) verify_removed: bool,
     /// A process that finds its own lock stale does not rely on it, and leaves it to be stolen.
     pub(crate) check_age: bool,
     /// If all native processes are known to be dead, the inbox is compared once more, to find
     /// overwritten messages.
     pub(crate) final_compare: bool,
-    /// These messages are restored before a new native process starts.
+    /// Overwritten messages are restored before a new native process starts.
     pub(crate) merge_on_restart: bool,
-    /// From then on nothing is at risk.
+    /// Once all native processes have ended, no message counts as at risk any more.
     pub(crate) clear_risk_on_restart: bool,
 }
 

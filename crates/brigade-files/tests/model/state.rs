@@ -7,7 +7,7 @@ use crate::native::{self, NativeProcess};
 use crate::rules::ProtocolRules;
 
 /// The identity of a newly created file or lock; [`ModelState::renumber`] replaces it with a small
-/// one.
+/// number.
 pub(crate) const NEW: u8 = 255;
 pub(crate) const PROCESSES: usize = 5;
 /// Index of the native reader.
@@ -21,7 +21,7 @@ pub(crate) mod fault {
     pub(crate) const NATIVE_PAUSED: u16 = 2;
     /// A native process saw a stale lock, but removed the lock that replaced it.
     pub(crate) const NATIVE_REMOVED_WRONG: u16 = 4;
-    /// A native process took a lock from another native process.
+    /// A native process stole a lock from another native process.
     pub(crate) const NATIVE_STOLE_FROM_NATIVE: u16 = 8;
     /// A native process released a lock that by then belonged to another native process.
     pub(crate) const NATIVE_RELEASED_NATIVE: u16 = 16;
@@ -29,8 +29,8 @@ pub(crate) mod fault {
     pub(crate) const PAUSED_BEFORE_RENAME: u16 = 32;
     /// A brigade process was paused anywhere else while it relied on the lock.
     pub(crate) const PAUSED_ELSEWHERE: u16 = 64;
-    /// A brigade process inspected a lock, but removed the one that a native process created after
-    /// it.
+    /// A brigade process inspected a lock, but removed a newer lock that a native process created
+    /// afterwards.
     pub(crate) const REMOVED_WRONG: u16 = 128;
     /// A lock became stale before all native processes died.
     pub(crate) const LOCK_STALE_BEFORE_RESTART: u16 = 256;
@@ -46,7 +46,8 @@ pub(crate) struct ModelInbox {
 pub(crate) struct ModelLock {
     pub(crate) dir: u8,
     pub(crate) stale: bool,
-    /// For the report only; no process can see this.
+    /// Whether a brigade process created the lock. Only reports and checks use this; no process can
+    /// see it.
     pub(crate) by_brigade: bool,
 }
 
@@ -57,9 +58,10 @@ pub(crate) struct ModelHeader {
     pub(crate) upto: u8,
     pub(crate) tmp: u8,
     pub(crate) lock: u8,
-    /// The inbox that a brigade process last wrote or read, unless `tmp` became it.
+    /// The inbox that a brigade process last wrote or read, unless `tmp` has become the inbox
+    /// since.
     pub(crate) ours: u8,
-    /// One more than the offset from which on messages are at risk; one entry for each steal.
+    /// For each steal, one more than the offset after which messages are at risk.
     pub(crate) risks: Ids,
     /// The messages in the inbox at the first steal.
     pub(crate) known: Ids,
@@ -91,12 +93,13 @@ pub(crate) struct ModelState {
     pub(crate) flock: Option<u8>,
     pub(crate) journal: Ids,
     pub(crate) header: ModelHeader,
-    /// The only relevant temp file: the one that the header names or that its holder is writing.
+    /// The only relevant temp file: the one that the header names or that the holder of the flock
+    /// is writing.
     pub(crate) tmp: u8,
     pub(crate) processes: [ModelProcess; PROCESSES],
     /// The messages that the native reader has shown and pruned, in order.
     pub(crate) delivered: Ids,
-    /// The same for readers that are dead.
+    /// The messages that earlier native readers, now dead, have shown and pruned.
     pub(crate) delivered_before: Ids,
     /// The messages that native processes believe are in the inbox.
     pub(crate) native_sent: Ids,
@@ -122,7 +125,8 @@ impl ModelState {
                     if this.can_give_up() {
                         actions.push(ModelAction::GiveUp(index));
                     }
-                    // A process that holds nothing dies in the same way as it gives up.
+                    // Killing a process that does not hold the flock has the same effect as letting
+                    // it give up.
                     if self.kills > 0 && self.flock == Some(index) {
                         actions.push(ModelAction::Kill(index));
                     }
@@ -191,8 +195,8 @@ impl ModelState {
         state
     }
 
-    /// Returns which process counts as paused if this lock becomes stale now; 0 if no process
-    /// relies on the lock being fresh.
+    /// Returns the fault that occurs if this lock becomes stale now, because a process counts as
+    /// paused; 0 if no process relies on the lock being fresh.
     fn fault_if_stale(&self, dir: u8) -> u16 {
         self.processes.iter().fold(0, |faults, process| {
             faults
@@ -204,7 +208,8 @@ impl ModelState {
         })
     }
 
-    /// Only equality of identities matters, so states that differ in nothing else are made equal.
+    /// Renumbers all identities. Only their equality matters, so states that differ only in the
+    /// numbers become equal.
     fn renumber(&mut self) {
         let mut dirs = Renumbering::default();
         let mut files = Renumbering::default();
@@ -253,7 +258,7 @@ impl ModelProcess {
     }
 }
 
-/// Old identities, indexed by new ones.
+/// Old identities, indexed by their new numbers.
 #[derive(Default)]
 struct Renumbering {
     old: [u8; 15],

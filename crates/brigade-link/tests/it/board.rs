@@ -21,13 +21,13 @@ fn row(id: u64, subject: &str, owner: &str, status: &str) -> (u64, String, Strin
     (id, subject.into(), owner.into(), status.into())
 }
 
-/// The bytes of every task of a host.
+/// Returns the bytes of every task on a host.
 async fn bytes(host: &TestHost) -> Vec<Vec<u8>> {
     let tasks = host.store.tasks(&team()).await.unwrap();
     tasks.into_iter().map(|(_, document)| document.bytes).collect()
 }
 
-/// Every host and the shared store have this board.
+/// Checks that every host and the shared store have this board.
 async fn assert_boards(
     shared_store: &dyn Store,
     hosts: &[&TestHost],
@@ -60,7 +60,7 @@ async fn task_changes_are_visible_on_all_hosts() {
     sync(&[&a, &b]).await;
     assert_eq!(b.board().await, []);
     assert_eq!(board(shared_store.as_ref()).await, []);
-    // Its number is not reused.
+    // The number of the deleted task is not reused.
     assert_eq!(a.make_task("two", &[]), 2);
     sync(&[&a, &b]).await;
     assert_eq!(b.board().await, [row(2, "two", "", "pending")]);
@@ -113,7 +113,7 @@ async fn the_first_of_two_claims_wins_and_the_other_member_is_informed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn duplicate_numbers_are_resolved_with_all_references() {
     let (_, a, b) = two_hosts().await;
-    // Neither host knows the tasks of the other.
+    // Neither host knows the tasks on the other host yet.
     a.make_task("a one", &[]);
     a.make_task("a two", &[1]);
     b.make_task("b one", &[]);

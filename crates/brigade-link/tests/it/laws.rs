@@ -1,6 +1,7 @@
-//! Property test: native members write, read and claim at random; links crash at any point; the shared
-//! store disconnects and fails before or after an operation took effect; link states are lost. In the
-//! end each recipient has read every message exactly once, and all boards are equal.
+//! Property test: native members write and read messages and claim tasks at random. Links crash at
+//! any point and lose their saved states. The shared store disconnects, and fails before or after
+//! an operation took effect. In the end, each recipient has read every message exactly once, and
+//! all boards are equal.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,13 +17,13 @@ use proptest::prelude::*;
 
 use super::world::{TestHost, board, hosts, sync};
 
-/// How many random runs.
+/// Number of random test cases.
 const CASES: u32 = 16;
 /// The members, and the host of each.
 const MEMBERS: [(&str, usize); 5] =
     [("team-lead", 0), ("alice", 0), ("bob", 1), ("carol", 2), ("dora", 2)];
 
-/// One random step.
+/// One random step of a test case.
 #[derive(Clone, Debug)]
 enum SimStep {
     Write {
@@ -185,7 +186,7 @@ async fn run_steps(steps: &[SimStep]) -> Result<(), TestCaseError> {
     sync(&[&hosts[0], &hosts[1], &hosts[2]]).await;
     for (name, host) in MEMBERS {
         let mut read = hosts[host].read_texts(name);
-        // Notices from links are not messages of members.
+        // Ignore notices from links, which no member wrote.
         read.retain(|text| !text.starts_with("Your ") && !text.starts_with("Task "));
         read.sort();
         let mut written = expected.written.remove(name).unwrap_or_default();
@@ -199,7 +200,7 @@ async fn run_steps(steps: &[SimStep]) -> Result<(), TestCaseError> {
     let mut subjects: Vec<String> = shared.into_iter().map(|(_, subject, ..)| subject).collect();
     subjects.sort();
     expected.tasks.sort();
-    prop_assert_eq!(subjects, expected.tasks, "every task exists once");
+    prop_assert_eq!(subjects, expected.tasks, "every task should exist exactly once");
     Ok(())
 }
 

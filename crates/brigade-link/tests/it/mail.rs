@@ -23,8 +23,8 @@ async fn a_message_reaches_another_host_once_for_all_generations() {
     }
     b.read_inbox(New, "bob");
     assert_eq!(b.read_texts("bob"), ["0", "1", "2", "3"]);
-    // Forwarded mail is marked in the files of its sender's host, and read mail in the shared
-    // store.
+    // Forwarded mail is marked as read in the files on the sender's host, and mail that bob read is
+    // marked in the shared store.
     let out = a.store.inbox(&team(), &member("bob")).await.unwrap();
     assert!(out.iter().all(|mail| !mail.is_unread()));
     let shared = b.flaky.inbox(&team(), &member("bob")).await.unwrap();
@@ -108,7 +108,7 @@ async fn mail_from_a_member_on_the_shared_store_is_delivered_once() {
     assert_eq!(a.read_texts("alice"), ["from the shared store"]);
 }
 
-/// Signs with a key for bob.
+/// Signs messages to bob with a key that he trusts.
 #[derive(Debug)]
 struct BobSigner(SigningKey);
 

@@ -34,7 +34,7 @@ async fn both_sides_get_the_team_and_all_members() {
     assert_eq!(
         [a.drain_events(), b.drain_events()].concat(),
         [],
-        "no events once everything is in step"
+        "a synchronized link should report no events"
     );
 }
 
@@ -78,13 +78,13 @@ async fn leaving_on_one_side_removes_a_member_everywhere() {
     let (shared_store, a, b) = two_hosts().await;
     b.join("carol").await;
     sync(&[&b, &a]).await;
-    // By itself, on its own host.
+    // Carol leaves by herself, on her own host.
     roster::leave(&b.seat("carol"), &member("carol")).await.unwrap();
     sync(&[&b, &a]).await;
     let left = pairs(&[("team-lead", ""), ("alice", "tmux"), ("bob", "remote")]);
     assert_eq!(a.roster().await, left);
     assert_eq!(names(shared_store.as_ref()).await.len(), 3);
-    // By the lead, on the shared store.
+    // The lead removes alice in the shared store.
     let seat = shared_seat(&shared_store, "team-lead");
     roster::leave(&seat, &member("alice")).await.unwrap();
     sync(&[&a, &b]).await;
@@ -101,7 +101,7 @@ async fn only_the_leads_host_can_remove_a_remote_member() {
         let config = Team::read(&config).unwrap().without_member(name).into_owned();
         std::fs::write(path, config).unwrap();
     };
-    // On a host without the lead, a lost entry is restored.
+    // A roster entry that is lost on a host without the lead is restored.
     remove(&b, "alice");
     sync(&[&b, &a]).await;
     assert_eq!(names(shared_store.as_ref()).await.len(), 3);
@@ -140,10 +140,10 @@ async fn the_first_of_two_members_with_one_name_wins() {
     let trouble =
         |event: &LinkEvent| matches!(event, LinkEvent::Trouble { why } if why.contains("dora"));
     assert!(events.iter().any(trouble), "{events:?}");
-    // The mail belongs to the member on host a.
+    // Mail to dora on host b is not forwarded, because the name belongs to the member on host a.
     b.write(brigade_wire::generation::Generation::New, "bob", "dora", "hers");
     sync(&[&b, &a]).await;
-    assert_eq!(b.texts("dora").await, ["hers"], "the mail stays where it is");
+    assert_eq!(b.texts("dora").await, ["hers"], "mail to dora should stay in the inbox on host b");
     assert!(a.texts("dora").await.is_empty());
 }
 
@@ -181,7 +181,10 @@ async fn deleting_the_shared_team_removes_mirrors_but_not_the_leads_files() {
     assert!(b.store.team(&team()).await.unwrap().is_none());
     assert!(a.link().once().await.is_err());
     assert!(a.store.team(&team()).await.unwrap().is_some());
-    assert!(shared_store.team(&team()).await.unwrap().is_none(), "it is not created again");
+    assert!(
+        shared_store.team(&team()).await.unwrap().is_none(),
+        "the team should not be created again"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -194,7 +197,7 @@ async fn a_reserved_entry_is_used_by_the_expected_member_and_not_mirrored_before
     roster::join(&seat, &member("carol"), plan).await.unwrap();
     sync(&[&a, &b]).await;
     assert_eq!(a.roster().await.len(), 4);
-    assert_eq!(b.roster().await.len(), 3, "its entry is reserved, not mirrored");
+    assert_eq!(b.roster().await.len(), 3, "carol's entry should be reserved, not mirrored");
     b.join("carol").await;
     sync(&[&b, &a]).await;
     let carol = |roster: Vec<(String, String)>| roster.into_iter().find(|(n, _)| n == "carol");

@@ -1,4 +1,4 @@
-//! Tests of running links, which react to events.
+//! Tests of links that keep running and react to events.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::world::{TestHost, two_hosts};
 
-/// A link that runs until this is dropped.
+/// A link that runs until this value is dropped.
 struct RunningLink {
     _stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
@@ -53,13 +53,13 @@ fn is_cut(event: &LinkEvent) -> bool {
     matches!(event, LinkEvent::Cut { .. })
 }
 
-/// Waits until the link of a host has reported this many disconnections.
+/// Waits until a host's link has reported this many disconnections.
 async fn until_cut(host: &TestHost, times: usize) {
     let is = || async { count_events(host, is_cut) >= times };
     until("the disconnection is reported", is).await;
 }
 
-/// Waits until the link of a host has reported this many reconnections.
+/// Waits until a host's link has reported this many reconnections.
 async fn until_reconnected(host: &TestHost, times: usize) {
     let is = || async { count_events(host, |event| *event == LinkEvent::Back) >= times };
     until("the reconnection is reported", is).await;
@@ -69,13 +69,13 @@ async fn until_reconnected(host: &TestHost, times: usize) {
 async fn mail_and_tasks_are_forwarded_immediately() {
     let (_, a, b) = two_hosts().await;
     let links = [RunningLink::start(&a), RunningLink::start(&b)];
-    until("both are in step", || async {
+    until("both hosts are synchronized", || async {
         !a.drain_events().is_empty() || a.texts("x").await.is_empty()
     })
     .await;
     a.write(New, "alice", "bob", "first");
     until("the first message arrives", || async { b.texts("bob").await.len() == 1 }).await;
-    // Well below the interval of the full check, which is two seconds here.
+    // The limit below is well under the interval between full checks, which is two seconds here.
     a.write(Old, "alice", "bob", "second");
     let took =
         until("the second message arrives", || async { b.texts("bob").await.len() == 2 }).await;
@@ -146,11 +146,12 @@ async fn reconnecting_does_not_read_the_whole_history_again() {
         until_cut(&b, cut).await;
         b.flaky.cut(false);
         until("the waiting message arrives", has_arrived(cut + 1)).await;
-        // The message arrives before the full check has finished. Only after that does the next
-        // disconnection count as a new one.
+        // The message arrives before the full check has finished. A disconnection counts as a new
+        // one only after that check.
         until_reconnected(&b, cut).await;
     }
-    // At most one for each disconnection: that of the mailbox with a message in progress.
+    // Each disconnection may cause one history read: that of the mailbox being synchronized at that
+    // moment.
     let more = b.flaky.history_reads() - before;
     assert!(more <= 5, "{more}");
     link.end().await;

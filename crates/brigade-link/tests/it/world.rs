@@ -27,7 +27,7 @@ use uuid::Uuid;
 use brigade_testkit::files::options;
 use brigade_testkit::flaky::FlakyStore;
 
-/// A notebook that can be lost.
+/// A store for a link's state that a test can clear.
 #[derive(Debug, Default)]
 pub(crate) struct LosableNotebook(Mutex<Option<Vec<u8>>>);
 
@@ -58,7 +58,7 @@ pub(crate) struct TestHost {
     pub(crate) events: Arc<Mutex<Vec<LinkEvent>>>,
     pub(crate) signer: Option<Arc<dyn Signer>>,
     pub(crate) speaks_for: BTreeSet<MemberName>,
-    /// The texts native members read, by member.
+    /// The texts that each native member has read.
     pub(crate) read_texts: Mutex<BTreeMap<String, Vec<String>>>,
 }
 
@@ -72,7 +72,7 @@ impl TestHost {
         Self { name, home, store, notebook, flaky, events, signer, speaks_for, read_texts }
     }
 
-    /// A new link, as after a restart.
+    /// Returns a new link, as after a restart.
     pub(crate) fn link(&self) -> Link {
         let events = Arc::clone(&self.events);
         let retry = Duration::from_millis(20);
@@ -82,7 +82,7 @@ impl TestHost {
             retry,
         };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        // A separate store, as in another process, so that nothing is cached in memory.
+        // Open a separate store, as another process would, so that nothing is cached in memory.
         let local = Arc::new(FileStore::new(options(&self.home), Arc::clone(&clock)));
         Link::new(LinkConfig {
             local,
@@ -123,7 +123,7 @@ impl TestHost {
         self.home.path().join("claude").join(path)
     }
 
-    /// Edits a file under Claude Code's lock.
+    /// Edits a file while holding Claude Code's lock.
     fn locked(&self, path: &str, edit: impl FnOnce(Vec<u8>) -> Vec<u8>) {
         let path = self.path(path);
         let lock = PathBuf::from(format!("{}.lock", path.display()));
@@ -136,7 +136,7 @@ impl TestHost {
         fs::remove_dir(lock).unwrap();
     }
 
-    /// A native member writes a message, in the format of its generation.
+    /// Writes a message as a native member of this generation would.
     pub(crate) fn write(&self, generation: Generation, from: &str, to: &str, text: &str) {
         let id = Uuid::new_v4().to_string();
         let stamp = match generation {
@@ -159,7 +159,7 @@ impl TestHost {
         });
     }
 
-    /// A native member reads its inbox, in the manner of its generation.
+    /// Reads an inbox as a native member of this generation would.
     pub(crate) fn read_inbox(&self, generation: Generation, member_name: &str) {
         if !self.path(&format!("teams/demo/inboxes/{member_name}.json")).exists() {
             return;
@@ -176,12 +176,12 @@ impl TestHost {
         });
     }
 
-    /// The texts a native member has read so far.
+    /// Returns the texts that a native member has read so far.
     pub(crate) fn read_texts(&self, member_name: &str) -> Vec<String> {
         self.read_texts.lock().unwrap().get(member_name).cloned().unwrap_or_default()
     }
 
-    /// A native member creates a task with the next number of its own board.
+    /// Creates a task as a native member would, with the next number on this host's board.
     pub(crate) fn make_task(&self, subject: &str, blocked_by: &[u64]) -> u64 {
         let dir = self.path("tasks/demo");
         fs::create_dir_all(&dir).unwrap();
@@ -209,30 +209,30 @@ impl TestHost {
         number
     }
 
-    /// A native member changes a task in place.
+    /// Changes a task in place, as a native member would.
     pub(crate) fn change_task(&self, number: u64, change: &TaskChange<'_>) {
         self.locked(&format!("tasks/demo/{number}.json"), |bytes| {
             Task::read(&bytes).unwrap().with(change).into_owned()
         });
     }
 
-    /// A native deletes a task.
+    /// Deletes a task as a native member would.
     pub(crate) fn delete_task(&self, number: u64) {
         fs::write(self.path("tasks/demo/.highwatermark"), number.to_string()).unwrap();
         fs::remove_file(self.path(&format!("tasks/demo/{number}.json"))).unwrap();
     }
 
-    /// The board in the files: number, subject, owner and status of each task.
+    /// Returns the board in the files: number, subject, owner and status of each task.
     pub(crate) async fn board(&self) -> Vec<(u64, String, String, String)> {
         board(self.store.as_ref()).await
     }
 
-    /// The names in the roster, each with its backend.
+    /// Returns the names in the roster, each with its backend.
     pub(crate) async fn roster(&self) -> Vec<(String, String)> {
         names(self.store.as_ref()).await
     }
 
-    /// The texts in an inbox.
+    /// Returns the texts in an inbox.
     pub(crate) async fn texts(&self, member_name: &str) -> Vec<String> {
         let mail = self.store.inbox(&team(), &member(member_name)).await.unwrap();
         let text = |json: &[u8]| {
@@ -244,13 +244,13 @@ impl TestHost {
         mail.iter().map(|mail| text(&mail.json)).collect()
     }
 
-    /// The link's events since the last call.
+    /// Returns the link's events since the last call.
     pub(crate) fn drain_events(&self) -> Vec<LinkEvent> {
         std::mem::take(&mut self.events.lock().unwrap())
     }
 }
 
-/// The board of any store.
+/// Returns the board in a store: number, subject, owner and status of each task.
 pub(crate) async fn board(store: &dyn Store) -> Vec<(u64, String, String, String)> {
     let tasks = store.tasks(&team()).await.unwrap();
     let read = |(id, document): &(brigade_wire::name::TaskId, brigade_core::store::Document)| {
@@ -263,7 +263,7 @@ pub(crate) async fn board(store: &dyn Store) -> Vec<(u64, String, String, String
     tasks.iter().map(read).collect()
 }
 
-/// The roster of any store.
+/// Returns the roster in a store: each member's name and backend.
 pub(crate) async fn names(store: &dyn Store) -> Vec<(String, String)> {
     let config = store.team(&team()).await.unwrap().unwrap();
     let config = brigade_wire::team::Team::read(&config.bytes).unwrap();
@@ -271,7 +271,7 @@ pub(crate) async fn names(store: &dyn Store) -> Vec<(String, String)> {
     config.members().map(|member| (text(member.name()), text(member.backend_type()))).collect()
 }
 
-/// A seat on the shared store.
+/// Returns a seat in the shared store.
 pub(crate) fn shared_seat(shared_store: &Arc<dyn Store>, name: &str) -> Seat {
     Seat::new(Arc::clone(shared_store), team(), member(name))
 }
@@ -285,14 +285,14 @@ pub(crate) async fn sync(hosts: &[&TestHost]) {
     }
 }
 
-/// Hosts without a team.
+/// Creates a shared store and hosts without a team.
 pub(crate) fn hosts<const N: usize>(names: [&'static str; N]) -> (Arc<dyn Store>, [TestHost; N]) {
     let shared_store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
     let hosts = names.map(|name| TestHost::new(name, &shared_store));
     (shared_store, hosts)
 }
 
-/// Two hosts: the lead and alice on `a`, bob on `b`.
+/// Creates two hosts: the lead and alice are on `a`, bob is on `b`.
 pub(crate) async fn two_hosts() -> (Arc<dyn Store>, TestHost, TestHost) {
     let (shared_store, [a, b]) = hosts(["a", "b"]);
     a.lead().await;
