@@ -1,5 +1,5 @@
-//! The bare NATS client without the store: the minimum for the same sends, receives and claims, on the same
-//! streams. Like the store, it watches whole teams.
+//! The contender that uses a bare NATS client instead of the NATS store. It sends only the requests that sends,
+//! receives and claims need at least, on the same streams. Like the store, it watches whole teams.
 
 use std::time::{Duration, Instant};
 
@@ -21,10 +21,10 @@ use uuid::Uuid;
 use crate::contender::{Contender, LANES, READER, SHARDS, SINK, WRITER, message, team};
 use crate::fixtures::{member, text};
 
-/// Header that names the subjects in which a compare-and-set checks for a later message.
+/// The header with the subject filter of a compare-and-set: the write fails if a later message matches the filter.
 pub(crate) const EXPECTED_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 
-/// Two connections, like a sender and a reader on two hosts.
+/// Two connections, like those of a sender and a reader on two hosts.
 #[derive(Debug)]
 pub(crate) struct BareContender {
     sender: Context,
@@ -47,14 +47,15 @@ struct BareLane {
 #[derive(Debug)]
 struct ReaderState {
     wakes: UnboundedReceiver<Message>,
-    /// The sequence of the last mark, for the compare-and-set of the next one.
+    /// The sequence of the last write of read marks, needed for the compare-and-set of the next write.
     marked: u64,
 }
 
 impl BareContender {
-    /// Uses existing streams.
+    /// Connects to servers on which the streams already exist.
     pub(crate) async fn connect(urls: &[String]) -> Self {
-        // Connects to the first server of the list, like the store, because requests to the leader are faster.
+        // Like the store, connect to the first server in the list, so that both use the same server: requests to
+        // the leader are faster.
         let connect = async || {
             let options = async_nats::ConnectOptions::new().retain_servers_order();
             options.connect(urls).await.unwrap()
@@ -102,12 +103,12 @@ impl Contender for BareContender {
         let lane = &self.lanes[lane];
         let mut state = lane.state.lock().await;
         let start = Instant::now();
-        // The reader may wake before the sender has its acknowledgement.
+        // Send and read concurrently: the reader may be woken before the sender has its acknowledgement.
         let read = async {
             let announced = sequence(&state.wakes.recv().await.unwrap());
             let wake = start.elapsed();
             let (stream, mailbox) = (lane.place.stream(Stream::Mail), lane.mailbox.as_str());
-            // The replica that answers may lag behind the one that woke us.
+            // Retry: the replica that answers may be behind the replica that woke the reader.
             let sequence = loop {
                 let found = last(&self.reader, &stream, mailbox).await;
                 if let Some(found) =
@@ -152,7 +153,7 @@ impl Contender for BareContender {
         let place = &self.lanes[lane].place;
         let id = task_id(number);
         let any = place.task(id);
-        // Look the claimer up on the roster, like the board does.
+        // Like the store, read the roster to look up the claimer.
         let (board, team, roster) =
             (place.stream(Stream::Board), place.stream(Stream::Team), place.roster());
         let task = last(&self.reader, &board, &any);
@@ -171,7 +172,7 @@ impl Contender for BareContender {
     }
 }
 
-/// Subscribes to a whole team, like a watch of the store, and forwards the messages of one mailbox.
+/// Subscribes to a whole team, like a watch of the store, and forwards the messages to one mailbox.
 async fn watch(reader: &Client, place: &Subjects, name: &MemberName) -> UnboundedReceiver<Message> {
     let filters = [place.mail(), place.all_marks(), place.records(), place.board(), place.roster()];
     let mut subscriptions = Vec::new();
@@ -192,10 +193,10 @@ async fn watch(reader: &Client, place: &Subjects, name: &MemberName) -> Unbounde
     receiver
 }
 
-/// Concurrent publishes of a `publisher`.
+/// How many messages a `publisher` publishes concurrently.
 pub(crate) const IN_FLIGHT: usize = 512;
 
-/// A connection for many concurrent publishes.
+/// Opens a connection for many concurrent publishes.
 pub(crate) async fn publisher(urls: &[String]) -> Context {
     ContextBuilder::new()
         .max_ack_inflight(IN_FLIGHT)
@@ -204,7 +205,8 @@ pub(crate) async fn publisher(urls: &[String]) -> Context {
         .build(async_nats::connect(urls).await.unwrap())
 }
 
-/// Creates a consumer of some subjects, which the server deletes when it is inactive; returns the server's answer.
+/// Creates a consumer for some subjects, and returns the server's answer. The server deletes the consumer when it
+/// is inactive.
 pub(crate) async fn create_consumer(
     client: &Client,
     stream: &str,
@@ -223,25 +225,25 @@ pub(crate) async fn create_consumer(
     serde_json::from_slice(&answer.payload).unwrap()
 }
 
-/// The message as it is stored.
+/// Returns the payload with which the store would store a message.
 pub(crate) fn entry(message: &Outgoing) -> Vec<u8> {
     serde_json::to_vec(&message.to_inbox_entry()).unwrap()
 }
 
-/// The last message of some subjects.
+/// Returns the last message on some subjects (wildcards allowed).
 pub(crate) async fn last(client: &Client, stream: &str, subjects: &str) -> Option<Message> {
     let ask = format!("$JS.API.DIRECT.GET.{stream}.{subjects}");
     let found = client.request(ask, "".into()).await.unwrap();
     found.status.is_none().then_some(found)
 }
 
-/// The sequence of a message in its stream.
+/// Returns the sequence of a message in its stream.
 pub(crate) fn sequence(message: &Message) -> u64 {
-    let headers = message.headers.as_ref().expect("headers of a stored message");
+    let headers = message.headers.as_ref().expect("a stored message has headers");
     headers.get(NATS_SEQUENCE).unwrap().as_str().parse().unwrap()
 }
 
-/// Converts a task number of a lane, from 0, to a task id, from 1.
+/// Converts the number of a task in its lane, counted from 0, to a task id, counted from 1.
 pub(crate) fn task_id(number: usize) -> TaskId {
     TaskId::new(number as u64 + 1).unwrap()
 }

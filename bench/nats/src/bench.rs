@@ -1,6 +1,6 @@
-//! The store compared with the bare client: the same sends, receives and claims on the same servers.
+//! Compares the NATS store with a bare NATS client: the same sends, receives and claims on the same servers.
 //!
-//! Both are measured in turn, so that noise affects both.
+//! The two are measured alternately, so that noise affects both.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -15,9 +15,9 @@ use crate::figures::{BenchReport, Times};
 use crate::store_contender::StoreContender;
 use crate::{Length, block_on};
 
-/// Concurrent sends in the throughput measurements.
+/// The number of concurrent sends in the throughput measurements.
 const IN_FLIGHT: usize = 64;
-/// Operations of each kind before the measurements.
+/// The number of operations of each kind that run before the measurements.
 const WARM: usize = 50;
 
 pub(crate) fn run(report: &mut BenchReport, length: Length) {
@@ -37,11 +37,11 @@ struct ContenderFigures {
     sends: Rate,
     receives: Rate,
     claims: Rate,
-    /// The number of tasks of each lane.
+    /// The number of tasks added so far, for each lane.
     next: [usize; LANES],
 }
 
-/// Operations per second, of repeated measurements.
+/// The operations per second of repeated measurements.
 #[derive(Debug, Default)]
 struct Rate(Vec<f64>);
 
@@ -58,11 +58,11 @@ impl Rate {
 }
 
 async fn bench(report: &mut BenchReport, length: Length, nodes: usize, urls: &[String]) {
-    // The store creates the streams, and both use them.
+    // The store creates the streams, and both contenders use them.
     let ours = StoreContender::connect(urls).await;
     let bare = BareContender::connect(urls).await;
     let [mut of_ours, mut of_bare] = <[ContenderFigures; 2]>::default();
-    // The first operations are not measured.
+    // Warm up: the first operations are not measured.
     for lane in 0..LANES {
         ours.receive(lane, 0).await;
         bare.receive(lane, 0).await;
@@ -85,7 +85,7 @@ async fn bench(report: &mut BenchReport, length: Length, nodes: usize, urls: &[S
     );
 }
 
-/// One operation at a time, by both contenders in turn.
+/// Measures latencies, one operation at a time, alternating between the contenders.
 async fn latencies(
     ours: &StoreContender,
     bare: &BareContender,
@@ -129,7 +129,7 @@ impl ContenderFigures {
     }
 }
 
-/// Measures the throughput.
+/// Measures the throughput of one contender.
 async fn rates<S: Contender>(side: &S, figures: &mut ContenderFigures, length: Length) {
     let count = length.pick(2_000, 10_000);
     let start = Instant::now();

@@ -1,4 +1,5 @@
-//! The teams and messages of the benchmarks, and the operations that the contenders implement.
+//! The teams and messages that the benchmarks use, and the operations that both contenders implement: the NATS
+//! store and a bare NATS client.
 
 use std::time::Duration;
 
@@ -9,33 +10,33 @@ use uuid::Uuid;
 
 use crate::fixtures::text;
 
-/// The number of concurrent teams, each with a writer and a reader.
+/// The number of lanes. A lane is a team with a writer and a reader; all lanes run concurrently.
 pub(crate) const LANES: usize = 8;
-/// The number of shards of a new store.
+/// The number of shards with which a store is created.
 pub(crate) const SHARDS: u16 = 1;
-/// The member that sends.
+/// The name of the member that sends.
 pub(crate) const WRITER: &str = "writer";
-/// The member that reads, marks and claims.
+/// The name of the member that reads and marks messages, and claims tasks.
 pub(crate) const READER: &str = "reader";
-/// A member that receives messages and never reads them.
+/// The name of a member that receives messages but never reads them.
 pub(crate) const SINK: &str = "sink";
 
-/// An implementation of the compared operations: the store, or the bare client.
+/// An implementation of the compared operations: the NATS store, or the bare NATS client.
 pub(crate) trait Contender {
-    /// Its name in a table.
+    /// The contender's name in a table.
     const NAME: &'static str;
 
-    /// Sends a message to the sink, and waits for the acknowledgement.
+    /// Sends a message to [`SINK`], and waits for the acknowledgement.
     async fn send(&self, lane: usize, number: usize);
 
-    /// Sends a message to the reader on another connection, which wakes, reads and marks it. Returns the
-    /// time from the start of the send until it woke.
+    /// Sends a message to the reader, which uses another connection and is woken, reads the message and marks it.
+    /// Returns the time from the start of the send until the reader was woken.
     async fn receive(&self, lane: usize, number: usize) -> Duration;
 
     /// Adds tasks to the board of a lane.
     async fn add_tasks(&self, lane: usize, first: usize, count: usize);
 
-    /// Claims one of them for the reader.
+    /// Claims one of the tasks of a lane for the reader.
     async fn claim(&self, lane: usize, number: usize);
 }
 
@@ -43,7 +44,7 @@ pub(crate) fn team(of: &str, number: usize) -> TeamName {
     format!("{of}-{number}").parse().unwrap()
 }
 
-/// A message with a text of 500 bytes.
+/// Returns a message with a text of 500 bytes.
 pub(crate) fn message(from: &str, number: usize) -> Outgoing {
     Outgoing {
         msg_id: Uuid::new_v4().to_string(),

@@ -1,4 +1,4 @@
-//! The cost of subjects, messages, connections and consumers on a NATS server, for capacity planning.
+//! Measures the cost of subjects, messages, connections and consumers on a NATS server, for capacity planning.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     }
 }
 
-/// The cost of a subject, and of another message on it.
+/// Measures the cost of a subject, and of each further message on the subject.
 fn subjects(length: Length) {
     let count = length.pick(20_000, 200_000);
     let mut engine = TestServers::single();
@@ -58,7 +58,7 @@ fn subjects(length: Length) {
     );
 }
 
-/// The cost of a connected host with subscriptions.
+/// Measures the cost of a connected host with its subscriptions.
 fn connections(length: Length) {
     let count = length.pick(200, 1_000);
     let engine = TestServers::single();
@@ -84,7 +84,7 @@ fn connections(length: Length) {
     });
 }
 
-/// The number of concurrent consumers of a stream, and the cost of each.
+/// Measures how many consumers a stream allows at the same time, and the cost of each.
 fn consumers(report: &mut BenchReport) {
     let engine = TestServers::single();
     block_on(async {
@@ -109,7 +109,7 @@ fn consumers(report: &mut BenchReport) {
     });
 }
 
-/// The cost of three idle servers.
+/// Measures the CPU time that three idle servers use.
 fn idle(shards: u16, length: Length) {
     let engine = TestServers::cluster(3);
     block_on(store_contender::connect_with(&engine.urls, shards));
@@ -127,7 +127,7 @@ fn idle(shards: u16, length: Length) {
     );
 }
 
-/// The throughput of sends for a number of shards.
+/// Measures the throughput of sends with a given number of shards.
 fn throughput(shards: u16, length: Length) {
     let count = length.pick(5_000, 50_000);
     for nodes in [1, 3] {

@@ -1,5 +1,5 @@
-//! Kills the leader, deletes a disk and cuts off hosts: no acknowledged message is lost, none is shown twice, and
-//! no task has two owners.
+//! Kills the leader, deletes a server's data and cuts off hosts. Checks that no acknowledged message is lost, no
+//! message is shown twice, and no task has two owners.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,11 @@ use crate::figures::BenchReport;
 use crate::hosts::{CLIENTS, Hosts};
 use crate::{Length, block_on};
 
-/// The limit for the recovery from a fault.
+/// The longest time that the recovery from a fault may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) fn run(report: &mut BenchReport, length: Length) {
-    // On its own thread, because it moves into another network namespace.
+    // Use another thread, because `Hosts::start` moves its thread into another network namespace.
     std::thread::scope(|scope| {
         let run = || {
             let hosts = Hosts::start();
@@ -27,7 +27,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     });
 }
 
-/// The hosts, and a connection that queries their state.
+/// The hosts, and a connection to query the servers' state.
 struct FaultBench {
     hosts: Hosts,
     admin: Client,
@@ -41,7 +41,7 @@ async fn faults(report: &mut BenchReport, length: Length, hosts: Hosts) {
         .retry_on_initial_connect();
     let admin = options.connect(&urls).await.unwrap();
     let mut bench = FaultBench { hosts, admin };
-    bench.until("a leader of the cluster", async |bench| bench.is_ready().await).await;
+    bench.until("the cluster has a leader", async |bench| bench.is_ready().await).await;
     let (load, work) = FaultLoad::start(&urls).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     println!("longest pause of each operation, in seconds");
@@ -85,17 +85,17 @@ async fn faults(report: &mut BenchReport, length: Length, hosts: Hosts) {
     bench.report_fault(&load, &what, fault).await;
 
     load.end();
-    tokio::time::timeout(TIMEOUT, work.join_all()).await.expect("the team finishes");
+    tokio::time::timeout(TIMEOUT, work.join_all()).await.expect("all members finish in time");
     count(report, &load, &urls).await;
 }
 
 impl FaultBench {
-    /// Waits for the recovery from a fault, and prints the pauses.
+    /// Waits for the recovery from a fault, and prints the longest pause of each operation.
     async fn report_fault(&self, load: &FaultLoad, what: &str, fault: Instant) {
         self.is_running(load, fault).await;
-        self.until("current replicas", async |bench| bench.is_replicated().await).await;
+        self.until("all replicas are current", async |bench| bench.is_replicated().await).await;
         let whole = fault.elapsed();
-        // Another operation of each kind, so that the pauses are over.
+        // Wait for another operation of each kind, so that all pauses have ended.
         self.is_running(load, Instant::now()).await;
         let sends = (0..SENDERS).map(|number| pause(load, Operation::Sent(number), fault));
         let sends = sends.max().unwrap_or_default();
@@ -108,7 +108,7 @@ impl FaultBench {
 
     /// Waits until every member has completed an operation since `fault`.
     async fn is_running(&self, load: &FaultLoad, fault: Instant) {
-        self.until("progress of all members", async |_| {
+        self.until("every member makes progress", async |_| {
             let seen = load.seen();
             let since = |done: Operation| {
                 seen.done
@@ -128,7 +128,7 @@ impl FaultBench {
         while !is_so(self).await {
             if since.elapsed() > TIMEOUT {
                 let logs: Vec<String> = (0..CLIENTS).map(|server| self.hosts.log(server)).collect();
-                panic!("not after {TIMEOUT:?}: {what}\n{}", logs.join("\n--\n"));
+                panic!("timed out after {TIMEOUT:?} waiting until {what}\n{}", logs.join("\n--\n"));
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -144,7 +144,7 @@ impl FaultBench {
         self.api("STREAM.NAMES").await.is_some()
     }
 
-    /// The leader of the mail stream.
+    /// Returns the number of the server that leads the mail stream.
     async fn leader(&self) -> usize {
         let since = Instant::now();
         loop {
@@ -174,7 +174,7 @@ impl FaultBench {
     }
 }
 
-/// The longest pause of an operation after a fault.
+/// Returns the longest time after a fault in which no operation of this kind was completed.
 fn pause(load: &FaultLoad, done: Operation, fault: Instant) -> Duration {
     let seen = load.seen();
     let mut longest = Duration::ZERO;

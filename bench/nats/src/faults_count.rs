@@ -1,4 +1,4 @@
-//! Compares the observations with the contents of the NATS store, after the faults.
+//! Compares the members' observations with the contents of the NATS store, after all faults.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::figures::BenchReport;
 use crate::fixtures::member;
 use crate::store_contender::connect;
 
-/// Compares the observations with the store.
+/// Compares the members' observations with the store, and reports each check.
 pub(crate) async fn count(report: &mut BenchReport, load: &FaultLoad, urls: &[String]) {
     let store = connect(urls).await;
     let reader = member(READER);
@@ -36,13 +36,13 @@ pub(crate) async fn count(report: &mut BenchReport, load: &FaultLoad, urls: &[St
     let [kept, seen_by_reader, marked] = [&sent, &seen.shown, &shown].map(missing);
     report.check(
         kept + seen_by_reader == 0,
-        format!("acknowledged and lost: {kept} in the store, {seen_by_reader} for the reader, of {total}"),
+        format!("acknowledged messages missing: {kept} in the store, {seen_by_reader} for the reader, of {total}"),
     );
-    report.check_none_of("shown without a stored mark", marked, total);
-    report.check_none_of("stored twice", twice(&sent), total);
-    report.check_none_of("shown twice", twice(&seen.shown), total);
-    report.check_none_of("marked as shown twice", twice(&shown), total);
-    report.check_zero("shown out of order", seen.out_of_order);
+    report.check_none_of("messages shown, but not marked as shown in the store", marked, total);
+    report.check_none_of("messages stored twice", twice(&sent), total);
+    report.check_none_of("messages shown twice", twice(&seen.shown), total);
+    report.check_none_of("messages marked as shown twice", twice(&shown), total);
+    report.check_zero("messages shown out of order", seen.out_of_order);
 
     let owners: HashMap<_, _> = tasks
         .iter()
@@ -55,13 +55,13 @@ pub(crate) async fn count(report: &mut BenchReport, load: &FaultLoad, urls: &[St
     let taken =
         seen.claimed.iter().filter(|(id, claimers)| owners.get(id) != claimers.first()).count();
     let total = seen.claimed.len();
-    report.check_none_of("claimed twice, of the acknowledged claims", double, total);
-    report.check_none_of("claims acknowledged and lost", taken, total);
+    report.check_none_of("tasks claimed twice", double, total);
+    report.check_none_of("acknowledged claims missing in the store", taken, total);
     let unowned = tasks.iter().filter(|(id, _)| !owners.contains_key(id)).count();
     report.check_none_of("tasks without an owner", unowned, tasks.len());
 
-    println!("acknowledged tasks that were not visible yet: {} times", seen.unseen);
-    println!("errors of the store, all retried: {}", seen.errors.len());
+    println!("a claimer did not find an acknowledged task yet: {} times", seen.unseen);
+    println!("errors from the store, all retried: {}", seen.errors.len());
     let mut kinds: HashMap<&str, usize> = HashMap::new();
     for error in &seen.errors {
         *kinds.entry(error.split_once(": ").map_or(error, |(_, rest)| rest)).or_default() += 1;

@@ -1,5 +1,5 @@
-//! A team that works during the faults: senders, a reader that marks messages and reconnects now and then, and
-//! claimers of the same tasks. All results are recorded.
+//! A team that works during the faults. It has senders, a reader that marks messages and reconnects regularly, a
+//! lead that adds tasks, and claimers that compete for the tasks. Records the results of all operations.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,46 +20,46 @@ use crate::store_contender::{connect, make_team, seat, try_connect};
 
 pub(crate) const SENDERS: usize = 4;
 const CLAIMERS: usize = 4;
-/// The pause between two messages of a sender.
+/// How long a sender waits between two messages.
 const SEND_PAUSE: Duration = Duration::from_millis(10);
-/// The pause between two tasks.
+/// How long the lead waits between two tasks.
 const TASK_PAUSE: Duration = Duration::from_millis(40);
-/// The reader polls after this time without a wake-up.
+/// How long the reader waits for a wake-up before it polls its inbox.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// The reader reconnects after this many polls, and forgets its state.
+/// The number of polls after which the reader reconnects and forgets its state.
 const POLLS_PER_CONNECTION: usize = 40;
 
 /// A completed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Operation {
-    /// This sender got an acknowledgement.
+    /// The sender with this number got an acknowledgement.
     Sent(usize),
-    /// Messages were marked.
+    /// The reader marked messages as shown.
     Shown,
     /// A claimer got a task.
     Claimed,
 }
 
-/// The results that the members observed.
+/// The results that the members have observed.
 #[derive(Debug, Default)]
 pub(crate) struct Observations {
     /// Acknowledged messages, in order.
     pub(crate) acknowledged: Vec<MessageKey>,
     /// How often each message was shown to the reader.
     pub(crate) shown: HashMap<MessageKey, usize>,
-    /// Messages that were shown before an earlier one of the same sender.
+    /// The number of messages that were shown after a later message from the same sender.
     pub(crate) out_of_order: usize,
-    /// The claimers that got each task.
+    /// For each task, the claimers whose claims succeeded.
     pub(crate) claimed: HashMap<TaskId, Vec<String>>,
-    /// How often an acknowledged task was not visible.
+    /// How often a claimer did not find a task that was already acknowledged.
     pub(crate) unseen: usize,
     /// Completed operations with their times.
     pub(crate) done: Vec<(Operation, Instant)>,
-    /// Errors of the store; the operations were retried.
+    /// Errors from the store. The failed operations were retried.
     pub(crate) errors: Vec<String>,
 }
 
-/// A working team.
+/// The team and its shared state.
 #[derive(Debug)]
 pub(crate) struct FaultLoad {
     pub(crate) team: TeamName,
@@ -110,7 +110,7 @@ impl FaultLoad {
         self.seen.lock().unwrap()
     }
 
-    /// Stops all members; the reader still reads the remaining messages.
+    /// Stops all members. The reader first reads the remaining messages.
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
@@ -173,7 +173,7 @@ impl FaultLoad {
         let seat = self.seat(&claimer(number)).await;
         let mut next = 0;
         loop {
-            // Read this flag before the list: all tasks that were added before it was set are in the list.
+            // Read this flag before the list of tasks: if it is set, the list is complete.
             let all_added = self.all_added.load(Ordering::SeqCst);
             let id = self.tasks.lock().unwrap().get(next).copied();
             let Some(id) = id else {
@@ -190,7 +190,7 @@ impl FaultLoad {
                     seen.done.push((Operation::Claimed, Instant::now()));
                 }
                 Err(BoardError::Taken { .. }) => {}
-                // The task was acknowledged, but a replica that lags does not have it yet.
+                // The task was acknowledged, but the replica that answered does not have it yet.
                 Err(BoardError::NoTask(_)) => {
                     self.seen().unseen += 1;
                     tokio::time::sleep(Duration::from_millis(2)).await;
@@ -211,7 +211,7 @@ impl FaultLoad {
             let seat = self.seat(READER).await;
             let Ok(mut watch) = seat.store.watch(&self.team).await else { continue };
             for _ in 0..POLLS_PER_CONNECTION {
-                // Read this before the poll: a message that is acknowledged meanwhile needs another poll.
+                // Read this before the poll: a message that is acknowledged during the poll needs another poll.
                 let is_last = self.sending.load(Ordering::SeqCst) == 0;
                 match self.poll(&seat, &mut last).await {
                     Ok(0) if is_last => return,
@@ -223,7 +223,7 @@ impl FaultLoad {
         }
     }
 
-    /// Shows and marks the unread messages; returns their number.
+    /// Shows and marks the unread messages. Returns their number.
     async fn poll(
         &self,
         seat: &Seat,
@@ -245,7 +245,7 @@ impl FaultLoad {
                 *before = number.max(*before);
             }
         }
-        // The messages were shown, so retry until they are marked.
+        // The messages were shown, so retry until they are marked as shown.
         while let Err(error) = mail::mark(seat, &keys, Mark::Shown).await {
             self.failed(READER, &error);
         }
@@ -262,7 +262,7 @@ fn claimer(number: usize) -> String {
     format!("claimer-{number}")
 }
 
-/// The sender and number of a message.
+/// Returns the sender and the number of a message.
 fn sender_and_number(json: &[u8]) -> (String, usize) {
     let entry: serde_json::Value = serde_json::from_slice(json).unwrap();
     let text = entry["text"].as_str().unwrap();

@@ -1,5 +1,5 @@
-//! Creates many teams: the store creates one with some messages, and its messages are published again for all
-//! others, as the store would have written them.
+//! Creates many teams quickly. The store creates the first team with some messages. Copies of that team's stored
+//! messages are then published for all other teams, in the form in which the store would have written them.
 
 use std::time::{Duration, Instant};
 
@@ -17,14 +17,14 @@ use crate::store_contender::{connect, make_team, seat, send};
 use brigade_core::event::MessageKey;
 use brigade_core::store::Mark;
 
-/// Mailboxes per team: the lead's, and five more.
+/// The number of mailboxes per team: the lead's and those of five members.
 pub(crate) const MAILBOXES: usize = 6;
 /// The members other than the lead.
 pub(crate) const MEMBERS: [&str; MAILBOXES - 1] = ["ann", "ben", "cem", "dee", "eve"];
 /// The prefix of the team names.
 pub(crate) const FILLED: &str = "many";
 
-/// A message as the store wrote it for the first team.
+/// A message in the form in which the store wrote it for the first team.
 #[derive(Debug)]
 struct MessageTemplate {
     subject: String,
@@ -32,7 +32,7 @@ struct MessageTemplate {
     payload: String,
 }
 
-/// The messages of one team.
+/// The stored messages of the first team.
 #[derive(Debug)]
 pub(crate) struct TeamTemplate {
     of: TeamName,
@@ -40,7 +40,7 @@ pub(crate) struct TeamTemplate {
 }
 
 impl TeamTemplate {
-    /// Creates the first team; each member gets a message and marks it.
+    /// Creates the first team. Each member gets a message, which is marked as shown.
     pub(crate) async fn make(urls: &[String]) -> Self {
         let store = connect(urls).await;
         let of = team(FILLED, 0);
@@ -48,7 +48,7 @@ impl TeamTemplate {
         let place = Subjects::new(&of, SHARDS);
         let mut subjects = vec![(Stream::Team, place.config())];
         for (number, to) in [LEAD].iter().chain(&MEMBERS).enumerate() {
-            // Each member has one sender, the one before it.
+            // Each member gets its message from the member before it in the list.
             let from = MEMBERS[(number + MEMBERS.len() - 2) % MEMBERS.len()];
             let from = if from == *to { LEAD } else { from };
             let message = message(from, number);
@@ -66,7 +66,7 @@ impl TeamTemplate {
         Self { of, patterns }
     }
 
-    /// Creates teams with these numbers; returns how long it took.
+    /// Creates teams with these numbers. Returns how long that took.
     pub(crate) async fn fill(&self, urls: &[String], teams: std::ops::Range<usize>) -> Duration {
         let context = publisher(urls).await;
         let start = Instant::now();
@@ -85,7 +85,7 @@ impl TeamTemplate {
         start.elapsed()
     }
 
-    /// The number of messages of a team.
+    /// Returns the number of stored messages per team.
     pub(crate) fn len(&self) -> usize {
         self.patterns.len()
     }
@@ -93,7 +93,8 @@ impl TeamTemplate {
 
 impl MessageTemplate {
     async fn read(client: &Client, stream: &str, subject: &str) -> Self {
-        let found = last(client, stream, subject).await.expect("a message of the store");
+        let found =
+            last(client, stream, subject).await.expect("the store wrote a message on this subject");
         let stored = found.headers.unwrap();
         let subject = stored.get("Nats-Subject").unwrap().to_string();
         let mut headers = HeaderMap::new();

@@ -1,5 +1,5 @@
-//! Three hosts with a server each, and one for the clients: network namespaces on one bridge, which can be
-//! unplugged.
+//! Simulates four hosts: three with a server each, and one for the clients. Each host is a network namespace that
+//! is connected to a bridge and can be unplugged.
 
 use std::fs;
 use std::io::Write;
@@ -12,19 +12,20 @@ use tempfile::TempDir;
 
 /// The number of servers.
 pub(crate) const SERVERS: usize = 3;
-/// The host of the clients.
+/// The number of the host on which the clients run.
 pub(crate) const CLIENTS: usize = SERVERS;
 
-/// Deletes the namespaces when its input is closed, even if this process is killed.
+/// A shell script that deletes the namespaces when its standard input is closed, which also happens if this
+/// process is killed.
 const KEEPER: &str = r#"read -r word; for name in "$@"; do ip netns del "$name"; done"#;
-/// Starts a server on a host, and kills it when its input is closed. `ip netns exec` replaces itself with the
-/// program, so the process id is the server's own.
+/// A shell script that starts a server on a host, and kills the server when the script's standard input is closed.
+/// `ip netns exec` replaces itself with the program, so `$pid` is the server's own process id.
 const SERVER: &str = r#"ip netns exec "$0" "$1" -c "$2" >>"$3" 2>&1 & pid=$!; read -r word; kill -9 $pid; wait $pid"#;
 
 /// The hosts and their servers, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Hosts {
-    /// A unique prefix of the namespace names.
+    /// The prefix of the namespaces' names, unique to this process.
     tag: String,
     dir: TempDir,
     servers: Vec<Option<Child>>,
@@ -32,8 +33,8 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Creates the network and starts the servers. Moves this thread, and the threads that it starts later, to
-    /// the host of the clients.
+    /// Creates the network and starts the servers. Moves the calling thread to the host of the clients; threads
+    /// that it starts later also run there.
     pub(crate) fn start() -> Self {
         let tag = format!("bp{}", std::process::id());
         let dir = tempfile::tempdir().unwrap();
@@ -65,11 +66,11 @@ impl Hosts {
         let here = fs::File::open(format!("/var/run/netns/{}", names[CLIENTS])).unwrap();
         let kind = Some(LinkNameSpaceType::Network);
         move_into_link_name_space(here.as_fd(), kind)
-            .expect("permission to enter a network namespace");
+            .expect("this process may enter a network namespace");
         hosts
     }
 
-    /// The addresses of the servers.
+    /// Returns the addresses of the servers.
     pub(crate) fn urls() -> Vec<String> {
         (0..SERVERS).map(|server| format!("nats://{}:4222", address(server))).collect()
     }
@@ -91,7 +92,7 @@ impl Hosts {
         )
     }
 
-    /// Starts a server.
+    /// Starts a server on its host.
     pub(crate) fn launch(&mut self, server: usize) {
         let program = std::env::var(brigade_testkit::nats_server::PROGRAM);
         let program = program.unwrap_or_else(|_| "nats-server".into());
@@ -119,17 +120,17 @@ impl Hosts {
         fs::remove_dir_all(self.folder(server).join("data")).unwrap();
     }
 
-    /// Unplugs a host: packets are lost silently.
+    /// Cuts a host off from the network: packets to and from it are lost without an error.
     pub(crate) fn unplug(&self, host: usize) {
         ip(&format!("-n {}-switch link set port{host} nomaster", self.tag));
     }
 
-    /// Plugs a host in again.
+    /// Connects a host to the network again.
     pub(crate) fn plug(&self, host: usize) {
         ip(&format!("-n {}-switch link set port{host} master switch", self.tag));
     }
 
-    /// The end of a server's log.
+    /// Returns the last lines of a server's log.
     pub(crate) fn log(&self, server: usize) -> String {
         let log = fs::read_to_string(self.folder(server).join("log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().rev().take(20).collect();
@@ -155,6 +156,6 @@ fn address(host: usize) -> String {
 
 fn ip(arguments: &str) {
     let done = Command::new("ip").args(arguments.split(' ')).status();
-    let done = done.expect("ip; install the package iproute2");
+    let done = done.expect("the program `ip` is installed (package iproute2)");
     assert!(done.success(), "ip {arguments}: this benchmark needs root");
 }

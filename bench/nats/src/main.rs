@@ -1,5 +1,6 @@
-//! Benchmarks and fault tests of the NATS store, with real servers, signals and network cuts.
-//! `brigade-bench-nats <benchmark> [--short]`; exit code 1 if a check fails.
+//! Benchmarks and fault tests of the NATS store, with real servers, kill signals and network failures.
+//!
+//! Usage: `brigade-bench-nats <benchmark> [--short]`. The exit code is 1 if a check fails.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -46,7 +47,7 @@ fn main() -> ExitCode {
     figures::run_benchmarks("brigade-bench-nats", BENCHMARKS)
 }
 
-/// Runs a future on one thread per core.
+/// Runs a future to completion, on a runtime with one thread per core.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(work)
 }

@@ -1,5 +1,5 @@
-//! One server with ten thousand teams, and with a million mailboxes: memory, disk, restart time after a kill, and
-//! the cost of a send compared with a hundred mailboxes.
+//! Measures one server with ten thousand teams, and with a million mailboxes: memory, disk, restart time after a
+//! kill, and the cost of a send compared with a server that has a hundred mailboxes.
 
 use brigade_testkit::nats_server::TestServers;
 
@@ -9,11 +9,11 @@ use crate::scale_steps::{Reads, Sends};
 use crate::server::{memory, processor, restart, usage};
 use crate::{Length, block_on};
 
-/// The small server: 17 teams, 102 mailboxes.
+/// The number of teams on the small server; they have 102 mailboxes.
 const FEW: usize = 17;
 
 pub(crate) fn run(report: &mut BenchReport, length: Length) {
-    // 10,000 teams are 60,000 mailboxes; 166,667 a million.
+    // 10,000 teams have 60,000 mailboxes; 166,667 teams have a million.
     let sizes = length.pick(&[2_000, 16_667][..], &[10_000, 166_667]);
     let mut big = TestServers::single();
     let small = TestServers::single();
@@ -32,7 +32,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     alone.print(FEW * MAILBOXES);
     let mut there = FEW;
     for &teams in sizes {
-        // Filling is not measured, so it does not sync every write.
+        // Filling is not part of the measurement, so the server need not sync every write.
         restart(&mut big, "always", "\"2m\"");
         let (disk, before) = (usage(&big.folder(0).join("data")), there);
         let took = block_on(patterns.fill(&big.urls, there..teams));

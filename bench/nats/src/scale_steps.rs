@@ -1,4 +1,4 @@
-//! The measurements among many teams: sends and wake-ups, and reads.
+//! The measurements on a server with many teams: sends, wake-ups and reads.
 
 use std::time::Instant;
 
@@ -14,20 +14,20 @@ use crate::fill::{FILLED, MEMBERS};
 use crate::fixtures::member;
 use crate::store_contender::{connect, seat, send, wait_for};
 
-/// Delivery policies of a consumer.
+/// The delivery policies for which creating a consumer is measured.
 const POLICIES: [&str; 3] = ["all", "by_start_sequence", "last_per_subject"];
-/// A prime step, which visits all teams.
+/// The step from one team to the next, modulo the number of teams. It is prime, so that all teams are visited.
 const STEP: usize = 7_919;
 
-/// Sends to members of many teams.
+/// The times of sends to members of many teams.
 #[derive(Debug, Default)]
 pub(crate) struct Sends {
     n: usize,
-    /// To a mailbox that has been idle since filling.
+    /// Sends to a mailbox that has been idle since it was filled.
     pub(crate) idle: Times,
-    /// The same with the bare client, to another mailbox.
+    /// Sends with the bare client, to another idle mailbox.
     bare_idle: Times,
-    /// To a mailbox that just received a message.
+    /// Sends to a mailbox that just received a message.
     pub(crate) send: Times,
     wake: Times,
     watch: Times,
@@ -44,7 +44,7 @@ impl Sends {
             let start = Instant::now();
             let mut watch = there.watch(&team).await.unwrap();
             self.watch.push(start.elapsed());
-            here.team(&team).await.unwrap().expect("a filled team");
+            here.team(&team).await.unwrap().expect("the team exists");
 
             let first = message(from, number);
             let start = Instant::now();
@@ -93,16 +93,16 @@ impl Sends {
     }
 }
 
-/// First reads of mailboxes of many teams.
+/// The times of first reads of mailboxes, in many teams.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
     n: usize,
     inbox: Times,
-    /// The last message of one subject, with the bare client.
+    /// Reads of the last message on one subject, with the bare client.
     literal: Times,
-    /// The last message of a mailbox from any sender, with the bare client.
+    /// Reads of the last message in a mailbox from any sender, with the bare client.
     wildcard: Times,
-    /// Creating a consumer of a mailbox with the bare client, for each delivery policy.
+    /// Creations of a consumer for a mailbox with the bare client, for each delivery policy.
     readers: [Times; 3],
 }
 
@@ -115,10 +115,10 @@ impl Reads {
             let place = Subjects::new(&team, SHARDS);
             let (of, stream) = (member(MEMBERS[1]), place.stream(Stream::Mail));
             let start = Instant::now();
-            last(&client, &stream, &place.marks(&of)).await.expect("marks");
+            last(&client, &stream, &place.marks(&of)).await.expect("the mailbox has read marks");
             self.literal.push(start.elapsed());
             let start = Instant::now();
-            last(&client, &stream, &place.mailbox(&of)).await.expect("a message");
+            last(&client, &stream, &place.mailbox(&of)).await.expect("the mailbox has a message");
             self.wildcard.push(start.elapsed());
             for (policy, times) in POLICIES.iter().zip(&mut self.readers) {
                 let start = Instant::now();
@@ -129,12 +129,12 @@ impl Reads {
                 }
                 let answer = create_consumer(&client, &stream, &place.mailbox(&of), more).await;
                 times.push(start.elapsed());
-                assert!(answer.get("error").is_none(), "a consumer: {answer}");
+                assert!(answer.get("error").is_none(), "cannot create a consumer: {answer}");
             }
             let start = Instant::now();
             let inbox = store.inbox(&team, &of).await.unwrap();
             self.inbox.push(start.elapsed());
-            assert!(!inbox.is_empty(), "the sent messages are in the inbox");
+            assert!(!inbox.is_empty(), "the inbox lacks the sent messages");
         }
         self.n += samples;
     }

@@ -1,4 +1,4 @@
-//! Memory, CPU time and disk of a server, and its restart.
+//! Measures the memory, CPU time and disk usage of a server, and restarts it.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 
 use brigade_testkit::nats_server::TestServers;
 
-/// The limit for a restart.
+/// The longest time that a restart may take.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Kills the server and starts it with another sync interval; returns the time until it answered.
+/// Kills the server and starts it with another sync interval. Returns the time until the server answered.
 pub(crate) fn restart(engine: &mut TestServers, from: &str, to: &str) -> Duration {
     let conf = engine.folder(0).join("server.conf");
     let text = fs::read_to_string(&conf).unwrap();
     let [from, to] = [from, to].map(|sync| format!("sync_interval: {sync}"));
-    assert!(text.contains(&from), "the configuration has {from}");
+    assert!(text.contains(&from), "the server configuration does not contain {from}");
     engine.stop(0);
     fs::write(&conf, text.replace(&from, &to)).unwrap();
     let start = Instant::now();
     engine.start(0);
-    // The timeout of the test kit is too short for this amount of data.
+    // `TestServers::wait_ready` would time out too early for this amount of data.
     while !is_healthy(&engine.monitor(0)) {
         assert!(start.elapsed() < TIMEOUT, "the server does not answer after {TIMEOUT:?}");
         std::thread::sleep(Duration::from_millis(50));
@@ -43,14 +43,14 @@ fn is_healthy(monitor: &str) -> bool {
     ask().is_ok_and(|answer| answer.contains(r#""status":"ok""#))
 }
 
-/// The resident memory of a process, in bytes.
+/// Returns the resident memory of a process, in bytes.
 pub(crate) fn memory(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1_024
 }
 
-/// The CPU time of a process, in seconds.
+/// Returns the CPU time of a process, in seconds.
 pub(crate) fn processor(pid: u32) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, rest) = stat.rsplit_once(") ").unwrap();
@@ -58,13 +58,13 @@ pub(crate) fn processor(pid: u32) -> f64 {
     ticks.sum::<f64>() / 100.0
 }
 
-/// The disk usage of a folder, in bytes.
+/// Returns the disk usage of a folder, in bytes.
 pub(crate) fn usage(dir: &Path) -> u64 {
     let entries = fs::read_dir(dir).unwrap().map(Result::unwrap);
     let size = |entry: fs::DirEntry| match entry.metadata() {
         Ok(what) if what.is_dir() => usage(&entry.path()),
         Ok(what) => what.blocks() * 512,
-        // The server may delete files meanwhile.
+        // The server has deleted the file in the meantime.
         Err(_) => 0,
     };
     entries.map(size).sum()

@@ -1,4 +1,4 @@
-//! The brigade program with and without the NATS store: its size and its start time.
+//! Measures the size and the start time of the brigade program, built with and without the NATS store.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::Length;
 use crate::figures::{BenchReport, Times, heading, line};
 
-/// The programs, in the folder of this one.
+/// The label and file name of each program. The files are in the same folder as this program's file.
 const PROGRAMS: [(&str, &str); 2] =
     [("with NATS", "brigade"), ("without NATS", "brigade-without-nats")];
 
@@ -48,7 +48,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
 fn start(program: &Path, args: &[&str], home: &Path) {
     let mut command = Command::new(program);
     command.args(args).env_clear().env("HOME", home).stdout(Stdio::null()).stderr(Stdio::null());
-    // Without teams, some commands exit with 4 and others with 0.
+    // If there are no teams, some commands exit with 4 and others with 0.
     let status = command.status().unwrap();
     assert!(matches!(status.code(), Some(0 | 4)), "{} {args:?}: {status}", program.display());
 }

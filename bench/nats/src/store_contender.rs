@@ -1,4 +1,4 @@
-//! The NATS store, as programs use it.
+//! The contender that uses the NATS store, as the brigade program does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,17 +17,17 @@ use crate::bare_contender::task_id;
 use crate::contender::{Contender, LANES, READER, SHARDS, SINK, WRITER, message, team};
 use crate::fixtures::{LEAD, create_team, member, plan};
 
-/// A store with its own connection.
+/// Opens a store with its own connection.
 pub(crate) async fn connect(urls: &[String]) -> Arc<dyn Store> {
     connect_with(urls, SHARDS).await
 }
 
-/// The same; creates the streams with this number of shards if there are none.
+/// Opens a store with its own connection. Creates the streams with this number of shards if they are missing.
 pub(crate) async fn connect_with(urls: &[String], shards: u16) -> Arc<dyn Store> {
-    try_connect(urls, shards).await.expect("a NATS store")
+    try_connect(urls, shards).await.expect("the NATS store opens")
 }
 
-/// The same; fails if the servers are out of reach.
+/// Opens a store with its own connection. Returns an error if the servers are unreachable.
 pub(crate) async fn try_connect(
     urls: &[String],
     shards: u16,
@@ -37,23 +37,23 @@ pub(crate) async fn try_connect(
     Ok(Arc::new(NatsStore::connect(options).await?))
 }
 
-/// The seat of a member.
+/// Returns the seat of a member.
 pub(crate) fn seat(store: &Arc<dyn Store>, team: &TeamName, name: &str) -> Seat {
     Seat::new(Arc::clone(store), team.clone(), member(name))
 }
 
-/// Creates a team with these members.
+/// Creates a team with these members. Returns the lead's seat.
 pub(crate) async fn make_team(store: &Arc<dyn Store>, team: &TeamName, members: &[&str]) -> Seat {
     let lead = seat(store, team, LEAD);
     create_team(&lead, members).await;
     lead
 }
 
-/// Two connections, like a sender and a reader on two hosts.
+/// Two stores with their own connections, like those of a sender and a reader on two hosts.
 #[derive(Debug)]
 pub(crate) struct StoreContender {
     lanes: Vec<StoreLane>,
-    /// How often a reader was woken and found no new message.
+    /// How often a reader was woken but found no new message.
     pub(crate) empty_wakes: AtomicUsize,
 }
 
@@ -107,7 +107,7 @@ impl Contender for StoreContender {
                 }
                 self.empty_wakes.fetch_add(1, Ordering::Relaxed);
             };
-            assert_eq!(keys, [message.key()], "the sent message is the unread one");
+            assert_eq!(keys, [message.key()], "the only unread message is the one just sent");
             mail::mark(reader, &keys, Mark::Shown).await.unwrap();
             wake
         };
@@ -118,7 +118,7 @@ impl Contender for StoreContender {
     async fn add_tasks(&self, lane: usize, first: usize, count: usize) {
         for number in first..first + count {
             let id = board::add(&self.lanes[lane].lead, &plan(number)).await.unwrap();
-            assert_eq!(id, task_id(number), "task ids are consecutive");
+            assert_eq!(id, task_id(number), "task ids must be consecutive");
         }
     }
 
@@ -130,13 +130,13 @@ impl Contender for StoreContender {
 /// Sends a prepared message.
 pub(crate) async fn send(seat: &Seat, to: &str, message: &Outgoing) {
     let receipt = seat.store.send(&seat.team, &member(to), message).await.unwrap();
-    assert!(receipt.pending.is_none(), "the NATS store never lets a message wait");
+    assert!(receipt.pending.is_none(), "the NATS store never returns a pending receipt");
 }
 
 /// Waits until a watch reports this message.
 pub(crate) async fn wait_for(watch: &mut Watch, key: MessageKey) {
     loop {
-        let record = watch.next().await.expect("an open watch");
+        let record = watch.next().await.expect("the watch is open");
         if matches!(record.event, Event::Sent { key: sent, .. } if sent == key) {
             return;
         }

@@ -1,20 +1,20 @@
-//! A member of a team that uses a library: reads commands on standard input, and prints the result and the
-//! microseconds of each call.
+//! Runs a team member that is implemented with one of the compared libraries. Reads commands from standard input,
+//! and prints the result of each call and its duration in microseconds (`US`).
 //!
 //!   brigade-bench-peers brigade|power|agent-teams <root> <team> <name> <reader>
 //!
 //! | command | output |
 //! |---|---|
 //! | `send N` | `sent N US` |
-//! | `burst FIRST COUNT` | `acked N` or `refused N WHY` for each, `end US` |
-//! | `read` | `read COUNT US`: unread messages |
-//! | `mark` | `marked COUNT US`: unread messages, marked as read |
+//! | `burst FIRST COUNT` | `acked N` or `refused N WHY` for each message, then `end US` |
+//! | `read` | `read COUNT US`: the number of unread messages |
+//! | `mark` | `marked COUNT US`: the number of messages that were marked as read |
 //! | `add N` | `added ID US` |
 //! | `claim ID` | `claimed ID US`, `taken ID US` or `failed ID US WHY` |
-//! | `claims COUNT` | `claimed ID` or `failed ID WHY` for each task, `end US` |
-//! | `watch` | `ready`, then `heard SENDER/N NANOSECONDS` of the epoch, until the end |
+//! | `claims COUNT` | `claimed ID` or `failed ID WHY` for each task that was free, then `end US` |
+//! | `watch` | `ready`, then `heard SENDER/N NANOSECONDS` (since 1970) for each message, until the process ends |
 //!
-//! The members in other languages (`native.js`, `anyteam.py`) use the same protocol.
+//! The members written in other languages (`native.js`, `anyteam.py`) use the same protocol.
 
 mod ours;
 mod theirs;
@@ -31,7 +31,7 @@ enum Claim {
     Failed(String),
 }
 
-/// The operations of a member, with the calls of its library.
+/// The operations of a member, implemented with one library.
 trait LibraryMember {
     fn send(&self, number: usize) -> Result<(), String>;
     fn read(&self) -> usize;
@@ -43,12 +43,12 @@ trait LibraryMember {
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [kind, root, team, name, reader] = args.try_into().expect("see the top of main.rs");
+    let [kind, root, team, name, reader] = args.try_into().expect("five arguments; see the top of main.rs");
     let member: Box<dyn LibraryMember> = match kind.as_str() {
         "brigade" => Box::new(ours::Ours::new(&root, &team, &name, &reader, Durability::Process)),
         "power" => Box::new(ours::Ours::new(&root, &team, &name, &reader, Durability::Power)),
         "agent-teams" => Box::new(theirs::Theirs::new(&root, &team, &name, &reader)),
-        other => panic!("no library {other}"),
+        other => panic!("unknown library {other}"),
     };
     print_line("ready");
     for line in std::io::stdin().lock().lines() {
@@ -123,12 +123,12 @@ fn print_line(line: &str) {
     out.flush().unwrap();
 }
 
-/// A text of 500 bytes that starts with its sender and number.
+/// Returns a text of 500 bytes that starts with the name of its sender and its number.
 fn text(from: &str, number: usize) -> String {
     format!("{:.<500}", format!("{from}/{number} "))
 }
 
-/// Prints that a message arrived, and when.
+/// Prints that a message arrived, and the current time.
 fn print_heard(text: &str) {
     let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
     print_line(&format!("heard {} {at}", text.split(' ').next().unwrap_or_default()));

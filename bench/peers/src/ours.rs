@@ -1,4 +1,4 @@
-//! A member that uses brigade-core on files.
+//! A member implemented with brigade-core on the file store.
 
 use std::path::Path;
 use std::sync::Arc;

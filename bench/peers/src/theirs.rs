@@ -1,4 +1,4 @@
-//! A member that uses the crate agent-teams 0.1.0 on files.
+//! A member implemented with the crate agent-teams 0.1.0, which stores teams in files.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -59,7 +59,8 @@ impl LibraryMember for Theirs {
         block_on(self.tasks.create_task(&self.team, request)).unwrap().id
     }
 
-    /// There is no claim operation: a member checks whether the task is free, and then sets the owner.
+    /// Claims a task. The crate has no claim operation, so this checks whether the task is free and then sets its
+    /// owner.
     fn claim(&self, id: &str) -> Claim {
         let claimed = block_on(async {
             let task = self.tasks.get_task(&self.team, id).await?;

@@ -1,4 +1,4 @@
-//! The child processes of a benchmark: this program itself, repeating one operation.
+//! The child processes of a benchmark. Each child process runs this same program and repeats one operation.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::wake;
 use crate::{faults, faults_modes};
 use crate::{in_process_bare, in_process_team};
 
-/// A process whose output lines are collected. It is killed on drop.
+/// A child process, killed on drop. The lines of its output are collected.
 #[derive(Debug)]
 pub(crate) struct ChildProcess {
     child: Child,
@@ -41,7 +41,7 @@ impl ChildProcess {
         let collector = std::thread::spawn(move || {
             let mut line = String::new();
             while out.read_line(&mut line).is_ok_and(|read| read > 0) {
-                // Ignore an incomplete line of a killed process.
+                // Ignore the incomplete last line from a killed process.
                 if line.ends_with('\n') {
                     collected.lock().unwrap().push(line.trim_end().to_owned());
                 }
@@ -51,21 +51,24 @@ impl ChildProcess {
         Self { child, lines, collector: Some(collector) }
     }
 
-    /// Its output so far.
+    /// Returns the lines that the process has printed so far.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
     }
 
-    /// Its output since the last call.
+    /// Returns the lines that the process has printed since the last call.
     pub(crate) fn new_lines(&self) -> Vec<String> {
         std::mem::take(&mut *self.lines.lock().unwrap())
     }
 
-    /// Waits for a line with this prefix.
+    /// Waits until the process prints a line with this prefix.
     pub(crate) fn wait_for(&self, prefix: &str) {
         let start = Instant::now();
         while !self.lines().iter().any(|line| line.starts_with(prefix)) {
-            assert!(start.elapsed() < Duration::from_secs(30), "a child never printed {prefix:?}");
+            assert!(
+                start.elapsed() < Duration::from_secs(30),
+                "a child process did not print {prefix:?} within 30 s"
+            );
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -75,14 +78,14 @@ impl ChildProcess {
         kill_process(pid, signal).unwrap();
     }
 
-    /// Waits for its end; returns its output.
+    /// Waits until the process ends. Returns its output.
     pub(crate) fn finish(mut self) -> Vec<String> {
         let status = self.child.wait().unwrap();
-        assert!(status.success(), "a child ended with {status}");
+        assert!(status.success(), "a child process ended with {status}");
         self.output()
     }
 
-    /// Kills it; returns its output.
+    /// Kills the process. Returns its output.
     pub(crate) fn kill(mut self) -> Vec<String> {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -102,16 +105,18 @@ impl Drop for ChildProcess {
     }
 }
 
-/// The command that runs this program as a child.
+/// Returns the command that runs this program as a child process.
 pub(crate) fn child(name: &str, dirs: &TeamDirs, args: &[&str]) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.arg(format!("child-{name}")).arg(&dirs.claude).arg(&dirs.state).args(args);
     command
 }
 
-/// Runs the child of this name.
+/// Runs the operation with this name. Called in a child process.
 pub(crate) fn run(child: &str, args: &[String]) {
-    let [claude, state, rest @ ..] = args else { panic!("the folders are missing") };
+    let [claude, state, rest @ ..] = args else {
+        panic!("the arguments with the two folders are missing")
+    };
     let dirs = TeamDirs { claude: claude.into(), state: state.into() };
     let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
     match (child, rest.as_slice()) {
@@ -145,27 +150,27 @@ pub(crate) fn run(child: &str, args: &[String]) {
                 in_process_bare::run(&dirs, load, batch);
             }
         }
-        other => panic!("no child {other:?}"),
+        other => panic!("unknown child operation {other:?}"),
     }
 }
 
-/// Parses a durability.
+/// Parses the name of a durability.
 pub(crate) fn level(name: &str) -> Durability {
     match name {
         "process" => Durability::Process,
         "power" => Durability::Power,
-        other => panic!("no durability {other}"),
+        other => panic!("unknown durability {other}"),
     }
 }
 
-/// Prints a line in one write, so that a killed process prints all of it or nothing.
+/// Prints a line in one write, so that a process that is killed prints the whole line or nothing.
 pub(crate) fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("{line}\n").as_bytes()).unwrap();
     out.flush().unwrap();
 }
 
-/// Sends messages for some seconds, and prints which were acknowledged.
+/// Sends messages for some seconds, and prints which messages were acknowledged.
 fn send(seat: &Seat, seconds: f64) {
     let end = Instant::now() + Duration::from_secs_f64(seconds);
     for number in 0.. {
@@ -185,7 +190,7 @@ fn send(seat: &Seat, seconds: f64) {
     }
 }
 
-/// Reads the inbox without a lock in a loop, as Claude Code's own readers do.
+/// Reads the inbox in a loop without taking its lock, as Claude Code does. Prints how many reads got invalid JSON.
 fn parse(inbox: &Path, seconds: f64) {
     let end = Instant::now() + Duration::from_secs_f64(seconds);
     let (mut reads, mut torn) = (0_usize, 0_usize);
@@ -199,7 +204,7 @@ fn parse(inbox: &Path, seconds: f64) {
     print_line(&format!("parsed {reads} {torn}"));
 }
 
-/// Marks unread messages as read in a loop, and prints their ids.
+/// Marks unread messages as read in a loop, and prints their message ids.
 fn mark(seat: &Seat) {
     loop {
         let unread = block_on(mail::inbox(seat, &seat.name, InboxFilter::Unread)).unwrap();
@@ -244,7 +249,7 @@ fn board(seat: &Seat) {
     }
 }
 
-/// Prints that this process is ready, and waits for the start signal.
+/// Prints that this process is ready, and waits until the file `go` exists.
 pub(crate) fn wait_for_go(dirs: &TeamDirs) {
     print_line("ready");
     while !dirs.claude.join("go").exists() {
@@ -252,7 +257,7 @@ pub(crate) fn wait_for_go(dirs: &TeamDirs) {
     }
 }
 
-/// Reads inbox and tasks once, as any later operation would.
+/// Reads the inbox and the tasks once, with a new store.
 fn read_all(dirs: &TeamDirs) {
     let store = dirs.store(Durability::Process);
     block_on(store.inbox(&team(), &member(READER))).unwrap();

@@ -1,4 +1,4 @@
-//! Sixteen processes claim the same tasks: each task goes to one of them.
+//! Sixteen processes claim the same tasks. Checks that each task is claimed by exactly one process.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const CLAIMERS: usize = 16;
 
 pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let tasks = length.pick(200, 1_000);
-    // All in the same order causes the most conflicts.
+    // If all processes claim the tasks in the same order, there are the most conflicts.
     for apart in [false, true] {
         contest(report, tasks, apart);
     }
@@ -54,7 +54,7 @@ fn contest(report: &mut BenchReport, tasks: usize, apart: bool) {
         *owners.entry(id).or_default() += 1;
         last = last.max(at.parse().unwrap());
     }
-    // The race is over when the last task is claimed; later attempts all fail.
+    // The race ends when the last task is claimed. All later attempts fail.
     let race = Duration::from_nanos(last - go).as_secs_f64();
     let twice: Vec<&str> = owners.iter().filter(|(_, n)| **n > 1).map(|(id, _)| *id).collect();
     let failed: Vec<&String> = output.iter().filter(|line| line.starts_with("refused")).collect();
@@ -67,17 +67,20 @@ fn contest(report: &mut BenchReport, tasks: usize, apart: bool) {
     let mut late = Times::default();
     for number in 1..=tasks {
         let id = number.to_string().parse().unwrap();
-        assert!(late.time(|| block_on(board::claim(&seat, id))).is_err(), "claimed twice");
+        assert!(
+            late.time(|| block_on(board::claim(&seat, id))).is_err(),
+            "a task was claimed twice"
+        );
     }
     let median = late.median();
     println!("a failed attempt without other processes: {median:.0} us (n {tasks})");
-    report.check_empty("claimed twice", &twice);
+    report.check_empty("tasks claimed twice", &twice);
     report.check(owners.len() == tasks, format!("claimed: {} of {tasks}", owners.len()));
-    report.check_empty("failed", &failed);
+    report.check_empty("claims that failed with an error", &failed);
     report.check_time(1_000.0 / rate, format!("claims per second: {rate:.0} (bar 1000)"));
 }
 
-/// One claimer: tries every task once, and prints which it got.
+/// Tries to claim every task once, and prints which tasks were claimed. Runs in a child process.
 pub(crate) fn claim(seat: &Seat, tasks: usize, first: usize, dirs: &crate::temp_team::TeamDirs) {
     wait_for_go(dirs);
     let mut got = Vec::new();

@@ -1,4 +1,4 @@
-//! Many writers on one inbox, together with a program that behaves like Claude Code.
+//! Tests many writers on one inbox, together with a Node program that behaves like Claude Code.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::node;
 use crate::readers;
 use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, team};
 
-/// The fate of the messages of one sender.
+/// What happened to the messages of a group of senders.
 #[derive(Debug, Default)]
 struct SenderCounts {
     acked: usize,
@@ -23,7 +23,7 @@ struct SenderCounts {
     unordered: usize,
 }
 
-/// The result of one run.
+/// The result of one run of senders and readers.
 struct ContentionResult {
     ours: SenderCounts,
     peers: SenderCounts,
@@ -58,10 +58,10 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     line("(c) one Node peer, with eight", &mixed.peers, &mixed);
     line("(d) eight brigade, for comparison", &ours.ours, &ours);
     let SenderCounts { acked, refused, lost, doubled, unordered } = mixed.ours;
-    report.check_none_of("ours refused", refused, acked + refused);
-    report.check_none_of("ours lost", lost, acked);
-    report.check_zero("ours stored twice", doubled);
-    report.check_zero("ours out of order", unordered);
+    report.check_none_of("our sends that failed", refused, acked + refused);
+    report.check_none_of("our messages lost", lost, acked);
+    report.check_zero("our messages stored twice", doubled);
+    report.check_zero("our messages out of order", unordered);
     report.check_none_of("torn reads", mixed.torn, mixed.reads);
     let baseline = loss(&eight.peers).max(loss(&alone.peers));
     let text = format!(
@@ -70,7 +70,11 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
         baseline * 100.0
     );
     report.check(loss(&mixed.peers) <= baseline, text);
-    report.check_none_of("torn reads of Node without a lock", mixed.polls_torn, mixed.polls);
+    report.check_none_of(
+        "torn reads by a Node program without a lock",
+        mixed.polls_torn,
+        mixed.polls,
+    );
     let (us, them) = (rate(&mixed.ours, seconds), rate(&eight.peers, seconds));
     let text =
         format!("our rate: {:.1} x eight Node peers' (bar 3 x; {us:.0}/s, {them:.0}/s)", us / them);
@@ -116,14 +120,14 @@ fn contend(modules: &Path, brigades: usize, peers: usize, seconds: f64) -> Conte
     }
 }
 
-/// The number of reads, and of torn reads.
+/// Returns the number of reads, and how many of them got a torn (partly written) file.
 fn read_counts(reader: ChildProcess) -> (usize, usize) {
     let output = reader.finish();
     let mut numbers = output[0].split(' ').skip(1).map(|number| number.parse().unwrap());
     (numbers.next().unwrap(), numbers.next().unwrap())
 }
 
-/// The ids in the inbox with their positions, after a new store has read it once.
+/// Returns the message ids in the inbox, with their positions. First lets a new store read the inbox once.
 fn kept(dirs: &TeamDirs) -> HashMap<String, Vec<usize>> {
     block_on(dirs.store(Durability::Process).inbox(&team(), &member(READER))).unwrap();
     let inbox = std::fs::read(dirs.inbox()).unwrap();

@@ -1,6 +1,7 @@
-//! The cost of one operation, compared with the minimum that the file system needs for it, as the team grows.
+//! Measures what one operation costs as the team grows, compared with the file operations that are needed at
+//! least.
 //!
-//! Both sides are measured in turn, so that noise affects both.
+//! The two are measured alternately, so that noise affects both.
 
 use std::fs::File;
 use std::io::Write;
@@ -18,7 +19,7 @@ use crate::figures::{BenchReport, Times, heading, line};
 use crate::fixtures::{member, plan, text};
 use crate::temp_team::{READER, TempTeam, block_on, send};
 
-/// The measurements for one size.
+/// The measurements for one size of the history.
 struct CostRow {
     name: String,
     times: Times,
@@ -30,7 +31,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     tasks(report, length);
 }
 
-/// One send into a mailbox with a history, at both durabilities.
+/// Measures a send to a mailbox with a history of read messages, with both durabilities.
 fn sends(report: &mut BenchReport, length: Length) {
     let sizes = length.pick(&[10, 1_000, 10_000][..], &[10, 1_000, 10_000, 100_000]);
     let temps: Vec<TempTeam> = sizes.iter().map(|&size| with_history(size)).collect();
@@ -71,7 +72,7 @@ fn sends(report: &mut BenchReport, length: Length) {
     }
 }
 
-/// A mailbox with a history of read messages.
+/// Creates a team whose reader has a history of read messages.
 fn with_history(size: usize) -> TempTeam {
     let temp = TempTeam::with_team(&["writer"]);
     let writer = temp.dirs.seat("writer", Durability::Process);
@@ -93,7 +94,7 @@ pub(crate) fn read_all(reader: &Seat) {
     block_on(mail::mark(reader, &keys, Mark::Read)).unwrap();
 }
 
-/// The minimum for replacing a file atomically.
+/// Replaces a file atomically, with the fewest operations that the durability allows.
 fn replace(dir: &Path, bytes: &[u8], durability: Durability) {
     let (temp, file) = (dir.join("bare.tmp"), dir.join("bare.json"));
     let mut out = File::create(&temp).unwrap();
@@ -108,7 +109,7 @@ fn replace(dir: &Path, bytes: &[u8], durability: Durability) {
     }
 }
 
-/// One send into an inbox with many unread messages, compared with a copy of the file.
+/// Measures a send to an inbox with many unread messages, compared with copying the inbox file.
 fn unread(report: &mut BenchReport, length: Length) {
     const MANY: usize = 10_000;
     let temp = TempTeam::with_team(&["writer"]);
@@ -139,7 +140,7 @@ fn unread(report: &mut BenchReport, length: Length) {
     report.check(left == sent, format!("unread messages after the sends: {left} of {sent}"));
 }
 
-/// An inbox in the format of the new Claude Code.
+/// Returns the content of an inbox in the format of newer Claude Code versions.
 pub(crate) fn native_inbox(count: usize) -> Vec<u8> {
     let entry = |number: usize| {
         serde_json::json!({
@@ -153,7 +154,7 @@ pub(crate) fn native_inbox(count: usize) -> Vec<u8> {
     serde_json::to_vec_pretty(&entries).unwrap()
 }
 
-/// Adding, claiming, completing and listing tasks on boards of different sizes.
+/// Measures adding, claiming, completing and listing tasks on boards of different sizes.
 fn tasks(report: &mut BenchReport, length: Length) {
     let sizes = [10, 1_000, 10_000];
     let temps: Vec<TempTeam> = sizes.iter().map(|&size| with_tasks(size)).collect();
@@ -185,14 +186,14 @@ fn tasks(report: &mut BenchReport, length: Length) {
     lists(report, length, &temps[2], &seats[2]);
 }
 
-/// Listing all tasks, compared with reading all files.
+/// Measures listing all tasks, compared with reading all task files.
 fn lists(report: &mut BenchReport, length: Length, temp: &TempTeam, seat: &Seat) {
     let [mut list, mut documents, mut least] = <[Times; 3]>::default();
     for _ in 0..length.pick(10, 50) {
         let listed = list.time(|| block_on(board::list(seat)).unwrap().0.len());
         documents.time(|| block_on(seat.store.tasks(&seat.team)).unwrap().len());
         let read = least.time(|| read_each(&temp.dirs.tasks()));
-        assert_eq!(listed, read, "a list is short of tasks");
+        assert_eq!(listed, read, "the list lacks tasks");
     }
     heading("all of 10,000 tasks");
     line("list, 10000 tasks", &list);

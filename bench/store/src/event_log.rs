@@ -1,5 +1,5 @@
-//! The event log of a long journal: time and memory to read all of it, and the CPU time to follow a
-//! thousand new records per second.
+//! Measures the event log of a long journal: the time and memory to read the whole journal, and the CPU time to
+//! follow a thousand new records per second.
 //!
 //! The reader is a separate process that only counts records.
 
@@ -21,7 +21,7 @@ use crate::in_process::{CpuTime, memory};
 use crate::temp_team::{TEAM, TeamDirs, TempTeam, block_on, team};
 
 const MEMBERS: [&str; 10] = ["ada", "ben", "cleo", "dan", "eve", "finn", "gus", "hal", "ida", "jo"];
-/// New records per second.
+/// How many new records are written per second.
 const RATE: u32 = 1_000;
 
 pub(crate) fn run(report: &mut BenchReport, length: Length) {
@@ -40,7 +40,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
         let output = reader.kill();
         let heard = output.iter().find(|line| line.starts_with("heard")).unwrap();
         let [records, micros, grown, cpu] = numbers(heard);
-        // The journal also has the records of the creation of the team.
+        // There are more records than `count`, because creating the team also wrote some.
         assert!(records >= count && records <= lines, "read {records} of {count}");
         feed.push(Duration::from_micros(micros as u64));
         (most, busy) = (most.max(grown), busy.max(cpu));
@@ -58,7 +58,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     live(report, length, &temp);
 }
 
-/// The CPU time to follow new records.
+/// Measures the CPU time to follow new records.
 fn live(report: &mut BenchReport, length: Length, temp: &TempTeam) {
     let seconds = length.pick(3, 10);
     let store = temp.dirs.store(Durability::Process);
@@ -103,8 +103,9 @@ fn numbers<const N: usize>(line: &str) -> [usize; N] {
     numbers.try_into().unwrap()
 }
 
-/// The reader. Prints the number of records, the microseconds it took, the growth of its memory in KiB and
-/// its CPU time in milliseconds; then the same for new records, up to the last one.
+/// Reads the event log. Prints the number of records, the duration in microseconds, the growth of its memory in
+/// KiB and its CPU time in milliseconds; then the figures for new records, up to the last one. Runs in a child
+/// process.
 pub(crate) fn read(dirs: &TeamDirs) {
     block_on(async {
         let store = dirs.store(Durability::Process);
@@ -121,7 +122,7 @@ pub(crate) fn read(dirs: &TeamDirs) {
         }
         let (took, busy) = used.since();
         let (place, at) = one.unwrap();
-        assert_eq!(lookup.record(place).unwrap().at, at, "another record is there");
+        assert_eq!(lookup.record(place).unwrap().at, at, "the lookup returned another record");
         let grown = memory("VmHWM:") - before;
         print_line(&format!("heard {records} {:.0} {grown:.0} {:.0}", took * 1e6, busy * 1e3));
         let used = CpuTime::now();
@@ -144,7 +145,7 @@ pub(crate) fn read(dirs: &TeamDirs) {
     });
 }
 
-/// The minimum that reading all records needs: reading the file and finding the ends of lines.
+/// Does the least work that reading all records needs: reads the file and counts the lines.
 fn count_lines(path: &Path) -> usize {
     let mut file = File::open(path).unwrap();
     let mut piece = vec![0; 1 << 20];
@@ -158,7 +159,7 @@ fn count_lines(path: &Path) -> usize {
     }
 }
 
-/// Writes the journals of the team.
+/// Writes long journals for the team.
 struct JournalWriter {
     own: PathBuf,
     open: HashMap<PathBuf, BufWriter<File>>,
@@ -170,7 +171,8 @@ impl JournalWriter {
         Self { own, open: HashMap::new() }
     }
 
-    /// Writes records of a team of ten: messages, read and shown events, tasks, work events.
+    /// Writes `count` records of a team of ten: messages, read and shown events, tasks and work events. Returns
+    /// the paths of the journals.
     fn write(mut self, count: usize) -> Vec<PathBuf> {
         let step = Duration::from_millis(50);
         let start = SystemClock.now() - step * u32::try_from(count).unwrap();

@@ -1,4 +1,4 @@
-//! Faults around the store: it reports an error and changes nothing.
+//! Tests faults in the environment of the store. Checks that the store reports an error and changes nothing.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -15,7 +15,7 @@ use crate::mount::{Mount, need_root};
 use crate::temp_team::{READER, TeamDirs, TempTeam, send, send_text};
 use crate::{faults_files, faults_modes, faults_space};
 
-/// A user id that is not root.
+/// The id of a user that is not root.
 pub(crate) const UNPRIVILEGED: u32 = 65_534;
 
 pub(crate) fn run(report: &mut BenchReport, length: Length) {
@@ -28,7 +28,8 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     faults_files::run(report, length);
 }
 
-/// Sends once; returns the error with its causes, or the reason why the message waits.
+/// Sends a message. Returns the error with its causes, or the reason why the message waits to be put into the
+/// inbox.
 pub(crate) fn try_send(dirs: &TeamDirs, text: &str) -> Result<Option<String>, String> {
     let seat = dirs.seat("writer", Durability::Process);
     match send_text(&seat, READER, text) {
@@ -37,7 +38,7 @@ pub(crate) fn try_send(dirs: &TeamDirs, text: &str) -> Result<Option<String>, St
     }
 }
 
-/// An error and its causes.
+/// Returns the texts of an error and its causes.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -48,7 +49,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The contents of every file in a folder; for links, their targets.
+/// Returns the content of every file in a folder; for symbolic links, their targets.
 pub(crate) fn snapshot(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let paths =
         crate::kill::walk(dir).into_iter().filter(|path| path.is_symlink() || path.is_file());
@@ -62,7 +63,7 @@ pub(crate) fn snapshot(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     paths.map(read).collect()
 }
 
-/// A team with some messages.
+/// Creates a team with some messages.
 pub(crate) fn used_team() -> TempTeam {
     let temp = TempTeam::with_team(&["writer"]);
     std::fs::write(temp.dirs.inbox(), native_inbox(3)).unwrap();
@@ -71,7 +72,7 @@ pub(crate) fn used_team() -> TempTeam {
     temp
 }
 
-/// A send that must fail and change nothing.
+/// Checks that a send fails and changes no file.
 fn refused(
     report: &mut BenchReport,
     what: &str,
@@ -81,14 +82,14 @@ fn refused(
     let before = snapshot(&temp.root);
     let result = attempt();
     println!("{what}\n      {result:?}");
-    report.check(result.is_err(), format!("{what}: fails"));
+    report.check(result.is_err(), format!("{what}: a send fails"));
     let after = snapshot(&temp.root);
     let changed: Vec<&PathBuf> = before
         .keys()
         .chain(after.keys())
         .filter(|path| before.get(*path) != after.get(*path))
         .collect();
-    report.check(changed.is_empty(), format!("{what}: changes nothing {changed:?}"));
+    report.check(changed.is_empty(), format!("{what}: a send changes nothing {changed:?}"));
 }
 
 fn links_and_owners(report: &mut BenchReport) {
@@ -115,9 +116,9 @@ fn links_and_owners(report: &mut BenchReport) {
     report.check(well == Ok(None), format!("afterwards a send succeeds: {well:?}"));
 }
 
-/// This program as a child that is not root.
+/// Returns the command that runs this program as a child process of a user that is not root.
 pub(crate) fn as_unprivileged(temp: &TempTeam, child: &str, args: &[&str]) -> Command {
-    // Other users may not be able to read our own path.
+    // Copy the program, because other users may not be able to read its path.
     let program = temp.root.join("brigade-bench-store");
     if !program.exists() {
         std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
@@ -146,7 +147,10 @@ fn no_access(report: &mut BenchReport) {
         if result.starts_with("acked") { Ok(Some(result)) } else { Err(result) }
     };
     let first = attempt();
-    report.check(first == Ok(Some("acked".to_owned())), format!("as another user: {first:?}"));
+    report.check(
+        first == Ok(Some("acked".to_owned())),
+        format!("a send as another user succeeds: {first:?}"),
+    );
     let config = dirs.inboxes().join("../config.json");
     let state = crate::kill::walk(&dirs.state);
     let find = |end: &str| state.iter().find(|path| path.ends_with(end)).unwrap().clone();
@@ -161,19 +165,23 @@ fn no_access(report: &mut BenchReport) {
         refused(report, what, &temp, attempt);
         mode(&path, open);
     }
-    // The store notices this only after the message is in the journal, so the message waits and is not lost.
+    // The store notices an unreadable inbox only after the message is in the journal, so the message waits and is
+    // not lost.
     mode(&dirs.inbox(), 0o000);
     let before = snapshot(&dirs.claude);
     let result = attempt();
     println!("inbox not readable\n      {result:?}");
     let waits = result.is_ok_and(|result| result.is_some_and(|result| result.contains("waits")));
     report.check(waits, "inbox not readable: the message is safe and waits");
-    report.check(snapshot(&dirs.claude) == before, "inbox not readable: it is unchanged");
+    report.check(snapshot(&dirs.claude) == before, "inbox not readable: the inbox is unchanged");
     mode(&dirs.inbox(), 0o644);
     let last = attempt();
     let texts = std::fs::read_to_string(dirs.inbox()).unwrap().matches(r#""text": "x""#).count();
     report.check(texts == 3, format!("all three acknowledged messages are stored: {texts}"));
-    report.check(last == Ok(Some("acked".to_owned())), format!("afterwards: {last:?}"));
+    report.check(
+        last == Ok(Some("acked".to_owned())),
+        format!("inbox readable again: a send succeeds: {last:?}"),
+    );
 }
 
 fn read_only(report: &mut BenchReport) {

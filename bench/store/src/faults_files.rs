@@ -1,4 +1,4 @@
-//! Damaged inboxes and extreme messages: the store keeps every complete entry.
+//! Tests damaged inboxes and extreme messages. Checks that the store keeps every complete entry.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -23,7 +23,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     damaged(report, "truncated to 60 %, known to the store", &cut, Some(&whole), many);
     damaged(report, "empty, unknown to the store", b"", None, 0);
     damaged(report, "empty, known to the store", b"", Some(&whole), many);
-    // A complete value stays as an entry, even if it is not a message.
+    // The store keeps a complete JSON value as an entry, even if it is not a message.
     damaged(report, "an object instead of an array", br#"{"a": 1}"#, None, 1);
     damaged(
         report,
@@ -37,7 +37,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     big(report, length);
 }
 
-/// One send into a damaged inbox.
+/// Sends a message to a damaged inbox, and checks that the damaged file is backed up and `kept` entries remain.
 fn damaged(report: &mut BenchReport, what: &str, bytes: &[u8], before: Option<&[u8]>, kept: usize) {
     let temp = TempTeam::with_team(&["writer"]);
     let dirs = &temp.dirs;
@@ -52,7 +52,8 @@ fn damaged(report: &mut BenchReport, what: &str, bytes: &[u8], before: Option<&[
     let mut aside: Vec<PathBuf> = walk(&dirs.state);
     aside.retain(|path| path.parent().is_some_and(|dir| dir.ends_with("aside")));
     let copied = aside.iter().any(|path| std::fs::read(path).unwrap() == bytes);
-    report.check(copied, format!("{what}: backed up unchanged ({} copies)", aside.len()));
+    report
+        .check(copied, format!("{what}: the damaged inbox is backed up ({} copies)", aside.len()));
     report.check(result == Ok(None), format!("{what}: the send succeeds"));
     let now = std::fs::read(dirs.inbox()).unwrap();
     let count = serde_json::from_slice::<Vec<serde_json::Value>>(&now).map(|all| all.len());
@@ -60,7 +61,7 @@ fn damaged(report: &mut BenchReport, what: &str, bytes: &[u8], before: Option<&[
     report.check(count.is_ok_and(|count| count == kept + 1), text);
 }
 
-/// JSON nested ten thousand deep, in an inbox and in a text.
+/// Tests JSON that is nested ten thousand levels deep, in the text of a message and in an inbox.
 fn deep(report: &mut BenchReport) {
     let nested = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let temp = TempTeam::with_team(&["writer"]);
@@ -73,7 +74,10 @@ fn deep(report: &mut BenchReport) {
         &member(READER),
         InboxFilter::All,
     ));
-    report.check(read.is_ok_and(|all| all.len() == 1), "and read back");
+    report.check(
+        read.is_ok_and(|all| all.len() == 1),
+        "a text nested 10,000 levels deep is read back",
+    );
     let entry = |extra: &str| {
         format!(
             r#"{{"from": "native", "text": "t{extra}", "timestamp": "2026-01-01T00:00:00.000Z", "read": false, "x": {extra}}}"#
@@ -92,13 +96,13 @@ fn deep(report: &mut BenchReport) {
     let intact = held || aside || snapshot(&dirs.claude) == before;
     report.check(
         intact,
-        format!("nothing of it is lost (still in the inbox: {held}, backed up: {aside})"),
+        format!("no entry is lost (all in the inbox: {held}, inbox backed up: {aside})"),
     );
     let plain = now.contains(r#""x": 1"#) && now.contains(r#""x": 2"#);
     report.check(plain, "the other entries stay in the inbox");
 }
 
-/// A message of a hundred megabytes, from brigade and from another program.
+/// Tests a message of a hundred megabytes, sent by brigade and by another program.
 fn big(report: &mut BenchReport, length: Length) {
     let size = length.pick(20_000_000, 100_000_000);
     let temp = TempTeam::with_team(&["writer"]);
@@ -108,7 +112,10 @@ fn big(report: &mut BenchReport, length: Length) {
     let seat = dirs.seat("writer", Durability::Process);
     let result = send_text(&seat, READER, &text).map_err(|error| chain(&error));
     println!("a message of {size} bytes\n      {:?}", result.as_ref().err());
-    report.check(result.is_err() && snapshot(&temp.root) == before, "fails and changes nothing");
+    report.check(
+        result.is_err() && snapshot(&temp.root) == before,
+        "sending a huge message fails and changes nothing",
+    );
     let entry = serde_json::json!([{
         "from": "native", "text": text, "timestamp": "2026-01-01T00:00:00.000Z", "read": false,
     }]);
@@ -122,5 +129,8 @@ fn big(report: &mut BenchReport, length: Length) {
     let now: Vec<serde_json::Value> =
         serde_json::from_slice(&std::fs::read(dirs.inbox()).unwrap()).unwrap();
     let kept = now[0]["text"].as_str().is_some_and(|kept| kept.len() == size);
-    report.check(kept && now.len() == 2, "both messages are stored");
+    report.check(
+        kept && now.len() == 2,
+        "the huge message from another program and the next message are stored",
+    );
 }

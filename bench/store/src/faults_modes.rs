@@ -1,4 +1,4 @@
-//! The permissions of the files that the store writes, under every umask.
+//! Tests the permissions of the files that the store writes, with several umasks.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -24,10 +24,13 @@ pub(crate) fn run(report: &mut BenchReport) {
             mode(&temp.dirs.inbox(), kept);
             ChildProcess::start(&mut child("modes", &temp.dirs, &[umask])).finish();
             let now = bits(&temp.dirs.inbox());
-            report.check(now == kept, format!("umask {umask}: inbox of {kept:o} is now {now:o}"));
+            report.check(
+                now == kept,
+                format!("umask {umask}: an inbox with mode {kept:o} now has mode {now:o}"),
+            );
         }
     }
-    // Root may open any folder, so repeat it as another user.
+    // Repeat the test as another user, because root may open any folder.
     let temp = TempTeam::new();
     let mut command = as_unprivileged(&temp, "modes", &["077"]);
     mode(&temp.root, 0o777);
@@ -43,7 +46,7 @@ pub(crate) fn run(report: &mut BenchReport) {
         ChildProcess::start(&mut as_unprivileged(&second, "own", &["777"])).finish().join(" ");
     report.check(
         output == "made",
-        format!("umask 777, as another user, own folders can be used: {output}"),
+        format!("umask 777, as another user, brigade's own folders can be used: {output}"),
     );
 }
 
@@ -58,7 +61,10 @@ fn check(report: &mut BenchReport, what: &str, dirs: &TeamDirs) {
         .collect();
     report.check(
         wrong.is_empty(),
-        format!("{what}: {} own files and folders are private {wrong:?}", own.len()),
+        format!(
+            "{what}: all {} of brigade's own files and folders are private {wrong:?}",
+            own.len()
+        ),
     );
     let native: Vec<String> = walk(&dirs.claude)
         .iter()
@@ -75,7 +81,7 @@ fn set(umask: &str) {
     rustix::process::umask(Mode::from_raw_mode(u32::from_str_radix(umask, 8).unwrap()));
 }
 
-/// Sends a message and adds a task under this umask.
+/// Sends a message, and adds and claims a task, with this umask. Runs in a child process.
 pub(crate) fn use_store(dirs: &TeamDirs, umask: &str) {
     set(umask);
     if !dirs.inboxes().exists() {
@@ -87,7 +93,7 @@ pub(crate) fn use_store(dirs: &TeamDirs, umask: &str) {
     block_on(board::claim(&writer, id)).unwrap();
 }
 
-/// Creates only brigade's own folders.
+/// Creates only brigade's own folders, with this umask. Runs in a child process.
 pub(crate) fn use_own_folders(dirs: &TeamDirs, umask: &str) {
     set(umask);
     match block_on(dirs.store(Durability::Process).history(&crate::temp_team::team())) {

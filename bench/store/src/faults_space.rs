@@ -1,4 +1,4 @@
-//! A full disk: acknowledged messages are kept, and errors name the cause.
+//! Tests a full disk. Checks that acknowledged messages are kept, and that errors name the cause.
 
 use std::collections::HashMap;
 
@@ -44,12 +44,12 @@ fn fill(report: &mut BenchReport, which: &str, size: &str) {
         errors.len()
     );
     println!("      {:?}", reasons.first());
-    report.check(!reasons.is_empty(), format!("{what}: reports it"));
+    report.check(!reasons.is_empty(), format!("{what}: the store reports errors"));
     let full = std::fs::read(temp.dirs.inbox()).unwrap();
     let whole = serde_json::from_slice::<Vec<serde_json::Value>>(&full).is_ok();
     report.check(whole, format!("{what}: the inbox can be read while the disk is full"));
     mount.remount("size=20m");
-    // It keeps its files open.
+    // Drop the seat, because its store keeps files open.
     drop(seat);
     ChildProcess::start(&mut child("read-all", &temp.dirs, &[])).finish();
     let after = crate::faults::try_send(&temp.dirs, "after");
@@ -65,9 +65,12 @@ fn fill(report: &mut BenchReport, which: &str, size: &str) {
     }
     let lost = acked.iter().filter(|id| !there.contains_key(id.as_str())).count();
     let twice = there.values().filter(|count| **count > 1).count();
-    report.check_none_of(format!("{what}: acknowledged and lost"), lost, acked.len());
-    report.check_zero(format!("{what}: stored twice"), twice);
+    report.check_none_of(format!("{what}: messages acknowledged and lost"), lost, acked.len());
+    report.check_zero(format!("{what}: messages stored twice"), twice);
     let refused_but_there = there.len().saturating_sub(acked.len() + 1);
-    report.check_zero(format!("{what}: failed but stored"), refused_but_there);
+    report.check_zero(
+        format!("{what}: messages stored although their send failed"),
+        refused_but_there,
+    );
     mount.unmount();
 }

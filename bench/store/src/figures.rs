@@ -1,4 +1,4 @@
-//! Measurements with their spread, and checks against limits.
+//! Collects measurements, prints them with their spread, and checks them against limits.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -7,23 +7,24 @@ use std::time::{Duration, Instant};
 /// How long a benchmark runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
-    /// Seconds, at most a minute, for development and CI.
+    /// Takes at most a minute. For development and CI.
     Short,
-    /// Long enough for reliable figures.
+    /// Runs long enough for reliable figures.
     Long,
 }
 
 impl Length {
-    /// Picks one of two values.
+    /// Returns `short` or `long`, depending on the length.
     pub(crate) fn pick<T>(self, short: T, long: T) -> T {
         if self == Self::Short { short } else { long }
     }
 }
 
-/// A benchmark and its name.
+/// The name and the function of a benchmark.
 pub(crate) type Benchmark = (&'static str, fn(&mut BenchReport, Length));
 
-/// Runs the benchmark that the first argument names, or all; `--short` selects the short form.
+/// Runs the benchmark named by the first command-line argument; `all` runs all benchmarks, and `--short` selects
+/// the short form.
 pub(crate) fn run_benchmarks(program: &str, benchmarks: &[Benchmark]) -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let name = args.first().map_or("", String::as_str);
@@ -51,7 +52,7 @@ pub(crate) struct BenchReport {
 }
 
 impl BenchReport {
-    /// Prints and counts a check.
+    /// Prints the result of a check and counts it.
     pub(crate) fn check(&mut self, reached: bool, what: impl fmt::Display) {
         println!("{}  {what}", if reached { "PASS" } else { "FAIL" });
         if reached { self.passed += 1 } else { self.failed += 1 }
@@ -62,7 +63,7 @@ impl BenchReport {
         self.check(count == 0, format!("{what}: {count}"));
     }
 
-    /// Checks that none of some things were counted.
+    /// Checks that a count is zero, and prints it together with the total `of`.
     pub(crate) fn check_none_of(&mut self, what: impl fmt::Display, count: usize, of: usize) {
         self.check(count == 0, format!("{what}: {count} of {of}"));
     }
@@ -72,8 +73,8 @@ impl BenchReport {
         self.check(found.is_empty(), format!("{what}: {}", sample(found)));
     }
 
-    /// A time limit, of which `share` was used. On a shared machine `BENCH_SLACK` raises the limit, and
-    /// the line notes that.
+    /// Checks a time limit; `share` is the measured time divided by the limit. On a shared machine, the factor in
+    /// `BENCH_SLACK` raises the limit, and the printed line says so.
     pub(crate) fn check_time(&mut self, share: f64, what: impl fmt::Display) {
         let slack = std::env::var("BENCH_SLACK").map_or(1.0, |slack| slack.parse().unwrap());
         if share > 1.0 && share <= slack {
@@ -83,7 +84,7 @@ impl BenchReport {
         }
     }
 
-    /// Checks that `this` is at most `times` as long as `that`.
+    /// Checks that `this` takes at most `times` as long as `that`.
     pub(crate) fn check_ratio(&mut self, what: &str, this: f64, times: f64, that: f64) {
         let ratio = this / that;
         let text = format!("{what}: {ratio:.2} x (bar {times} x; {this:.0} against {that:.0} us)");
@@ -96,7 +97,7 @@ impl BenchReport {
     }
 }
 
-/// The number of items, and the first three.
+/// Describes a list: the number of items, and the first three.
 pub(crate) fn sample<T: fmt::Debug>(items: &[T]) -> String {
     let some: Vec<&T> = items.iter().take(3).collect();
     match items.len() {
@@ -105,7 +106,7 @@ pub(crate) fn sample<T: fmt::Debug>(items: &[T]) -> String {
     }
 }
 
-/// Durations of repeated measurements, in microseconds.
+/// The durations of repeated measurements, in microseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Times(Vec<f64>);
 

@@ -1,23 +1,23 @@
-//! Names, texts, tasks and teams of the benchmarks of both stores.
+//! Names, texts, tasks and teams that the benchmarks of both stores use.
 
 use brigade_core::board::TaskPlan;
 use brigade_core::roster::{self, MemberPlan, TeamPlan};
 use brigade_core::seat::Seat;
 use brigade_wire::name::MemberName;
 
-/// The lead.
+/// The lead's name.
 pub(crate) const LEAD: &str = "team-lead";
 
 pub(crate) fn member(name: &str) -> MemberName {
     name.parse().unwrap()
 }
 
-/// A text of 500 bytes that starts with its sender and number.
+/// Returns a text of 500 bytes that starts with the name of its sender and its number.
 pub(crate) fn text(from: &str, number: usize) -> String {
     format!("{:.<500}", format!("{from}/{number} "))
 }
 
-/// A task of an ordinary size.
+/// Returns a task of ordinary size.
 pub(crate) fn plan(number: usize) -> TaskPlan {
     TaskPlan {
         subject: format!("task {number}"),
@@ -26,7 +26,7 @@ pub(crate) fn plan(number: usize) -> TaskPlan {
     }
 }
 
-/// Creates the team of a lead, with these members.
+/// Creates the lead's team, with these members.
 pub(crate) async fn create_team(lead: &Seat, members: &[&str]) {
     let plan = TeamPlan { description: "a benchmark", lead_model: "none", cwd: "/" };
     roster::create(lead, plan).await.unwrap();
@@ -35,7 +35,7 @@ pub(crate) async fn create_team(lead: &Seat, members: &[&str]) {
     }
 }
 
-/// Adds a member.
+/// Adds a member to the team.
 pub(crate) async fn join(lead: &Seat, name: &str, backend_type: &str) {
     let (agent_type, model, prompt, cwd) = ("bench", "none", "none", "/");
     let plan = MemberPlan { agent_type, model, prompt, cwd, backend_type };

@@ -1,5 +1,5 @@
-//! Many members in one process, each with its own mail, all on one board; compared with the bare store, which
-//! does the same operations without delivering messages.
+//! Runs many members in one process, each with its own mailbox, all on one board. Compares that with the bare
+//! store, which does the same operations without delivering messages to members.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::figures::BenchReport;
 use crate::fixtures::{self, LEAD, member};
 use crate::temp_team::{TeamDirs, TempTeam};
 
-/// The limit for the start of all members.
+/// The longest time that starting all members may take.
 const UP: Duration = Duration::from_secs(10);
 
 /// The amount of work.
@@ -82,15 +82,15 @@ fn in_child(name: &str, load: Workload, batch: usize) -> Value {
     let args = [load.members, load.messages, load.tasks, batch].map(|number| number.to_string());
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let output = ChildProcess::start(&mut child(name, &temp.dirs, &args)).finish();
-    let last = output.last().unwrap_or_else(|| panic!("the child {name} printed nothing"));
+    let last = output.last().unwrap_or_else(|| panic!("the child process {name} printed nothing"));
     serde_json::from_str(last).unwrap()
 }
 
 fn number(of: &Value, what: &str) -> f64 {
-    of[what].as_f64().unwrap_or_else(|| panic!("no {what}"))
+    of[what].as_f64().unwrap_or_else(|| panic!("the result has no field {what}"))
 }
 
-/// Runs a future on one thread per core.
+/// Runs a future to completion, on a runtime with one thread per core.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime.enable_time().build().unwrap().block_on(work)
@@ -100,7 +100,7 @@ pub(crate) fn name(number: usize) -> String {
     format!("member-{number:02}")
 }
 
-/// Creates a team; returns the lead's seat.
+/// Creates a team. Returns the lead's seat.
 pub(crate) async fn create_team(dirs: &TeamDirs) -> Seat {
     std::fs::create_dir_all(&dirs.claude).unwrap();
     let lead = dirs.seat(LEAD, Durability::Process);
@@ -108,14 +108,15 @@ pub(crate) async fn create_team(dirs: &TeamDirs) -> Seat {
     lead
 }
 
-/// Adds a member; returns its seat.
+/// Adds a member. Returns the member's seat.
 pub(crate) async fn join(lead: &Seat, number: usize) -> Seat {
     let name = name(number);
     fixtures::join(lead, &name, backend::IN_PROCESS).await;
     lead.for_member(member(&name))
 }
 
-/// Adds the tasks in layers of one task per member. Each task has two blockers in the layer before.
+/// Adds the tasks in layers; a layer has one task per member. Each task is blocked by two tasks of the layer
+/// before.
 pub(crate) async fn fill_board(lead: &Seat, load: Workload) -> Vec<TaskId> {
     let mut ids: Vec<TaskId> = Vec::new();
     for number in 0..load.tasks {
@@ -128,14 +129,14 @@ pub(crate) async fn fill_board(lead: &Seat, load: Workload) -> Vec<TaskId> {
     ids
 }
 
-/// The blockers of a task, by index.
+/// Returns the indexes of the tasks that block a task.
 pub(crate) fn blockers(number: usize, width: usize) -> Vec<usize> {
     let Some(above) = number.checked_sub(width) else { return Vec::new() };
     let layer = above / width * width;
     vec![above, layer + (above + 1) % width]
 }
 
-/// Wall-clock and CPU time of this process.
+/// The wall-clock time and the CPU time of this process at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CpuTime {
     at: Instant,
@@ -145,21 +146,21 @@ pub(crate) struct CpuTime {
 impl CpuTime {
     pub(crate) fn now() -> Self {
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-        // The command name is in parentheses, and may itself contain them.
+        // The command name is in parentheses, and may itself contain parentheses.
         let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
         let ticks: f64 = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
         // The kernel reports CPU time in hundredths of a second.
         Self { at: Instant::now(), processor: ticks / 100.0 }
     }
 
-    /// Seconds and CPU seconds since then.
+    /// Returns the seconds and the CPU seconds since this moment.
     pub(crate) fn since(self) -> (f64, f64) {
         let now = Self::now();
         ((now.at - self.at).as_secs_f64(), now.processor - self.processor)
     }
 }
 
-/// A field of /proc/self/status, in kB.
+/// Returns a field of /proc/self/status, in kB.
 pub(crate) fn memory(line: &str) -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|its| its.strip_prefix(line)).unwrap();

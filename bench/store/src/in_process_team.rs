@@ -1,5 +1,5 @@
-//! Members in one process that write to each other. A member that receives a ready task does it, and sends
-//! the tasks that it unblocked to other members.
+//! Runs members in one process that send messages to each other. A member that is told the number of a ready task
+//! does the task, and sends the numbers of the tasks that this unblocked to other members.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -24,16 +24,16 @@ use crate::in_process::{
 };
 use crate::temp_team::TeamDirs;
 
-/// The limit for the whole run.
+/// The longest time to wait until all tasks are done and all messages are shown.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The messages that were sent and shown, and errors.
+/// The messages that were sent and shown, and the errors.
 #[derive(Debug, Default)]
 struct DeliveryLog {
-    /// Sender and reader of each message, and whether its order counts.
+    /// The sender and the recipient of each message, and whether the message must be shown in order.
     sent: Vec<(usize, usize, bool)>,
     shown: HashMap<usize, usize>,
-    /// The last shown message of each sender and reader.
+    /// For each pair of sender and recipient, the message that was shown last.
     last: HashMap<(usize, usize), usize>,
     twice: Vec<usize>,
     disorder: Vec<usize>,
@@ -86,7 +86,7 @@ impl WorkerState {
     }
 }
 
-/// A member.
+/// A member, as a worker that runs in this process.
 struct TestWorker {
     number: usize,
     shared: WorkerState,
@@ -111,13 +111,13 @@ impl Worker for TestWorker {
 }
 
 impl TestWorker {
-    /// Does a task, unless another member has it, and sends the tasks that it unblocked to other members.
+    /// Does a task unless another member has claimed it, and sends the tasks that this unblocked to other members.
     async fn work(&self, seat: &Seat, task: usize) -> Result<(), BoardError> {
         let width = self.shared.load.members;
         let ids = self.shared.ids.lock().unwrap().clone();
         match board::claim(seat, ids[task]).await {
             Ok(()) => {}
-            // Two members that completed blockers at the same time both sent it.
+            // If two members complete the blockers of a task at the same time, both send the task.
             Err(BoardError::Taken { .. } | BoardError::Done(_)) => return Ok(()),
             Err(error) => return Err(error),
         }
@@ -146,7 +146,7 @@ async fn all_done(seat: &Seat, ids: &[TaskId], tasks: &[usize]) -> Result<bool, 
     Ok(true)
 }
 
-/// The numbers in a text that are enclosed in this character.
+/// Returns the numbers in a text that are enclosed in this character.
 fn between(text: &str, sign: char) -> Vec<usize> {
     text.split(sign).filter_map(|piece| piece.parse().ok()).collect()
 }
@@ -201,7 +201,7 @@ async fn run_team(dirs: &TeamDirs, load: Workload) -> Value {
             for sent in 0..share {
                 let to = (number + 1 + sent % (load.members - 1)) % load.members;
                 shared.send(&seat, number, to, "").await;
-                // The file store never yields by itself.
+                // Yield, because the file store never does.
                 tokio::task::yield_now().await;
             }
         })
@@ -213,7 +213,7 @@ async fn run_team(dirs: &TeamDirs, load: Workload) -> Value {
     let start = Instant::now();
     loop {
         let all = shared.log(|log| log.done >= load.tasks && log.shown.len() >= log.sent.len());
-        // Missing messages are reported below.
+        // After a timeout, missing messages are reported below.
         if all || start.elapsed() > TIMEOUT {
             break;
         }
@@ -221,7 +221,7 @@ async fn run_team(dirs: &TeamDirs, load: Workload) -> Value {
     }
     let (took, processor) = used.since();
     let most = memory("VmHWM:");
-    // Wait for repeated deliveries.
+    // Wait a while, to notice messages that are delivered again.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let (not_once, early) = check_tasks(&lead, &ids, load.members).await;
     shared.log(|log| {
@@ -237,7 +237,7 @@ async fn run_team(dirs: &TeamDirs, load: Workload) -> Value {
     })
 }
 
-/// The lead reads its mail.
+/// Reads the lead's mail in a loop, and counts the messages.
 async fn read_reports(lead: Seat, reports: Arc<Mutex<usize>>) {
     loop {
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -248,8 +248,8 @@ async fn read_reports(lead: Seat, reports: Arc<Mutex<usize>>) {
     }
 }
 
-/// From the journal: the tasks that were not claimed once and completed once, and those that were claimed
-/// before their blockers were completed.
+/// Reads the journal. Returns the tasks that were not claimed once and completed once, and the tasks that were
+/// claimed before their blockers were completed.
 async fn check_tasks(lead: &Seat, ids: &[TaskId], width: usize) -> (Vec<usize>, Vec<usize>) {
     let numbers: HashMap<u64, usize> =
         ids.iter().enumerate().map(|(number, id)| (id.get(), number)).collect();

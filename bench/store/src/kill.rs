@@ -1,5 +1,5 @@
-//! Processes killed at random moments: no acknowledged message is lost or doubled, no file is torn, and no
-//! lock or temporary file is left.
+//! Kills processes at random moments. Checks that no acknowledged message is lost or stored twice, that readers
+//! never see a partly written file, and that no lock or temporary file is left behind.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{Read, Seek, SeekFrom};
@@ -22,7 +22,7 @@ use crate::kill_board;
 use crate::rng::Rng;
 use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, team};
 
-/// Messages of other programs that are in the inbox at the start.
+/// The number of messages from other programs that are in the inbox at the start.
 const PREFILL: usize = 200;
 const SENDERS: [&str; 3] = ["ours-0", "ours-1", "ours-2"];
 
@@ -31,7 +31,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     kill_board::run(report, length.pick(100, 1_000));
 }
 
-/// The output of the processes until they were killed.
+/// What the child processes printed before they were killed.
 #[derive(Default)]
 struct ChildOutput {
     acked: HashSet<String>,
@@ -52,7 +52,7 @@ impl ChildOutput {
     }
 }
 
-/// Rounds per mailbox. With more, checking the growing mailbox would take most of the time.
+/// The number of rounds per mailbox. With more rounds, checking the growing mailbox would take most of the time.
 const ROUNDS: usize = 100;
 
 fn mail(report: &mut BenchReport, mailboxes: usize) {
@@ -67,16 +67,16 @@ fn mail(report: &mut BenchReport, mailboxes: usize) {
         "mail: {rounds} rounds, {kills} kills, {acked} acknowledged ({PREFILL} of other programs in each mailbox), {marked} marked as read"
     );
     for (what, found) in [
-        ("acknowledged and lost", violations.lost),
-        ("acknowledged and stored twice", violations.doubled),
-        ("marked as read and unread again", violations.unread_again),
-        ("left behind after a read", leftovers),
+        ("messages acknowledged and lost", violations.lost),
+        ("messages acknowledged and stored twice", violations.doubled),
+        ("messages marked as read and unread again", violations.unread_again),
+        ("locks and temporary files left after a read", leftovers),
     ] {
         report.check_empty(what, &Vec::from_iter(found));
     }
     report.check_zero("invalid lines in a journal", violations.journal);
     report.check_none_of("torn reads of inbox and config", torn, reads);
-    report.check_empty("refused", &refused);
+    report.check_empty("operations that failed", &refused);
 }
 
 /// The totals of all mailboxes.
@@ -130,7 +130,7 @@ fn mailbox(totals: &mut KillTotals, violations: &mut Violations) {
         output.take(&running.kill());
     }
     violations.add(check(dirs, &output, &mut journal));
-    // And once through the history of the store.
+    // Check once more, against the store's history instead of the journal files.
     violations.add(check_history(dirs, &output));
     totals.leftovers.extend(leftovers(dirs));
     let (reads, torn) = watcher.stop();
@@ -141,7 +141,7 @@ fn mailbox(totals: &mut KillTotals, violations: &mut Violations) {
     totals.refused.extend(output.refused);
 }
 
-/// Kills one of the processes, or all of them, at a random moment; returns how many, and their output.
+/// Kills one of the processes, or all of them, at a random moment. Returns how many were killed, and their output.
 pub(crate) fn kill_some(
     running: &mut [Option<ChildProcess>],
     rng: &mut Rng,
@@ -153,7 +153,7 @@ pub(crate) fn kill_some(
     (killed.len(), lines)
 }
 
-/// Violations of the guarantees.
+/// The messages for which a guarantee was violated.
 #[derive(Default)]
 struct Violations {
     lost: BTreeSet<String>,
@@ -171,7 +171,7 @@ impl Violations {
     }
 }
 
-/// Reads only the new lines of the journals; reading all of them in each round would take too long.
+/// Reads the journals, in each round only the new lines: reading all lines would take too long.
 #[derive(Default)]
 struct JournalReader {
     offsets: HashMap<PathBuf, usize>,
@@ -202,7 +202,7 @@ impl JournalReader {
     }
 }
 
-/// The key of the message that this record marks as read.
+/// Returns the key of the message that this record marks as read.
 pub(crate) fn read_key(record: &Record) -> Option<MessageKey> {
     match &record.event {
         Event::Read { key, .. } => Some(*key),
@@ -210,9 +210,9 @@ pub(crate) fn read_key(record: &Record) -> Option<MessageKey> {
     }
 }
 
-/// Every acknowledged message is in the inbox once, or recorded as read.
+/// Checks that every acknowledged message is in the inbox once, or recorded as read in the journal.
 fn check(dirs: &TeamDirs, output: &ChildOutput, journals: &mut JournalReader) -> Violations {
-    // The inbox first: a message that is read in between moves from the inbox to the journal.
+    // Read the inbox before the journal: a message that is read in between moves from the inbox to the journal.
     let inbox = block_on(dirs.store(Durability::Process).inbox(&team(), &member(READER))).unwrap();
     journals.read_on(&dirs.state);
     Violations { journal: journals.bad, ..compare(output, &inbox, &journals.read) }
@@ -248,7 +248,7 @@ fn compare(output: &ChildOutput, inbox: &[Mail], read: &HashSet<MessageKey>) -> 
     violations
 }
 
-/// Every path in a folder, recursively.
+/// Returns every path in a folder, recursively.
 pub(crate) fn walk(dir: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     let Ok(entries) = std::fs::read_dir(dir) else { return all };
@@ -261,7 +261,8 @@ pub(crate) fn walk(dir: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Locks and temporary files that are left after another process has read inbox and tasks.
+/// Lets another process read the inbox and the tasks. Returns the locks and temporary files that are left after
+/// that.
 pub(crate) fn leftovers(dirs: &TeamDirs) -> Vec<String> {
     ChildProcess::start(&mut child("read-all", dirs, &[])).finish();
     let left = |path: PathBuf, locks: bool| {
@@ -269,13 +270,13 @@ pub(crate) fn leftovers(dirs: &TeamDirs) -> Vec<String> {
         let lock = locks && name.ends_with(".lock") && path.is_dir();
         (lock || name.contains(".tmp.")).then_some(name)
     };
-    // In its own folder brigade keeps spare lock directories, which lock nothing there.
+    // Ignore lock directories in brigade's own folder: they are spare ones that lock nothing.
     let native = walk(&dirs.claude).into_iter().filter_map(|path| left(path, true));
     let own = walk(&dirs.state).into_iter().filter_map(|path| left(path, false));
     native.chain(own).collect()
 }
 
-/// A thread that reads files in a loop, without a lock.
+/// A thread that reads JSON files in a loop without taking locks, and counts invalid files.
 pub(crate) struct FileWatcher {
     stop: Arc<AtomicBool>,
     torn: Arc<AtomicUsize>,
@@ -283,7 +284,7 @@ pub(crate) struct FileWatcher {
 }
 
 impl FileWatcher {
-    /// Reads these files, and the JSON files of these folders.
+    /// Starts to read these files, and the JSON files in these folders.
     pub(crate) fn start(paths: Vec<PathBuf>) -> Self {
         let (stop, torn) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (stopped, counted) = (Arc::clone(&stop), Arc::clone(&torn));
@@ -291,7 +292,7 @@ impl FileWatcher {
             let mut reads = 0;
             while !stopped.load(Ordering::Relaxed) {
                 for path in paths.iter().flat_map(|path| documents(path)) {
-                    // A deleted file is not torn.
+                    // The file was deleted, which is not an error.
                     let Ok(bytes) = std::fs::read(&path) else { continue };
                     reads += 1;
                     if serde_json::from_slice::<serde_json::Value>(&bytes).is_err() {
@@ -305,7 +306,7 @@ impl FileWatcher {
         Self { stop, torn, thread }
     }
 
-    /// The number of reads, and of torn reads.
+    /// Stops the thread. Returns the number of reads, and how many of them got invalid JSON.
     pub(crate) fn stop(self) -> (usize, usize) {
         self.stop.store(true, Ordering::Relaxed);
         let reads = self.thread.join().unwrap();

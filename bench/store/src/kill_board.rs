@@ -1,4 +1,4 @@
-//! The same for tasks and the roster: kills processes that add, claim and complete tasks.
+//! Kills processes that add, claim and complete tasks and change the roster, at random moments.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::rng::Rng;
 use crate::temp_team::{TeamDirs, TempTeam, block_on, team};
 
 const WORKERS: [&str; 4] = ["ours-0", "ours-1", "ours-2", "ours-3"];
-/// A board without progress for this long is stalled.
+/// The board counts as stalled if no process makes progress for this long.
 const STALL: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(report: &mut BenchReport, rounds: usize) {
@@ -26,7 +26,7 @@ pub(crate) fn run(report: &mut BenchReport, rounds: usize) {
         |name: &&str| Some(ChildProcess::start(&mut child("board", dirs, &[name, "process"])));
     let mut running: Vec<Option<ChildProcess>> = WORKERS.iter().map(start).collect();
     let mut rng = Rng::new();
-    // A leftover of one round may be found in later rounds again.
+    // A set, because a file that one round leaves behind may be found again in later rounds.
     let (mut output, mut kills, mut left) = (Vec::new(), 0, BTreeSet::new());
     let (mut stalls, mut longest) = (0, Duration::ZERO);
     for _ in 0..rounds {
@@ -41,7 +41,7 @@ pub(crate) fn run(report: &mut BenchReport, rounds: usize) {
                 *slot = start(name);
             }
         }
-        // A killed process must not block the others.
+        // Check that the killed processes do not block the others.
         let held = locks(dirs);
         let began = Instant::now();
         let before: usize = running.iter().flatten().map(|running| running.lines().len()).sum();
@@ -63,21 +63,21 @@ pub(crate) fn run(report: &mut BenchReport, rounds: usize) {
     check_board(report, dirs, &output);
     println!("board: {rounds} rounds, {kills} kills");
     report.check_none_of("torn reads of tasks and config", torn, reads);
-    report.check_empty("left behind after a read", &Vec::from_iter(left));
+    report.check_empty("locks and temporary files left after a read", &Vec::from_iter(left));
     let text = format!(
         "rounds in which the board stalled for {STALL:?}: {stalls} of {rounds} (longest {longest:?})"
     );
     report.check(stalls == 0, text);
 }
 
-/// The shared locks that exist: the one for new tasks, and the roster's.
+/// Returns which shared locks exist: the lock for new tasks, and the lock of the roster.
 fn locks(dirs: &TeamDirs) -> Vec<String> {
     let name = |path: PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
     let locks = walk(&dirs.claude).into_iter().filter(|path| path.is_dir()).map(name);
     locks.filter(|name| [".lock.lock", "config.json.lock"].contains(&name.as_str())).collect()
 }
 
-/// Every task number is used once, and every acknowledged claim and completion is on the board.
+/// Checks that every task number is used once, and that every acknowledged claim and completion is on the board.
 fn check_board(report: &mut BenchReport, dirs: &TeamDirs, output: &[String]) {
     let tasks = block_on(dirs.store(Durability::Process).tasks(&team())).unwrap();
     let there: HashMap<String, (Option<String>, String)> = tasks
@@ -116,6 +116,6 @@ fn check_board(report: &mut BenchReport, dirs: &TeamDirs, output: &[String]) {
     }
     println!("board: {} tasks added, {} lines of output", added.len(), output.len());
     report.check_empty("task numbers used twice", &twice);
-    report.check_empty("acknowledged and not on the board", &lost);
-    report.check_empty("refused", &refused);
+    report.check_empty("changes acknowledged and not on the board", &lost);
+    report.check_empty("operations that failed", &refused);
 }

@@ -1,6 +1,7 @@
-//! Locks that are held too long, and files that block a lock: the wait is bounded and nothing is lost.
+//! Tests locks that are held too long, and files that block a lock. Checks that senders wait only for a limited
+//! time, and that no message is lost.
 //!
-//! All cases run at once in their own folders, because each mostly waits.
+//! All cases run at the same time, in their own folders, because each mostly waits.
 
 use std::fs::File;
 use std::path::Path;
@@ -22,10 +23,10 @@ use crate::locks_paused;
 use crate::node;
 use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, send_text};
 
-/// The limit for a send: the store's lock timeout, and a second.
+/// The longest time that a send may take: the store's lock timeout and one second.
 const BOUND: Duration = DEFAULT_LOCK_WAIT.saturating_add(Duration::from_secs(1));
 
-/// The result of a case: notes, and checks.
+/// The result of a case: notes to print, and checks.
 #[derive(Debug, Default)]
 pub(crate) struct LockResult {
     pub(crate) seen: Vec<String>,
@@ -54,18 +55,21 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let stopped = modules.clone();
     let now = SystemTime::now();
     let cases = [
-        ("native holder stopped, 5 messages in the inbox", native(5)),
-        ("native holder stopped, inbox empty", native(0)),
+        ("Node peer stopped while it holds the lock, 5 messages in the inbox", native(5)),
+        ("Node peer stopped while it holds the lock, inbox empty", native(0)),
         (
-            "brigade stopped while it holds both locks",
+            "brigade process stopped while it holds both locks",
             spawn(move || locks_paused::run(&stopped, pause)),
         ),
         ("lock abandoned just now", aged(None)),
         ("lock abandoned, an hour old", aged(now.checked_sub(hour))),
         ("lock abandoned, an hour in the future", aged(now.checked_add(hour))),
-        ("lock is a file", spawn(|| send_behind(|lock: &Path| std::fs::write(lock, "").unwrap()))),
         (
-            "lock directory with a file in it",
+            "a file at the path of the lock",
+            spawn(|| send_behind(|lock: &Path| std::fs::write(lock, "").unwrap())),
+        ),
+        (
+            "a file in the lock directory",
             spawn(|| {
                 send_behind(|lock: &Path| {
                     make(lock, None);
@@ -74,10 +78,10 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
             }),
         ),
         ("lock of a task abandoned just now", spawn(task)),
-        ("a waiting message is read and marked", spawn(marked)),
+        ("a message that waits for the lock is read and marked", spawn(marked)),
     ];
     for (name, case) in cases {
-        let result = case.join().expect("a case panicked");
+        let result = case.join().expect("no case panics");
         println!("{name}");
         for seen in result.seen {
             println!("      {seen}");
@@ -107,11 +111,11 @@ fn send_behind(put: impl Fn(&Path)) -> LockResult {
     std::fs::write(dirs.inbox(), native_inbox(5)).unwrap();
     put(&dirs.lock());
     let mut ids = Vec::new();
-    // Twice: the second send is bounded, too.
+    // Send twice, because the second send must also finish in time.
     for number in 0..2 {
         ids.push(timed_send(dirs, number, &mut result));
     }
-    // Remove it, and let another process use the mailbox.
+    // Remove the file or directory, and let another process read the mailbox.
     let _file = std::fs::remove_file(dirs.lock());
     let _directory = std::fs::remove_dir_all(dirs.lock());
     ChildProcess::start(&mut child("read-all", dirs, &[])).finish();
@@ -131,7 +135,7 @@ fn timed_send(dirs: &TeamDirs, number: usize, result: &mut LockResult) -> String
     sent.receipt.msg_id
 }
 
-/// Checks that these messages and those of other programs are in the inbox, each once.
+/// Checks that the inbox contains each of these messages once, and all messages from other programs.
 pub(crate) fn all_there(dirs: &TeamDirs, ids: &[String], others: usize, result: &mut LockResult) {
     let inbox = std::fs::read_to_string(dirs.inbox()).unwrap();
     let entries: Vec<serde_json::Value> = serde_json::from_str(&inbox).unwrap();
@@ -140,12 +144,16 @@ pub(crate) fn all_there(dirs: &TeamDirs, ids: &[String], others: usize, result: 
         (lost + usize::from(count == 0), twice + usize::from(count > 1))
     });
     let natives = entries.iter().filter(|entry| entry["from"] == "native").count();
-    result.check(lost == 0, format!("ours lost: {lost} of {}", ids.len()));
-    result.check(twice == 0, format!("ours stored twice: {twice}"));
-    result.check(natives == others, format!("messages of other programs: {natives} of {others}"));
+    result.check(lost == 0, format!("our messages lost: {lost} of {}", ids.len()));
+    result.check(twice == 0, format!("our messages stored twice: {twice}"));
+    result.check(
+        natives == others,
+        format!("messages from other programs in the inbox: {natives} of {others}"),
+    );
 }
 
-/// A native program is stopped between reading and writing, and then writes its outdated copy.
+/// Stops a Node program that behaves like Claude Code after it has read the inbox. When it resumes, it overwrites
+/// the inbox with its outdated copy.
 fn native_stopped(modules: &Path, known: usize, pause: Duration) -> LockResult {
     let mut result = LockResult::default();
     let temp = TempTeam::with_team(&["writer"]);
@@ -157,21 +165,24 @@ fn native_stopped(modules: &Path, known: usize, pause: Duration) -> LockResult {
     let start = Instant::now();
     let ids: Vec<String> = (0..5).map(|number| timed_send(dirs, number, &mut result)).collect();
     let in_inbox = std::fs::read_to_string(dirs.inbox()).unwrap().matches("\"writer\"").count();
-    result.note(format!("in the inbox before the holder resumes: {in_inbox} of 5"));
+    result.note(format!("our messages in the inbox before the Node peer resumes: {in_inbox} of 5"));
     sleep(pause.saturating_sub(start.elapsed()));
     holder.signal(Signal::CONT);
     let output = holder.finish();
     let after = std::fs::read_to_string(dirs.inbox()).unwrap().matches("\"writer\"").count();
-    result.note(format!("after it wrote its outdated copy: {after} of 5"));
+    result.note(format!(
+        "our messages in the inbox after the peer wrote its outdated copy: {after} of 5"
+    ));
     ChildProcess::start(&mut child("read-all", dirs, &[])).finish();
     all_there(dirs, &ids, known, &mut result);
     let holders = output.iter().filter_map(|line| line.strip_prefix("acked 0 "));
     let kept = holders.filter(|id| std::fs::read_to_string(dirs.inbox()).unwrap().contains(*id));
-    result.check(kept.count() == 1, "the holder's own message is stored".to_owned());
+    result.check(kept.count() == 1, "the Node peer's own message is stored".to_owned());
     result
 }
 
-/// A reader marks a message that waits for the lock as read; it must not become unread again.
+/// Marks a message as read while the message waits for the lock. Checks that the message does not become unread
+/// again.
 fn marked() -> LockResult {
     let mut result = LockResult::default();
     let temp = TempTeam::with_team(&["writer"]);
@@ -185,12 +196,15 @@ fn marked() -> LockResult {
     std::fs::remove_file(dirs.lock()).unwrap();
     block_on(mail::mark(&reader, &shown, Mark::Read)).unwrap();
     let again = unread().iter().filter(|mail| shown.contains(&mail.key)).count();
-    result.check(shown.len() == 1, format!("shown while it waits: {}", shown.len()));
-    result.check(again == 0, format!("marked as read and unread again: {again}"));
+    result.check(
+        shown.len() == 1,
+        format!("unread messages returned while one waits for the lock: {}", shown.len()),
+    );
+    result.check(again == 0, format!("messages marked as read and unread again: {again}"));
     result
 }
 
-/// A claim of a task whose lock is abandoned.
+/// Claims a task whose lock was abandoned.
 fn task() -> LockResult {
     let mut result = LockResult::default();
     let temp = TempTeam::with_team(&["writer"]);
@@ -203,7 +217,7 @@ fn task() -> LockResult {
     if let Err(error) = &claimed {
         result.note(format!("{error}"));
     }
-    let text = format!("claimed after {:.2} s: {}", took.as_secs_f64(), claimed.is_ok());
+    let text = format!("task claimed after {:.2} s: {}", took.as_secs_f64(), claimed.is_ok());
     result.check(took <= BOUND && claimed.is_ok(), text);
     result
 }

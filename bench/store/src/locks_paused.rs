@@ -1,5 +1,5 @@
-//! A brigade process is stopped while it holds both locks, and resumes after others have taken one of them and
-//! written.
+//! Stops a brigade process while it holds both locks of an inbox. The process resumes after other processes have
+//! taken over one of the locks and written to the inbox.
 
 use std::path::Path;
 use std::thread::sleep;
@@ -13,7 +13,7 @@ use crate::locks::{LockResult, all_there};
 use crate::node;
 use crate::temp_team::TempTeam;
 
-/// Makes a write long enough to interrupt it.
+/// The number of messages in the inbox: enough that a write takes long and can be interrupted.
 const PREFILL: usize = 5_000;
 
 pub(crate) fn run(modules: &Path, pause: Duration) -> LockResult {
@@ -25,10 +25,10 @@ pub(crate) fn run(modules: &Path, pause: Duration) -> LockResult {
     let mut tries = 0;
     loop {
         tries += 1;
-        assert!(tries < 1_000_000, "the lock never existed");
+        assert!(tries < 1_000_000, "the process never held the lock");
         if dirs.lock().exists() {
             stopped.signal(Signal::STOP);
-            // It may have released the lock before the signal arrived.
+            // Check again: the process may have released the lock before the signal arrived.
             sleep(Duration::from_millis(5));
             if dirs.lock().exists() {
                 break;
@@ -50,13 +50,13 @@ pub(crate) fn run(modules: &Path, pause: Duration) -> LockResult {
     sleep(Duration::from_millis(500));
     let mut lines = stopped.kill();
     let first: Vec<String> = early.iter().flat_map(|lines| lines.iter().take(1)).cloned().collect();
-    result.note(format!("while it was stopped: {first:?}"));
+    result.note(format!("first output of each other process while it was stopped: {first:?}"));
     let output: Vec<Vec<String>> = others.into_iter().map(ChildProcess::finish).collect();
     result.note(format!(
-        "messages of the others: {:?}",
+        "messages sent by each other process: {:?}",
         output.iter().map(Vec::len).collect::<Vec<_>>()
     ));
-    result.note(format!("all finished after {:.1} s", start.elapsed().as_secs_f64()));
+    result.note(format!("all processes finished after {:.1} s", start.elapsed().as_secs_f64()));
     lines.extend(output.into_iter().flatten());
     ChildProcess::start(&mut child("read-all", dirs, &[])).finish();
     let acked: Vec<String> = lines
@@ -65,8 +65,10 @@ pub(crate) fn run(modules: &Path, pause: Duration) -> LockResult {
         .filter_map(|line| Some(line.split(' ').nth(2)?.to_owned()))
         .collect();
     let refused = lines.iter().filter(|line| line.starts_with("refused")).count();
-    result
-        .note(format!("{} acknowledged in total (with the peer's), {refused} failed", acked.len()));
+    result.note(format!(
+        "{} messages acknowledged in total (including the peer's), {refused} failed",
+        acked.len()
+    ));
     all_there(dirs, &acked, PREFILL, &mut result);
     result
 }

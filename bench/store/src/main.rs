@@ -1,5 +1,6 @@
 //! Benchmarks and stress tests of the file store, with real processes, signals and file systems.
-//! `brigade-bench-store <benchmark> [--short]`; exit code 1 if a check fails.
+//!
+//! Usage: `brigade-bench-store <benchmark> [--short]`. The exit code is 1 if a check fails.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -67,7 +68,7 @@ fn main() -> ExitCode {
         children::run(child, &args[1..]);
         return ExitCode::SUCCESS;
     }
-    // Ratios depend on the file system. TMPDIR selects it.
+    // Results depend on the file system of the folder for temporary files, which TMPDIR selects.
     println!("files in {}", temp_team::describe_location());
     figures::run_benchmarks("brigade-bench-store", BENCHMARKS)
 }

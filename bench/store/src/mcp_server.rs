@@ -1,4 +1,4 @@
-//! A minimal MCP client of `brigade mcp`.
+//! A minimal MCP client that starts `brigade mcp`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 
 use crate::temp_team::{TEAM, TempTeam};
 
-/// The brigade program: `$BRIGADE`, or the one in target/release.
+/// Returns the path of the brigade program: `$BRIGADE`, or `target/release/brigade`.
 pub(crate) fn brigade() -> PathBuf {
     let brigade = std::env::var_os("BRIGADE")
         .map_or_else(|| PathBuf::from("target/release/brigade"), PathBuf::from);
     let hint = "build it with cargo build --release -p brigade, or set $BRIGADE";
-    assert!(brigade.is_file(), "no {}: {hint}", brigade.display());
+    assert!(brigade.is_file(), "{} does not exist: {hint}", brigade.display());
     brigade
 }
 
-/// A server and the pipes to it. It is killed on drop.
+/// A process that runs `brigade mcp`, and the pipes to it. The process is killed on drop.
 #[derive(Debug)]
 pub(crate) struct McpProcess {
     pub(crate) child: Child,
@@ -27,7 +27,7 @@ pub(crate) struct McpProcess {
 }
 
 impl McpProcess {
-    /// Starts and initializes a server, for a member, or without a team.
+    /// Starts and initializes a server for a member; if `name` is `None`, without a team.
     pub(crate) fn start(temp: &TempTeam, name: Option<&str>) -> Self {
         let mut command = Command::new(brigade());
         command.env_clear().arg("mcp");
@@ -56,7 +56,7 @@ impl McpProcess {
         self.input.write_all(line(id, method, params).as_bytes()).unwrap();
         loop {
             let mut line = String::new();
-            assert!(self.output.read_line(&mut line).unwrap() > 0, "the server ended");
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "the MCP server ended");
             let answer: Value = serde_json::from_str(&line).unwrap();
             if answer["id"] == id {
                 return answer;
@@ -64,20 +64,20 @@ impl McpProcess {
         }
     }
 
-    /// Calls a tool; returns its result, even an error.
+    /// Calls a tool. Returns its result, which may be an error.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         self.request("tools/call", &json!({ "name": tool, "arguments": arguments }))["result"]
             .take()
     }
 
-    /// Calls a tool that has to succeed; returns its structured content.
+    /// Calls a tool and panics if the call fails. Returns the structured content of the result.
     pub(crate) fn call_ok(&mut self, tool: &str, arguments: &Value) -> Value {
         let mut result = self.call(tool, arguments);
         assert_eq!(result["isError"], false, "{tool}: {result}");
         result["structuredContent"].take()
     }
 
-    /// Its resident memory, in kB.
+    /// Returns the server's resident memory, in kB.
     pub(crate) fn resident(&self) -> f64 {
         let status = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(status).unwrap();
@@ -93,7 +93,7 @@ impl Drop for McpProcess {
     }
 }
 
-/// A request as a line of JSON.
+/// Returns a request as a line of JSON.
 pub(crate) fn line(id: u64, method: &str, params: &Value) -> String {
     let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
     format!("{request}\n")

@@ -1,17 +1,17 @@
-//! Node with the lock library that Claude Code uses, for a peer that behaves like Claude Code.
+//! Runs `peer.js`, a Node program that behaves like Claude Code and uses the same lock library.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const LOCKFILE: &str = "proper-lockfile@4.1.2";
 
-/// The folder with the npm packages; installs them if they are missing.
+/// Returns the folder of the npm packages. Installs the packages if they are missing.
 pub(crate) fn modules() -> PathBuf {
     let prefix = cache().join(LOCKFILE);
     let modules = prefix.join("node_modules");
-    assert!(has("node"), "no node; install Node.js 18 or later");
+    assert!(has("node"), "node is missing; install Node.js 18 or later");
     if !modules.join("proper-lockfile/package.json").is_file() {
-        assert!(has("npm"), "no npm; install it with Node.js");
+        assert!(has("npm"), "npm is missing; install it with Node.js");
         let mut npm = Command::new("npm");
         npm.args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"]);
         let status = npm.arg(&prefix).arg(LOCKFILE).status().unwrap();
@@ -32,7 +32,7 @@ fn has(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// The command of a peer that works on an inbox.
+/// Returns the command that runs `peer.js` on an inbox. `what` is the operation it repeats.
 pub(crate) fn peer(modules: &Path, what: &str, inbox: &Path, name: &str) -> Command {
     let mut node = Command::new("node");
     node.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/peer.js"));

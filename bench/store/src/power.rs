@@ -1,8 +1,8 @@
-//! Power cuts: an ext4 file system in a file is cut off from its disk while processes write to it, and mounted
-//! again.
+//! Simulates power cuts. Processes write to an ext4 file system that is stored in a file; the file system is cut
+//! off from its disk, and mounted again.
 //!
-//! The kernel writes files back in any order. To reach more of these states in a short run, this program syncs
-//! single files of the store at random.
+//! The kernel may write files to the disk in any order. To reach more of the possible states in a short time, this
+//! benchmark syncs single files of the store at random.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -47,21 +47,25 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
             round(level, &mut totals);
         }
         println!(
-            "{level}: {rounds} cuts, {} messages and {} changes of tasks acknowledged; {} damaged inboxes backed up",
+            "{level}: {rounds} cuts, {} messages and {} task changes acknowledged; {} damaged inboxes backed up",
             totals.acked, totals.tasks, totals.copies
         );
-        for (what, lost) in
-            [("acknowledged messages", &totals.lost), ("changes of tasks", &totals.tasks_lost)]
-        {
+        for (what, lost) in [
+            ("acknowledged messages", &totals.lost),
+            ("acknowledged task changes", &totals.tasks_lost),
+        ] {
             if level == "power" {
                 report.check_empty(format!("{level}: {what} lost"), lost);
             } else {
                 println!("      {level}: {what} lost: {}", sample(lost));
             }
         }
-        report.check_zero(format!("{level}: stored twice"), totals.twice);
-        report.check_empty(format!("{level}: not readable"), &totals.corrupt);
-        report.check_empty(format!("{level}: sent after the cut and lost"), &totals.after_lost);
+        report.check_zero(format!("{level}: messages stored twice"), totals.twice);
+        report.check_empty(format!("{level}: unreadable files"), &totals.corrupt);
+        report.check_empty(
+            format!("{level}: messages sent after the cut and lost"),
+            &totals.after_lost,
+        );
     }
 }
 
@@ -74,7 +78,7 @@ fn round(level: &str, totals: &mut PowerTotals) {
     let mount = Mount::image(&image, &at);
     let dirs = TeamDirs::under(&at);
     dirs.make_team(&WORKERS);
-    // The team itself must survive the cut.
+    // Sync everything, because the team itself must survive the cut.
     rustix::fs::sync();
     let mut rng = Rng::new();
     let output = write_until_cut(level, &dirs, &at, &mut rng);
@@ -84,9 +88,9 @@ fn round(level: &str, totals: &mut PowerTotals) {
     mount.unmount();
 }
 
-/// Lets processes write, cuts the power, and returns their output until then.
+/// Lets processes write, then cuts the power. Returns what the processes printed before the cut.
 fn write_until_cut(level: &str, dirs: &TeamDirs, at: &Path, rng: &mut Rng) -> Vec<String> {
-    // Ignore their errors after the cut.
+    // Discard standard error: all processes fail after the cut.
     let start = |name: &str, args: &[&str]| {
         ChildProcess::start(child(name, dirs, args).stderr(std::process::Stdio::null()))
     };
@@ -99,7 +103,7 @@ fn write_until_cut(level: &str, dirs: &TeamDirs, at: &Path, rng: &mut Rng) -> Ve
         std::thread::sleep(rng.moment(40));
         write_back(dirs, rng);
     }
-    // Collected before the cut: later acknowledgements may not have reached the disk.
+    // Collect the output before the cut, because later acknowledgements may not have reached the disk.
     let output: Vec<String> = running.iter().flat_map(ChildProcess::lines).collect();
     let cut = concat!(env!("CARGO_MANIFEST_DIR"), "/cut.py");
     must("python3", &[cut], at);
@@ -109,7 +113,7 @@ fn write_until_cut(level: &str, dirs: &TeamDirs, at: &Path, rng: &mut Rng) -> Ve
     output
 }
 
-/// Syncs one file of the store, as the kernel may do at any time.
+/// Syncs one random file of the store, as the kernel may do at any time.
 fn write_back(dirs: &TeamDirs, rng: &mut Rng) {
     let mut files: Vec<PathBuf> = walk(&dirs.state);
     files.push(dirs.inbox());
@@ -124,7 +128,7 @@ fn check(dirs: &TeamDirs, output: &[String], totals: &mut PowerTotals) {
     for path in walk(&dirs.claude) {
         let document = path.extension().is_some_and(|end| end == "json") && path.is_file();
         let bytes = std::fs::read(&path).unwrap_or_default();
-        // The store repairs a damaged inbox below; all other files must be intact.
+        // All files must be intact except the inbox, which the store repairs when it is read below.
         let inbox = path == dirs.inbox();
         if document && !inbox && serde_json::from_slice::<serde_json::Value>(&bytes).is_err() {
             totals.corrupt.push(format!("{} ({} bytes)", path.display(), bytes.len()));
@@ -181,7 +185,7 @@ fn is_kept(dirs: &TeamDirs, what: &str, id: &str) -> bool {
     }
 }
 
-/// The store works after the cut.
+/// Checks that messages sent after the cut are stored.
 fn after(dirs: &TeamDirs, totals: &mut PowerTotals) {
     for number in 0..20 {
         let text = format!("after the cut {number}.");

@@ -1,4 +1,4 @@
-//! A whole `brigade send` process, compared with a Node process that does nothing.
+//! Measures a whole `brigade send` process, compared with a Node process that does nothing.
 
 use std::process::{Command, Stdio};
 

@@ -1,7 +1,8 @@
-//! A slow reader without a lock: it opens the inbox, others send, and only then it continues to read.
+//! Tests a slow reader that takes no lock: it opens the inbox, others send messages, and only then it continues to
+//! read.
 //!
-//! Claude Code polls this way: open, get the size, read that many bytes. However long that takes, it must get a
-//! consistent inbox.
+//! Claude Code polls its inbox this way: it opens the file, gets the size and reads that many bytes. However long
+//! that takes, the reader must get a consistent inbox.
 
 use std::fs::File;
 use std::io::Read;
@@ -17,7 +18,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let rounds = length.pick(30, 200);
     for (what, messages) in [("3 messages", 3), ("2,000 messages", 2_000)] {
         for sends in [1, 2, 3] {
-            // How much was read before the sends.
+            // How much of the inbox the reader reads before the sends, in percent.
             for (part, percent) in [("opened", 0), ("half read", 50)] {
                 let (torn, first) = slow(messages, sends, percent, rounds);
                 let text = format!(

@@ -1,4 +1,4 @@
-//! A temporary team: a Claude Code folder and a brigade state folder.
+//! A temporary team, in its own Claude Code folder and its own brigade state folder.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use uuid::Uuid;
 
 use crate::fixtures::{LEAD, create_team, member, text};
 
-/// The team of every benchmark.
+/// The name of the team in every benchmark.
 pub(crate) const TEAM: &str = "bench";
-/// The member that receives the messages.
+/// The name of the member that receives the messages.
 pub(crate) const READER: &str = "reader";
 
 /// Runs a future on this thread.
@@ -38,7 +38,7 @@ impl TeamDirs {
         Self { claude: root.join("claude"), state: root.join("state/brigade") }
     }
 
-    /// Opens a new store.
+    /// Opens a store on these folders.
     pub(crate) fn store(&self, durability: Durability) -> Arc<dyn Store> {
         let options = FileStoreOptions::new(&self.claude, &self.state).with_durability(durability);
         Arc::new(FileStore::open(options))
@@ -72,7 +72,7 @@ impl TeamDirs {
     }
 }
 
-/// A temporary folder, deleted on drop.
+/// A temporary folder for a team, deleted on drop.
 #[derive(Debug)]
 pub(crate) struct TempTeam {
     pub(crate) root: PathBuf,
@@ -80,7 +80,7 @@ pub(crate) struct TempTeam {
 }
 
 impl TempTeam {
-    /// An empty folder below TMPDIR.
+    /// Creates an empty folder below TMPDIR.
     pub(crate) fn new() -> Self {
         let root = std::env::temp_dir().join(format!("brigade-store-bench-{}", Uuid::new_v4()));
         std::fs::create_dir_all(&root).unwrap();
@@ -88,7 +88,7 @@ impl TempTeam {
         Self { root, dirs }
     }
 
-    /// The same, with a team.
+    /// Creates a folder below TMPDIR, and a team in it with these members.
     pub(crate) fn with_team(members: &[&str]) -> Self {
         let temp = Self::new();
         temp.dirs.make_team(members);
@@ -102,7 +102,7 @@ impl Drop for TempTeam {
     }
 }
 
-/// The folder of temporary files, and its file system.
+/// Describes the folder for temporary files and its file system.
 pub(crate) fn describe_location() -> String {
     let dir = std::env::temp_dir();
     let kind = match rustix::fs::statfs(&dir).unwrap().f_type {
@@ -119,12 +119,12 @@ pub(crate) fn team() -> TeamName {
     TEAM.parse().unwrap()
 }
 
-/// Sends a message with that text to the reader; returns its id.
+/// Sends a message of 500 bytes with this number to the reader. Returns the message id.
 pub(crate) fn send(seat: &Seat, number: usize) -> String {
     send_text(seat, READER, &text(seat.name.as_str(), number)).unwrap().receipt.msg_id
 }
 
-/// Sends a text.
+/// Sends a message with this text.
 pub(crate) fn send_text(seat: &Seat, to: &str, text: &str) -> Result<Sent, MailError> {
     block_on(mail::send(seat, to, text))
 }

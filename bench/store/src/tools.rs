@@ -1,5 +1,5 @@
-//! The cost of the MCP tools: a send through a server compared with the library, the server's memory, its
-//! start, and the size of its tool list.
+//! Measures the cost of the MCP tools: a send through an MCP server compared with a send by the library, the
+//! server's memory and start time, and the size of its tool list.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::fixtures::text;
 use crate::mcp_server::McpProcess;
 use crate::temp_team::{READER, TempTeam, send, send_text};
 
-/// The limit for the tool list of a role, in tokens of four bytes.
+/// The largest allowed size of the tool list for one role, in tokens of four bytes.
 const TOKENS: usize = 2_500;
 
 pub(crate) fn run(report: &mut BenchReport, length: Length) {
@@ -23,8 +23,8 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     sizes(report);
 }
 
-/// A send with the tool, a send with the library, and a call that fails before any work, which shows the cost
-/// of the round trip.
+/// Measures a send with the tool, a send with the library, and a tool call that fails before it does any work. The
+/// failing call shows the cost of the round trip.
 fn sends(report: &mut BenchReport, length: Length) {
     let temp = TempTeam::with_team(&["writer"]);
     let mut server = McpProcess::start(&temp, Some("writer"));
@@ -34,7 +34,8 @@ fn sends(report: &mut BenchReport, length: Length) {
     let rounds = length.pick(300, 3_000);
     for number in 0..rounds {
         let words = json!({ "to": READER, "message": text("tool", number) });
-        // They take turns in going first, because the file system is slower for the second.
+        // The tool and the library alternate in going first, because the file system is slower for the second
+        // send.
         for by_tool in [number % 2 == 0, number % 2 == 1] {
             if by_tool {
                 let sent = tool.time(|| server.call("send_message", &words));
@@ -62,7 +63,7 @@ fn sends(report: &mut BenchReport, length: Length) {
     }
 }
 
-/// The memory of a server after some work.
+/// Measures the memory of a server after some work.
 fn memory(report: &mut BenchReport) {
     const MESSAGES: usize = 1_000;
     let temp = TempTeam::with_team(&["writer"]);
@@ -82,7 +83,7 @@ fn memory(report: &mut BenchReport) {
     report.check(resident < 20.0, format!("{what} (at most 20; {fresh:.1} at the start)"));
 }
 
-/// The time from the start of the process to its first answers.
+/// Measures the time from the start of a server process to its first answers.
 fn start(length: Length) {
     let temp = TempTeam::with_team(&["writer"]);
     let (mut initialized, mut listed) = (Times::default(), Times::default());
@@ -98,7 +99,7 @@ fn start(length: Length) {
     line("to the list of tools", &listed);
 }
 
-/// The size of the tool list, which a model reads in every turn.
+/// Measures the size of the tool list, which a model reads in every turn.
 fn sizes(report: &mut BenchReport) {
     let temp = TempTeam::with_team(&[]);
     for (role, name) in [("teammate", Some(READER)), ("lead", Some("team-lead")), ("founder", None)]

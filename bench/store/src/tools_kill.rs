@@ -1,5 +1,5 @@
-//! MCP servers killed at work: every acknowledged call took effect once, and messages that the client did not
-//! get are still unread.
+//! Kills MCP servers while they work. Checks that every acknowledged call took effect once, and that messages
+//! which the client did not receive are still unread.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Write};
@@ -21,11 +21,11 @@ use crate::mcp_server::{McpProcess, line};
 use crate::rng::Rng;
 use crate::temp_team::{READER, TempTeam, block_on, send_text};
 
-/// The member whose server is killed.
+/// The name of the member whose server is killed.
 const WORKER: &str = "worker";
-/// Messages that wait for the worker; as many more arrive while it works.
+/// The number of messages that wait for the worker at the start. As many more arrive while the worker works.
 const WAITING: usize = 10;
-/// Plans that wait for the lead.
+/// The number of plans that wait for the lead.
 const PLANS: usize = 10;
 
 pub(crate) fn run(report: &mut BenchReport, length: Length) {
@@ -42,10 +42,13 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
          {answers} plans answered",
         3 * rounds
     );
-    report.check_empty("acknowledged and lost", &lost);
-    report.check_empty("stored twice", &doubled);
-    report.check_empty("neither received nor unread", &unread);
-    report.check(acked > rounds && unacked > 0, "the kills interrupted the work");
+    report.check_empty("calls acknowledged and lost", &lost);
+    report.check_empty("calls stored twice", &doubled);
+    report.check_empty("messages neither received nor still unread", &unread);
+    report.check(
+        acked > rounds && unacked > 0,
+        "some calls were acknowledged before a kill, and some were interrupted",
+    );
 }
 
 /// The totals of all rounds.
@@ -61,7 +64,7 @@ struct ToolTotals {
 }
 
 impl ToolTotals {
-    /// Every acknowledged text is stored once, and no other is stored twice.
+    /// Checks that every acknowledged text is stored, and that no text is stored twice.
     fn compare(&mut self, asked: &[(String, bool)], there: &[String]) {
         let mut count: HashMap<&str, usize> = HashMap::new();
         for text in there {
@@ -78,7 +81,7 @@ impl ToolTotals {
         }
     }
 
-    /// The next server returns every message that no answer of the killed one contained.
+    /// Checks that the next server returns every message that was in no answer from the killed server.
     fn read_on(&mut self, run: &KilledRun, server: &mut McpProcess, sent: Vec<String>) {
         let texts = |answer: &Value| -> Vec<String> {
             let messages = answer["messages"].as_array();
@@ -92,7 +95,8 @@ impl ToolTotals {
     }
 }
 
-/// Calls that were sent without waiting, and the answers that the client got.
+/// Calls that were sent without waiting for answers, and the answers that the client got before the server was
+/// killed.
 struct KilledRun {
     calls: Vec<(&'static str, Value)>,
     answers: HashMap<u64, Value>,
@@ -121,14 +125,15 @@ impl KilledRun {
             child.wait().unwrap();
             reader.join().unwrap()
         });
-        // Ignore an incomplete line of the killed server.
+        // Ignore the incomplete last line from the killed server.
         let whole = lines.iter().filter(|line| line.ends_with('\n'));
         let answers = whole.map(|line| serde_json::from_str::<Value>(line).unwrap());
         let answers = answers.filter_map(|mut a| Some((a["id"].as_u64()?, a["result"].take())));
         Self { calls, answers: answers.collect() }
     }
 
-    /// This argument of every call of a tool, and whether the client got a success.
+    /// Returns the value of an argument in every call of a tool, and whether the client got the answer that it
+    /// succeeded.
     fn asked(&self, tool: &str, argument: &str) -> Vec<(String, bool)> {
         let calls = (FIRST..).zip(&self.calls).filter(|(_, (name, _))| *name == tool);
         let done = |id: u64| self.answers.get(&id).is_some_and(|a| a["isError"] == false);
@@ -136,13 +141,13 @@ impl KilledRun {
     }
 }
 
-/// The request id of the first call of a run.
+/// The request id of the first call that a [`KilledRun`] sends.
 const FIRST: u64 = 1_000;
 
 fn write(input: &mut ChildStdin, calls: &[(&'static str, Value)]) {
     for (id, (tool, arguments)) in (FIRST..).zip(calls) {
         let call = line(id, "tools/call", &json!({ "name": tool, "arguments": arguments }));
-        // A killed server reads no more.
+        // The server was killed and reads no more calls.
         if input.write_all(call.as_bytes()).is_err() {
             return;
         }
@@ -153,7 +158,7 @@ fn string(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-/// A teammate that sends, reads, plans and adds tasks.
+/// Kills the server of a teammate that sends and reads messages, submits plans and adds tasks.
 fn at_work(totals: &mut ToolTotals, rng: &mut Rng) {
     let temp = TempTeam::with_team(&[WORKER]);
     let reader = temp.dirs.seat(READER, Durability::Process);
@@ -190,7 +195,7 @@ fn at_work(totals: &mut ToolTotals, rng: &mut Rng) {
     totals.read_on(&run, &mut server, incoming);
 }
 
-/// A teammate that reads in a loop, while another member writes to it.
+/// Kills the server of a teammate that reads messages in a loop, while another member sends messages to it.
 fn reading(totals: &mut ToolTotals, rng: &mut Rng) {
     let temp = TempTeam::with_team(&[WORKER]);
     let writer = temp.dirs.seat(READER, Durability::Process);
@@ -212,19 +217,19 @@ fn reading(totals: &mut ToolTotals, rng: &mut Rng) {
     totals.read_on(&run, &mut McpProcess::start(&temp, Some(WORKER)), sent);
 }
 
-/// Sends the worker a message with this number; returns its text.
+/// Sends a message with this number to the worker. Returns the text of the message.
 fn send_to_worker(writer: &Seat, number: usize) -> String {
     let text = text("sent", number);
     send_text(writer, WORKER, &text).unwrap();
     text
 }
 
-/// A lead that approves plans, and after the kill rejects all of them.
+/// Kills the server of a lead that approves plans. After the kill, the lead rejects all plans with a new server.
 fn answering(totals: &mut ToolTotals, rng: &mut Rng) {
     let temp = TempTeam::with_team(&[WORKER]);
     let worker = temp.dirs.seat(WORKER, Durability::Process);
     let plan = |number: usize| {
-        // The id of a plan is its time in milliseconds.
+        // Wait, because the id of a plan contains the time in milliseconds.
         sleep(std::time::Duration::from_millis(2));
         let asked = block_on(handshake::submit_plan(&worker, &format!("plan {number}"), None));
         asked.unwrap().request_id
@@ -250,12 +255,12 @@ fn answering(totals: &mut ToolTotals, rng: &mut Rng) {
     let ids: Vec<String> = told.iter().map(|(id, _)| id.clone()).collect();
     let all: Vec<(String, bool)> = plans.into_iter().map(|id| (id, true)).collect();
     totals.compare(&all, &ids);
-    // Every acknowledged approval is an approval.
+    // Check that every acknowledged approval reached the worker as an approval.
     let kept = |id: &String| told.iter().any(|(told, approved)| told == id && *approved);
     totals.lost.extend(yes.into_iter().filter(|(id, acked)| *acked && !kept(id)).map(|(id, _)| id));
 }
 
-/// The texts in an inbox; for a plan, its content.
+/// Returns the texts of the messages in an inbox. For a submitted plan, returns the content of the plan.
 fn texts(seat: &Seat) -> Vec<String> {
     let mail = block_on(mail::inbox(seat, &seat.name, InboxFilter::All)).unwrap();
     let text = |json: &[u8]| {
@@ -269,7 +274,7 @@ fn texts(seat: &Seat) -> Vec<String> {
     mail.iter().map(|mail| text(&mail.json)).collect()
 }
 
-/// The protocol messages in an inbox.
+/// Returns the protocol messages in an inbox.
 fn bodies(seat: &Seat) -> Vec<Value> {
     let mail = block_on(mail::inbox(seat, &seat.name, InboxFilter::All)).unwrap();
     let entry = |json: &[u8]| serde_json::from_slice::<Value>(json).unwrap();

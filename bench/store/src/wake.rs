@@ -1,4 +1,4 @@
-//! The time from a send until another process that watches the team sees it.
+//! Measures the time from a send until another process that watches the team sees the message.
 
 use std::collections::HashMap;
 use std::thread::sleep;
@@ -19,7 +19,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     send(&writer, 0);
     let watcher = ChildProcess::start(&mut child("watch", &temp.dirs, &[]));
     watcher.wait_for("ready");
-    // The watch is set up once it has seen a message.
+    // Wait until the watch has seen a message: then it is completely set up.
     send(&writer, 0);
     watcher.wait_for("heard");
     let mut sent: HashMap<String, (u64, u64)> = HashMap::new();
@@ -43,20 +43,20 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     }
     heading("from a send to the watch of another process");
     line("from the start of the send", &wake);
-    line("from its acknowledgement (0: before it)", &after);
+    line("from the acknowledgement (0 if seen before)", &after);
     println!("p99 {:.0} us, max {:.0} us", wake.quantile(0.99), wake.quantile(1.0));
-    report.check(heard == samples, format!("seen: {heard} of {samples}"));
+    report.check(heard == samples, format!("messages seen: {heard} of {samples}"));
     let median = wake.median() / 1_000.0;
     report.check_time(median / 2.0, format!("median {median:.2} ms (bar 2 ms)"));
 }
 
-/// The time in nanoseconds, the same in every process.
+/// Returns the time in nanoseconds since 1970, which all processes share.
 pub(crate) fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     u64::try_from(now.as_nanos()).unwrap()
 }
 
-/// A watcher that prints when it saw each message.
+/// Watches the team, and prints when it saw each message. Runs in a child process.
 pub(crate) fn watch(dirs: &TeamDirs) {
     block_on(async {
         let store = dirs.store(Durability::Process);

@@ -2,8 +2,8 @@
 //!
 //! A backup is a folder with one snapshot per stream, in the server's format, and a manifest. The manifest is
 //! written last and holds a checksum of every file, so a backup with a manifest is complete and can be verified.
-//! The snapshots are made one after the other. Each includes everything acknowledged before the backup began, and
-//! some later messages.
+//! The snapshots are taken one after the other. Each snapshot includes all messages acknowledged before the backup
+//! began, and some later ones.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -43,21 +43,21 @@ use crate::stream_metrics::{LONG_TIMEOUT, StreamInfo, StreamState};
 
 /// Version of the backup format.
 const VERSION: u32 = 1;
-/// The file that makes a folder a complete backup.
+/// The manifest file. It exists only in a complete backup.
 const MANIFEST: &str = "manifest.json";
-/// Status of the last message of a complete snapshot.
+/// Status of the last message that the server sends for a complete snapshot.
 const END: u16 = 204;
-/// Size of the pieces to receive and send.
+/// Size in bytes of the pieces in which a snapshot is received and sent.
 const CHUNK: usize = 256 * 1024;
 
-/// The content of a backup.
+/// The description of a backup, stored as `manifest.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of the backup format.
     pub version: u32,
     /// When the backup began.
     pub at: Timestamp,
-    /// Version of the server.
+    /// Version of the NATS server.
     pub server: String,
     /// Number of shards.
     pub shards: u16,
@@ -74,11 +74,11 @@ pub struct SavedStream {
     pub config: Value,
     /// The stream's content when the snapshot began.
     pub state: StreamState,
-    /// The snapshot; `None` for streams whose content is short-lived. They are restored empty.
+    /// The snapshot; `None` if the content is short-lived. Such a stream is restored empty.
     pub file: Option<Snapshot>,
 }
 
-/// A file of a backup.
+/// A snapshot file of a backup.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Snapshot {
     /// The file's name in the folder.
@@ -94,11 +94,11 @@ pub struct Snapshot {
 pub struct Restored {
     /// The stream's name.
     pub name: String,
-    /// Number of messages in it.
+    /// Number of messages in the stream.
     pub messages: u64,
     /// Sequence of the last message.
     pub last_seq: u64,
-    /// Messages of the backup that were already past the stream's retention and are gone.
+    /// Number of messages that were not restored because they are older than the stream's retention.
     pub too_old: u64,
 }
 
@@ -152,7 +152,7 @@ pub enum BackupError {
         /// The stream.
         name: String,
     },
-    /// The restored stream differs from the saved one.
+    /// The restored stream differs from the backup.
     #[error(
         "after the restore {name} has {found} messages up to sequence {last}, but should have {saved} up to {upto}"
     )]
@@ -170,7 +170,7 @@ pub enum BackupError {
     },
 }
 
-/// Saves every stream into a folder, which must be empty or not exist yet.
+/// Saves every stream into a folder, which must be empty or missing.
 pub async fn backup(
     options: &NatsOptions,
     dir: &Path,
@@ -187,7 +187,7 @@ pub async fn backup(
         return Err(BackupError::NotEmpty { path: dir.to_owned() });
     }
     let mut streams = Vec::new();
-    // Shards in reverse order: the stream that holds the layout is restored last.
+    // Save the shards in reverse order, so that the stream that holds the layout is restored last.
     for shard in (0..layout.shards).rev() {
         for stream in Stream::ALL {
             streams.push(connection.save(stream, &stream.name(shard), dir).await?);
@@ -203,8 +203,8 @@ pub async fn backup(
     Ok(manifest)
 }
 
-/// Restores a backup into a NATS server that has no streams of brigade. On failure, deletes the streams it
-/// created.
+/// Restores a backup into a NATS server that has no streams of brigade. If a stream cannot be restored, deletes
+/// all streams that were already restored.
 pub async fn restore(options: &NatsOptions, dir: &Path) -> Result<Vec<Restored>, BackupError> {
     let manifest = check(dir)?;
     let connection = NatsConnection::open(options).await?;
@@ -255,13 +255,13 @@ pub fn check(dir: &Path) -> Result<Manifest, BackupError> {
     Ok(manifest)
 }
 
-/// Creates a file that only its owner can read: it holds the mail of all members.
+/// Creates a file that only its owner can read, because a backup holds the mail of all members.
 fn create(path: &Path) -> Result<File, BackupError> {
     let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     created.map_err(|source| BackupError::Io { doing: "create", path: path.to_owned(), source })
 }
 
-/// The server's answer when a snapshot begins.
+/// The server's answer to a snapshot request, sent before the snapshot itself.
 #[derive(Deserialize)]
 struct SnapshotStart {
     config: Value,
@@ -306,7 +306,7 @@ impl NatsConnection {
                 return Err(broken(&"the server stopped before the end of the snapshot").into());
             };
             if piece.payload.is_empty() {
-                // The last message; its status reports whether the snapshot failed.
+                // This is the last message. Its status tells whether the snapshot is complete.
                 if piece.status.is_some_and(|status| status.as_u16() != END) {
                     return Err(broken(&piece.description.unwrap_or_default()).into());
                 }
@@ -335,7 +335,7 @@ impl NatsConnection {
         let doing = format!("restore the stream {name}");
         let mut config = saved.config.clone();
         let is_cluster = self.client.server_info().cluster.is_some();
-        // A single server can hold only one replica, whatever the saved settings say.
+        // A single server can hold only one replica, even if the backup comes from a cluster.
         let replicas = replicas.map(|replicas| json!(replicas));
         let replicas = replicas.or_else(|| (!is_cluster).then(|| json!(1)));
         if let (Some(config), Some(replicas)) = (config.as_object_mut(), replicas) {
@@ -361,7 +361,7 @@ impl NatsConnection {
                 break self.parse_answer(&answer, &doing)?;
             }
             if !answer.is_empty() {
-                // An answer to a piece is empty unless there is an error.
+                // The server's answer to a piece is empty unless there is an error.
                 let _no_error: Value = self.parse_answer(&answer, &doing)?;
             }
         };
@@ -377,15 +377,15 @@ impl NatsConnection {
                 upto: state.last_seq,
             });
         }
-        // Until all replicas are complete, only one server may have the data.
+        // Until all replicas are complete, possibly only one server has the data.
         self.wait_for_replicas(name).await?;
         Ok(Restored::new(name, &restored.state, missing))
     }
 
-    /// Deletes a stream that the failed restore created.
+    /// Deletes a stream after a failed restore.
     async fn drop_stream(&self, name: &str) {
         let api = format!("$JS.API.STREAM.DELETE.{name}");
-        // The restore may have failed before it created this stream.
+        // Ignore errors: the restore may have failed before it created this stream.
         let _missing: Result<Value, _> = self.command(&api, &json!({}), "undo the restore").await;
     }
 }
@@ -397,7 +397,7 @@ impl Restored {
     }
 }
 
-/// Whether the first message of a stream is older than its retention.
+/// Whether the first message of a stream is older than the stream's retention.
 fn is_older(first: Option<Timestamp>, config: &Value) -> bool {
     let age = config.get("max_age").and_then(Value::as_u64).unwrap_or_default();
     let age = Duration::from_nanos(age);

@@ -1,4 +1,4 @@
-//! The task board: a task is the last message with its number, by any author.
+//! The task board. A task is the last message that has the task's number in its subject, whoever wrote it.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::layout::{Stream, Subjects};
 use crate::read::{ReadRange, StoredMessage};
 use crate::write::{DELETED, INCARNATION, OP, PendingWrite};
 
-/// The task number in a subject; `None` for the counter of assigned numbers.
+/// Returns the task number in a message's subject; `None` for the counter of assigned numbers.
 pub(crate) fn task_id(stored: &StoredMessage) -> Option<TaskId> {
     stored.tokens().first().and_then(|token| token.parse().ok()).and_then(TaskId::new)
 }
 
-/// The task, if it exists in this incarnation of the team.
+/// Returns the task, if it exists in this incarnation of the team.
 fn existing_task(stored: &StoredMessage, incarnation: &str) -> Option<Document> {
     let exists =
         stored.header(INCARNATION) == Some(incarnation) && stored.header(OP) != Some(DELETED);
@@ -23,14 +23,15 @@ fn existing_task(stored: &StoredMessage, incarnation: &str) -> Option<Document> 
 }
 
 impl NatsConnection {
-    /// All tasks.
+    /// Returns all tasks.
     pub(crate) async fn tasks(
         &self,
         subjects: &Subjects,
         incarnation: &str,
     ) -> Result<Vec<(TaskId, Document)>, StoreError> {
         let stream = subjects.stream(Stream::Board);
-        // The board holds the last message of each author for each task ever. Map immediately: most are not needed.
+        // For every task there ever was, the board holds the last message of each author. Most are not needed, so
+        // map each message immediately.
         let map = |stored: StoredMessage| {
             (task_id(&stored), stored.seq, existing_task(&stored, incarnation))
         };
@@ -46,7 +47,7 @@ impl NatsConnection {
         Ok(last.into_iter().filter_map(|(id, (_, task))| Some((id, task?))).collect())
     }
 
-    /// A task, and the sequence of the last message about it.
+    /// Returns a task, and the sequence of the last message about it. A deleted task also has a last message.
     pub(crate) async fn task(
         &self,
         subjects: &Subjects,
@@ -99,7 +100,7 @@ impl NatsConnection {
             .await
     }
 
-    /// Writes a task, or its deletion.
+    /// Writes a new version of a task; `None` deletes the task.
     pub(crate) async fn set_task(
         &self,
         subjects: &Subjects,

@@ -1,4 +1,5 @@
-//! The connection to the NATS server: retries through leader elections, and tells a refusal from a timeout.
+//! The connection to the NATS server. Retries requests during leader elections, and distinguishes a refused
+//! request from a timeout.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -25,17 +26,17 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const PING_INTERVAL: Duration = Duration::from_secs(2);
 /// How long to wait before a retry.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// The oldest supported server. Older ones lack compare-and-set across several authors, and a cluster of
-/// three that syncs every write is eight times slower.
+/// The oldest supported server version. Older servers lack compare-and-set across several authors, and they are
+/// eight times slower in a cluster of three that syncs every write.
 const MIN_SERVER_VERSION: &str = "2.15";
-/// The client library's error text for a request that has no subscriber.
+/// The client library's error text if no one is subscribed to a request's subject.
 const NO_RESPONDERS: &str = "no responders";
-/// Explanations for [`NO_RESPONDERS`]: JetStream is off, or it is not ready for this account.
+/// The two possible reasons for [`NO_RESPONDERS`]: JetStream is off, or JetStream is not ready for this account.
 const JETSTREAM_OFF: &str =
     "JetStream is off; turn it on with `jetstream {}` in the server's configuration, or with `-js`";
 const JETSTREAM_NOT_READY: &str =
     "it has no leader, or this account is not set up yet: run `brigade org apply`";
-/// How many permission errors to remember.
+/// How many error messages from the server to remember.
 const MAX_REFUSALS: usize = 256;
 /// How often to check for a permission error while a request waits for its answer.
 const REFUSAL_POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -47,9 +48,9 @@ pub(crate) struct NatsConnection {
     pub(crate) identity: Identity,
     /// Recent error messages from the server, with the time each arrived.
     refusals: Arc<Mutex<VecDeque<(Instant, String)>>>,
-    /// Fires when the connection was re-established: messages sent in between were missed.
+    /// Fires when the client has connected again. Messages sent while it was disconnected were missed.
     pub(crate) reconnected: broadcast::Sender<()>,
-    /// For each subject, the last sequence this process has written or received. An answer with a lower one
+    /// For each subject, the last sequence this process has written or received. An answer with a lower sequence
     /// comes from a replica that is behind, and is rejected.
     floor: Mutex<ReadFloor>,
     pub(crate) counters: ConnectionCounters,
@@ -57,7 +58,7 @@ pub(crate) struct NatsConnection {
     pub(crate) retry_limit: Duration,
 }
 
-/// Counters of one process, for operators.
+/// This process's connection counters, shown to operators.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionCounters {
     /// Writes that failed because another writer came first.
@@ -69,7 +70,7 @@ pub(crate) struct ConnectionCounters {
 }
 
 impl ConnectionCounters {
-    /// The current values.
+    /// Returns the current values of the counters.
     pub(crate) fn retry_stats(&self) -> RetryStats {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         RetryStats {
@@ -87,7 +88,7 @@ impl fmt::Debug for NatsConnection {
 }
 
 impl NatsConnection {
-    /// Connects with the credentials in the options, or as a trusted client without any.
+    /// Connects with the credentials in the options. Without credentials, connects as a trusted client.
     pub(crate) async fn open(options: &NatsOptions) -> Result<Self, StoreError> {
         let identity = match &options.creds {
             Some(creds) => Identity::from_creds(creds).map_err(|error| StoreError::Engine {
@@ -107,7 +108,7 @@ impl NatsConnection {
         let counters = ConnectionCounters::default();
         let mut connect = ConnectOptions::new()
             .name("brigade")
-            // The first server listed is the nearest. A short timeout limits the cost of one that is down.
+            // The first server listed is the nearest. A short timeout limits the delay if that server is down.
             .retain_servers_order()
             .connection_timeout(CONNECT_TIMEOUT)
             .request_timeout(Some(REQUEST_TIMEOUT))
@@ -127,7 +128,7 @@ impl NatsConnection {
                         }
                         Event::Connected => {
                             connects.fetch_add(1, Ordering::Relaxed);
-                            // Fails only if no watch is waiting for it.
+                            // The send fails only if no watch is subscribed.
                             let _no_receiver = reconnected.send(());
                         }
                         _ => {}
@@ -165,8 +166,8 @@ impl NatsConnection {
         Ok(Self { client, identity, refusals, reconnected, floor, counters, retry_limit })
     }
 
-    /// Sends a request and retries until it is answered, refused, or the time limit ends. The server may
-    /// therefore receive it more than once.
+    /// Sends a request, and retries until the server answers or refuses it or the time limit is over. The server
+    /// may therefore receive the request more than once.
     pub(crate) async fn request(
         &self,
         subject: &str,
@@ -177,7 +178,7 @@ impl NatsConnection {
         self.request_within(self.retry_limit, subject, headers, payload, doing).await
     }
 
-    /// Like `request`, with its own time limit.
+    /// Like `request`, with a time limit given by the caller.
     pub(crate) async fn request_within(
         &self,
         retry_limit: Duration,
@@ -207,7 +208,7 @@ impl NatsConnection {
         }
     }
 
-    /// Sends a request once. The outer error is final; the inner one can be retried.
+    /// Sends a request once. The outer error is final; after the inner error, the request can be retried.
     pub(crate) async fn request_once(
         &self,
         subject: &str,
@@ -221,7 +222,8 @@ impl NatsConnection {
         }
         let began = Instant::now();
         let answer = self.client.send_request(subject.to_owned(), request);
-        // The server reports a permission error on the side, not as an answer, so look for one while waiting.
+        // The server reports a permission error as a connection event, not as an answer to the request. Check for
+        // such an event while waiting.
         let refused = async {
             loop {
                 tokio::time::sleep(REFUSAL_POLL_INTERVAL).await;
@@ -236,7 +238,7 @@ impl NatsConnection {
         }
     }
 
-    /// Whether the server refused this subject since `since`.
+    /// Whether the server has reported a permission error for this subject since `since`.
     fn was_refused(&self, subject: &str, since: Instant) -> bool {
         let quoted = format!("\"{}\"", subject.to_lowercase());
         let refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
@@ -272,7 +274,7 @@ impl NatsConnection {
         self.floor.lock().unwrap_or_else(PoisonError::into_inner).raise(subject, seq);
     }
 
-    /// The lowest sequence that the last message on a subject (wildcards allowed) can have.
+    /// Returns the lowest sequence that the last message on a subject (wildcards allowed) can have.
     pub(crate) fn floor(&self, filter: &str) -> u64 {
         self.floor.lock().unwrap_or_else(PoisonError::into_inner).get(filter)
     }

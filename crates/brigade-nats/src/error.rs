@@ -27,7 +27,7 @@ pub(crate) enum NatsError {
 }
 
 impl NatsError {
-    /// Converts to a store error; `doing` completes the sentence "cannot …".
+    /// Converts this error to a [`StoreError`]; `doing` completes the sentence "cannot …".
     pub(crate) fn while_doing(self, doing: impl Into<String>) -> StoreError {
         StoreError::Engine { doing: doing.into(), source: Box::new(self) }
     }

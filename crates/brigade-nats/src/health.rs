@@ -36,7 +36,7 @@ pub struct Health {
     pub is_cluster: bool,
     /// The largest message the server accepts, in bytes.
     pub max_payload: usize,
-    /// How far this host's clock is ahead of the server's; zero if unknown.
+    /// How far this host's clock is ahead of the server's clock; zero if unknown.
     pub ahead: SignedDuration,
     /// State of the streams; `None` if the credentials do not allow inspecting them.
     pub streams: Option<Vec<StreamHealth>>,
@@ -51,7 +51,7 @@ pub struct StreamHealth {
     pub ailments: Vec<HealthProblem>,
 }
 
-/// A problem of a stream.
+/// A problem with a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HealthProblem {
     /// The stream does not exist.
@@ -60,7 +60,7 @@ pub enum HealthProblem {
     Setting(&'static str),
     /// The stream has no leader, so writes fail.
     Leaderless,
-    /// The replica on this server is offline or behind.
+    /// The replica on the named server is offline or behind.
     Replica(String),
     /// The stream has too few replicas to survive the loss of a server.
     Few {
@@ -69,7 +69,7 @@ pub enum HealthProblem {
     },
 }
 
-/// Inspects a NATS server. Changes nothing.
+/// Inspects a NATS server and its streams, without changing them.
 pub async fn check_health(options: &NatsOptions) -> Result<Health, StoreError> {
     let connection = NatsConnection::open(options).await?;
     let info = connection.client.server_info();
@@ -107,7 +107,8 @@ async fn stream_info(connection: &NatsConnection, name: &str) -> Result<Value, S
         .map_err(|error| NatsError::Malformed(error.to_string()).while_doing(DOING))
 }
 
-/// How far this host's clock is ahead. Assumes the server read its clock halfway between request and answer.
+/// Returns how far this host's clock is ahead of the server's. Assumes that the server read its clock halfway
+/// between request and answer.
 fn clock_lead(answer: &Value, asked: Timestamp) -> Option<SignedDuration> {
     let server_time: Timestamp = answer.get("ts")?.as_str()?.parse().ok()?;
     let answered = Timestamp::now();
@@ -131,7 +132,7 @@ fn find_ailments(
     let info: Info = serde_json::from_value(answer.clone())
         .map_err(|error| NatsError::Malformed(error.to_string()).while_doing(DOING))?;
     let replicas = info.config.num_replicas;
-    // Every organisation chooses its own retention.
+    // Accept any retention, because every organisation chooses its own.
     let settings = StreamSettings { retention: info.config.max_age, ..StreamSettings::default() };
     let wanted = streams::config(stream, shard, &settings, replicas);
     let mut found: Vec<HealthProblem> =
@@ -150,7 +151,7 @@ fn find_ailments(
     Ok(found)
 }
 
-/// The names, in the server's API, of the settings that differ.
+/// Returns the settings that differ, by their names in the server's API.
 fn differences(is: &Config, wanted: &Config) -> Vec<&'static str> {
     let subjects = |config: &Config| {
         let mut subjects = config.subjects.clone();

@@ -1,7 +1,7 @@
 //! A client's identity and role, read from its credentials.
 //!
-//! The server enforces the credentials whatever the client assumes. The client reads them only so that it does
-//! not send requests that would be refused.
+//! The server enforces the permissions in the credentials. The client reads the credentials only to avoid requests
+//! that the server would refuse.
 //!
 //! ```
 //! use brigade_nats::Identity;
@@ -30,23 +30,23 @@ pub struct Identity {
     pub role: CredentialRole,
     /// The team; `None` for an administrator.
     pub team: Option<TeamName>,
-    /// The members it may act as. More than one for a host that runs several members.
+    /// The members the client may act as: several, if the client is a host that runs several members.
     pub members: Vec<MemberName>,
-    /// Whether it may answer requests and give orders.
+    /// Whether the client may answer requests and give orders.
     pub answers: bool,
     /// The stream settings of the organisation.
     pub settings: StreamSettings,
-    /// Prefix of the subjects on which the client receives answers. It is unique per credentials, so that no
-    /// client receives another one's answers.
+    /// Prefix of the subjects on which the client receives answers. Each credentials file has its own prefix, so
+    /// that no client receives another client's answers.
     pub inbox_prefix: String,
-    /// Prefix of the subjects for JetStream API requests. Seats are in an account of their own, which imports a few
-    /// API subjects under this prefix.
+    /// Prefix of the subjects for JetStream API requests. Seats have their own account, which imports a few API
+    /// subjects under the prefix [`SEATS_API`].
     pub api_prefix: &'static str,
 }
 
 /// Prefix of the JetStream API in the account that owns the streams.
 pub const API: &str = "$JS.API";
-/// Prefix under which the seats' account imports it.
+/// Prefix under which the seats' account imports parts of the JetStream API.
 pub const SEATS_API: &str = "js";
 
 /// The role of a seat.
@@ -55,14 +55,14 @@ pub const SEATS_API: &str = "js";
 pub enum CredentialRole {
     /// Acts as some members of a team.
     Member,
-    /// Also writes the roster, and the marks and notes of all members.
+    /// Also writes the roster, and the read marks and notes of all members.
     Lead,
     /// Administers the organisation; may do everything.
     Admin,
 }
 
 impl CredentialRole {
-    /// The role's name in the credentials.
+    /// Returns the role's name in the credentials.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Member => "member",
@@ -122,7 +122,7 @@ struct NatsClaims {
 }
 
 impl Identity {
-    /// The identity of a client without credentials, on a server that accepts everyone.
+    /// Returns the identity of a client without credentials, for a server that accepts every client.
     pub fn trusted() -> Self {
         Self {
             role: CredentialRole::Admin,
@@ -135,7 +135,7 @@ impl Identity {
         }
     }
 
-    /// Reads the identity from a credentials file. Does not check the signature; the server does.
+    /// Reads the identity from a credentials file. Does not check the signature, because the server does.
     pub fn from_creds(path: &Path) -> Result<Self, IdentityError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| IdentityError::Read { path: path.to_owned(), source })?;
@@ -146,7 +146,7 @@ impl Identity {
     pub fn parse(creds: &str) -> Result<Self, &'static str> {
         let claims = claims(creds)?;
         let tags = |key| claims.nats.tags.iter().filter_map(move |tag| tag_value(tag, key));
-        // Credentials made by other tools have no tags; the server enforces their permissions anyway.
+        // Credentials made by other tools have no tags. The server enforces their permissions anyway.
         let Some(role) = tags("role").next() else { return Ok(Self::trusted()) };
         let role: CredentialRole = role.parse().map_err(|()| "it has an unknown role")?;
         let team = tags("team").next().map(str::parse).transpose();
@@ -176,13 +176,13 @@ impl Identity {
         Ok(Self { role, team, members, answers, settings, inbox_prefix, api_prefix })
     }
 
-    /// The subjects of its team; `None` for an administrator.
+    /// Returns the subjects of the client's team; `None` for an administrator.
     pub fn subjects(&self) -> Option<Subjects> {
         self.team.as_ref().map(|team| Subjects::new(team, self.settings.shards))
     }
 }
 
-/// Prefix of the subjects on which the owner of a key receives answers.
+/// Returns the prefix of the subjects on which the owner of a key receives answers.
 pub(crate) fn inbox_prefix(role: CredentialRole, public_key: &str) -> String {
     match role {
         CredentialRole::Admin => "_INBOX".to_owned(),
@@ -190,7 +190,8 @@ pub(crate) fn inbox_prefix(role: CredentialRole, public_key: &str) -> String {
     }
 }
 
-/// The value of a tag, if it has this key. Some tools convert keys to lower case.
+/// Returns the value of a tag `key:value` if its key is `key`. Ignores case, because some tools convert keys to
+/// lower case.
 fn tag_value<'t>(tag: &'t str, key: &str) -> Option<&'t str> {
     let (tag_key, value) = tag.split_once(':')?;
     tag_key.eq_ignore_ascii_case(key).then_some(value)

@@ -1,4 +1,4 @@
-//! Converts stored messages into history records. The streams are the journal.
+//! Converts stored messages into history records. There is no separate journal: the streams are the journal.
 
 use brigade_core::event::{Event, Record, one_line, roster_events};
 
@@ -9,20 +9,20 @@ use crate::read::StoredMessage;
 use crate::roster::Roster;
 use crate::write::{DELETED, OP};
 
-/// Converts messages to records, in order. Keeps the roster: the stream stores each new state of it, while
-/// the history shows what changed.
+/// Converts messages to records, in order. Keeps the current roster, because the stream stores each new version
+/// of the roster, while the history shows what changed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordDecoder {
     roster: Roster,
 }
 
 impl RecordDecoder {
-    /// Starts from a known roster.
+    /// Creates a decoder that starts from a known roster.
     pub(crate) fn with_roster(roster: Roster) -> Self {
         Self { roster }
     }
 
-    /// The records that a message stands for.
+    /// Converts one message to history records.
     pub(crate) fn decode(&mut self, stored: &StoredMessage) -> Vec<Record> {
         let tokens = stored.tokens();
         let record =

@@ -1,24 +1,25 @@
 //! Streams and subjects, and who may write to them.
 //!
-//! Every subject a seat writes contains the seat's name, and its credentials allow no other. The author in the
-//! subject is therefore authenticated by the server.
+//! Every subject that a seat writes to contains the seat's name, and the seat's credentials allow no other name.
+//! The server therefore authenticates the author named in a subject.
 //!
 //! | subject | content | written by |
 //! |---|---|---|
 //! | `mb.<s>.<team>.<to>.<from>.w` | a message | `<from>` |
 //! | `mb.<s>.<team>.<to>.<from>.a` | an answer or an order: a plan or permission approved, a mode set | `<from>`, if it may answer |
 //! | `mk.<s>.<team>.<member>` | which messages of a mailbox were read and shown | `<member>` |
-//! | `ev.<s>.<team>.<by>` | events that are not visible in any document | `<by>` |
-//! | `wk.<s>.<team>.<by>` | work events of a member: many, so they have their own subject | `<by>` |
-//! | `bd.<s>.<team>.<id>.<by>` | a task: the last message of any author. Task `0` holds the last assigned number | `<by>` |
+//! | `ev.<s>.<team>.<by>` | events that leave no trace in any document | `<by>` |
+//! | `wk.<s>.<team>.<by>` | a member's work events; there are many, so they have their own subject | `<by>` |
+//! | `bd.<s>.<team>.<id>.<by>` | a task: the last message, whoever wrote it. Task `0` holds the last assigned number | `<by>` |
 //! | `tm.<s>.<team>.doc.cfg.<by>` | the team's `config.json` | a lead |
 //! | `tm.<s>.<team>.doc.m.<name>` | a member's own change to its entry in `config.json` | `<name>` |
-//! | `tm.<s>.<team>.q.<member>.<question>` | a decision of a seat, written once | `<member>` |
-//! | `nt.<s>.<team>.<member>.<shelf>` | notes of the process that runs a member | `<member>` |
-//! | `lv.<s>.<team>.<member>` | a member's pulse; expires | `<member>` |
+//! | `tm.<s>.<team>.q.<member>.<question>` | a seat's decision, written once | `<member>` |
+//! | `nt.<s>.<team>.<member>.<shelf>` | notes written by the process that runs a member | `<member>` |
+//! | `lv.<s>.<team>.<member>` | a member's pulse; it expires | `<member>` |
 //!
-//! `<s>` is the team's shard. Each stream republishes what it has stored under `wake.`, and watchers subscribe
-//! there: a subscriber to the subject itself would receive a message before it is stored.
+//! `<s>` is the team's shard. Once a stream has stored a message, the server republishes the message on its
+//! subject with the prefix `wake.`. Watchers subscribe to the prefixed subjects: a subscriber to the subject
+//! itself would receive a message before the stream has stored it.
 //!
 //! ```
 //! use brigade_nats::layout::{Subjects, MessageClass};
@@ -37,29 +38,29 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 
 /// The allowed numbers of shards.
 pub const SHARDS: [u16; 3] = [1, 4, 16];
-/// How long mail is kept, unless the organisation sets another time.
+/// How long mail is kept, unless the organisation has its own setting.
 pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// How long the server remembers message ids. Longer than a sender retries.
+/// How long the server remembers message ids: longer than a sender keeps retrying.
 pub const DEDUP: Duration = Duration::from_secs(2 * 60);
 /// How many revisions of a task or roster are kept, for the history.
 pub const STATES: i64 = 64;
 /// How long a pulse is valid.
 pub const PULSE: Duration = Duration::from_secs(30);
-/// Subject of the stored number of shards, in the stream [`Stream::Team`] of shard 0.
+/// The subject that holds the number of shards, in the stream [`Stream::Team`] of shard 0.
 pub const LAYOUT: &str = "tm.0.layout";
-/// Prefix of republished messages.
+/// Prefix of the subjects on which stored messages are republished.
 pub const WAKE: &str = "wake";
 
-/// A kind of stream. There is one of each in every shard.
+/// A kind of stream. Every shard has one stream of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stream {
-    /// Mail, marks, events and work events. Old messages expire.
+    /// Mail, read marks, events and work events. Old messages expire.
     Mail,
     /// Tasks.
     Board,
     /// Rosters and decisions.
     Team,
-    /// Notes; only the last one per subject is kept.
+    /// Notes. Only the last note on each subject is kept.
     Notes,
     /// Pulses.
     Live,
@@ -69,7 +70,7 @@ impl Stream {
     /// All kinds of streams.
     pub const ALL: [Self; 5] = [Self::Mail, Self::Board, Self::Notes, Self::Live, Self::Team];
 
-    /// The stream's name in a shard.
+    /// Returns the name of this kind of stream in a shard.
     pub fn name(self, shard: u16) -> String {
         let kind = match self {
             Self::Mail => "MB",
@@ -81,7 +82,7 @@ impl Stream {
         format!("{kind}_{shard}")
     }
 
-    /// The subjects the stream stores in a shard.
+    /// Returns the subjects that this kind of stream stores in a shard.
     pub fn subjects(self, shard: u16) -> Vec<String> {
         let kinds: &[&str] = match self {
             Self::Mail => &["mb", "mk", "ev", "wk"],
@@ -94,7 +95,7 @@ impl Stream {
     }
 }
 
-/// The shard of a team: FNV-1a of its name, modulo the number of shards.
+/// Returns a team's shard: the FNV-1a hash of the team's name, modulo the number of shards.
 pub fn shard(team: &TeamName, shards: u16) -> u16 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     let hash = team.as_str().bytes().fold(0xcbf2_9ce4_8422_2325, step);
@@ -111,7 +112,7 @@ pub enum MessageClass {
 }
 
 impl MessageClass {
-    /// The last token of the message's subject.
+    /// Returns the last token of the subject for messages of this class.
     pub fn token(self) -> &'static str {
         match self {
             Self::Text => "w",
@@ -130,12 +131,12 @@ pub struct Subjects {
 }
 
 impl Subjects {
-    /// The subjects of a team, given the number of shards.
+    /// Creates a team's subjects, given the number of shards.
     pub fn new(team: &TeamName, shards: u16) -> Self {
         Self { shard: shard(team, shards), team: team.clone() }
     }
 
-    /// The name of a stream in the team's shard.
+    /// Returns the name of a stream in the team's shard.
     pub fn stream(&self, stream: Stream) -> String {
         stream.name(self.shard)
     }
@@ -144,128 +145,128 @@ impl Subjects {
         format!("{kind}.{}.{}.{rest}", self.shard, self.team)
     }
 
-    /// A message from one member to another.
+    /// Returns the subject for a message from one member to another.
     pub fn message(&self, to: &MemberName, from: &str, weight: MessageClass) -> String {
         self.subject("mb", format_args!("{to}.{from}.{}", weight.token()))
     }
 
-    /// All mail of a member.
+    /// Returns the filter for all mail to a member.
     pub fn mailbox(&self, member: &MemberName) -> String {
         self.subject("mb", format_args!("{member}.>"))
     }
 
-    /// All messages from one member to another.
+    /// Returns the filter for all messages from one member to another.
     pub fn sent(&self, to: &MemberName, from: &MemberName) -> String {
         self.subject("mb", format_args!("{to}.{from}.*"))
     }
 
-    /// All messages sent by a member.
+    /// Returns the filter for all messages sent by a member.
     pub fn messages_from(&self, from: &MemberName) -> String {
         self.subject("mb", format_args!("*.{from}.*"))
     }
 
-    /// All mail of the team.
+    /// Returns the filter for all mail in the team.
     pub fn mail(&self) -> String {
         self.subject("mb", ">")
     }
 
-    /// The marks of a mailbox.
+    /// Returns the subject for the read marks of a mailbox.
     pub fn marks(&self, member: &MemberName) -> String {
         self.subject("mk", member)
     }
 
-    /// The marks of all mailboxes.
+    /// Returns the filter for the read marks of all mailboxes.
     pub fn all_marks(&self) -> String {
         self.subject("mk", "*")
     }
 
-    /// Events recorded by one member.
+    /// Returns the subject for events recorded by one member.
     pub fn record(&self, by: &str) -> String {
         self.subject("ev", by)
     }
 
-    /// Events recorded by any member.
+    /// Returns the filter for events recorded by any member.
     pub fn records(&self) -> String {
         self.subject("ev", "*")
     }
 
-    /// Work events of one member.
+    /// Returns the subject for work events of one member.
     pub fn work_by(&self, by: &str) -> String {
         self.subject("wk", by)
     }
 
-    /// Work events of all members.
+    /// Returns the filter for work events of all members.
     pub fn work(&self) -> String {
         self.subject("wk", "*")
     }
 
-    /// A task, as written by one author.
+    /// Returns the subject for a task, as written by one author.
     pub fn task_by(&self, id: TaskId, by: &str) -> String {
         self.subject("bd", format_args!("{id}.{by}"))
     }
 
-    /// A task, by any author.
+    /// Returns the filter for a task, written by any author.
     pub fn task(&self, id: TaskId) -> String {
         self.subject("bd", format_args!("{id}.*"))
     }
 
-    /// The last assigned task number, as written by one author.
+    /// Returns the subject for the last assigned task number, as written by one author.
     pub fn last_number_by(&self, by: &str) -> String {
         self.subject("bd", format_args!("0.{by}"))
     }
 
-    /// The last assigned task number, by any author.
+    /// Returns the filter for the last assigned task number, written by any author.
     pub fn number(&self) -> String {
         self.subject("bd", "0.*")
     }
 
-    /// All tasks.
+    /// Returns the filter for all tasks.
     pub fn board(&self) -> String {
         self.subject("bd", ">")
     }
 
-    /// The team's `config.json`, as written by one author.
+    /// Returns the subject for the team's `config.json`, as written by one author.
     pub fn config_by(&self, by: &str) -> String {
         self.subject("tm", format_args!("doc.cfg.{by}"))
     }
 
-    /// The team's `config.json`, by any author.
+    /// Returns the filter for the team's `config.json`, written by any author.
     pub fn config(&self) -> String {
         self.subject("tm", "doc.cfg.*")
     }
 
-    /// A member's own entry in the roster.
+    /// Returns the subject for a member's own entry in the roster.
     pub fn entry(&self, member: &str) -> String {
         self.subject("tm", format_args!("doc.m.{member}"))
     }
 
-    /// Everything the roster is built from.
+    /// Returns the filter for all messages that the roster is built from.
     pub fn roster(&self) -> String {
         self.subject("tm", "doc.>")
     }
 
-    /// A note of the process that runs a member.
+    /// Returns the subject for a note written by the process that runs a member.
     pub fn note(&self, member: &MemberName, shelf: &str) -> String {
         self.subject("nt", format_args!("{member}.{shelf}"))
     }
 
-    /// All notes of the team.
+    /// Returns the filter for all notes in the team.
     pub fn notes(&self) -> String {
         self.subject("nt", ">")
     }
 
-    /// A decision of a seat.
+    /// Returns the subject for a seat's decision.
     pub fn decision(&self, member: &MemberName, question: &str) -> String {
         self.subject("tm", format_args!("q.{member}.{question}"))
     }
 
-    /// A member's pulse.
+    /// Returns the subject for a member's pulse.
     pub fn pulse(&self, member: &MemberName) -> String {
         self.subject("lv", member)
     }
 }
 
-/// The subject on which a stored message is republished.
+/// Returns the subject on which a message stored on `subject` is republished.
 pub fn wake(subject: &str) -> String {
     format!("{WAKE}.{subject}")
 }
@@ -306,7 +307,7 @@ mod tests {
         let used: std::collections::HashSet<u16> =
             (0..1000).map(|number| shard(&format!("team-{number}"))).collect();
         assert_eq!(used.len(), 16);
-        // Changing the hash would separate every team of every organisation from its mail.
+        // If the hash function changed, no existing team would find its mail any more.
         assert_eq!((shard("demo"), shard("a")), (6, 12));
     }
 }

@@ -1,9 +1,9 @@
-//! The store of `brigade-core` on NATS JetStream: one team across several hosts.
+//! Implements the `Store` trait of `brigade-core` on NATS JetStream, so that one team can run on several hosts.
 //!
-//! The streams hold both the current state and the journal. A document is the last message on its subjects;
-//! the history is all messages in order. With credentials, the server enforces that a member sends only under
-//! its own name and reads only its own mail. A message is stored once by its id, and a document changes only if
-//! nobody else has changed it since it was read.
+//! The streams hold both the current state and the journal. The current version of a document is the last message
+//! on its subjects; the history is all messages in order. If clients connect with credentials, the server enforces
+//! that a member sends only under its own name and reads only its own mail. The server stores only one message
+//! with a given id, and replaces a document only if nobody else has changed it since the writer read it.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -20,19 +20,19 @@
 //!
 //! # Parts
 //!
-//! - [`options`]: how to connect; [`NatsStore`]: the store itself, one private file for each trait;
+//! - [`options`]: how to connect; [`NatsStore`]: the store itself, with one private file for each trait;
 //! - [`layout`]: streams and subjects, and who may write to them;
 //! - [`identity`]: what a client's credentials allow; [`org`]: organisations, issuing and revoking credentials;
-//! - [`backup`], [`health`], [`stream_metrics`]: operating the NATS store.
+//! - [`backup`], [`health`], [`stream_metrics`]: tools for operators of the NATS servers.
 //!
-//! Below them, private: `connection` (one client: requests, retries, permission errors), `read`, `write` and
-//! `watch` (messages of a stream), `mailbox` with `marks`, `board` and `roster` (what the messages mean),
-//! `read_floor` and `replicas` (a client reads its own writes in a cluster).
+//! The private modules: `connection` sends requests, retries them and detects permission errors. `read`, `write`
+//! and `watch` handle the messages of a stream. `mailbox` with `marks`, `board` and `roster` interpret messages.
+//! `read_floor` and `replicas` make sure that a client in a cluster can read its own writes.
 //!
-//! # What it must not do
+//! # What this crate must not do
 //!
-//! - It gives documents no meaning: `brigade-core` decides who may do what, and the server enforces it.
-//! - It keeps nothing outside of the streams. Caches can be rebuilt from them at any time.
+//! - It does not interpret documents: `brigade-core` decides who may do what, and the server enforces that.
+//! - It stores nothing outside the streams. Its caches can be rebuilt from the streams at any time.
 //! - It starts no servers, reads no environment variables and prints nothing.
 //! - Names of streams, subjects and headers are permanent: older versions read the same streams.
 
@@ -67,7 +67,7 @@ pub use identity::Identity;
 pub use options::{NatsOptions, RetryLimit, StreamSettings};
 pub use store::NatsStore;
 
-/// Compiles the example in the README.
+/// Makes `cargo test` compile the example in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! A mail message in a stream: an inbox entry on a subject that names its authenticated sender.
+//! A mail message in a stream: an inbox entry, stored on a subject that contains the authenticated sender's name.
 
 use std::sync::OnceLock;
 
@@ -15,8 +15,8 @@ use crate::write::INCARNATION;
 /// Header: when the addressed team was created, in milliseconds.
 pub(crate) const CREATED: &str = "Brigade-Created";
 
-/// Message types that grant something or change settings. Only seats that may answer can send them; from
-/// any other sender they are dropped.
+/// Message types that grant something or change settings. Only seats that may answer requests can send such
+/// messages; readers drop them if they come from any other sender.
 const ANSWERS: [&str; 5] = [
     "plan_approval_response",
     "permission_response",
@@ -25,7 +25,7 @@ const ANSWERS: [&str; 5] = [
     "team_permission_update",
 ];
 
-/// Whether a message text is one of [`ANSWERS`].
+/// Returns the class of a message: an answer if its type is one of [`ANSWERS`], otherwise text.
 pub(crate) fn weight(text: &str) -> MessageClass {
     let answers = |kind: &str| ANSWERS.contains(&kind);
     let is_answer = match Body::parse(text) {
@@ -36,7 +36,7 @@ pub(crate) fn weight(text: &str) -> MessageClass {
     if is_answer { MessageClass::Answer } else { MessageClass::Text }
 }
 
-/// The inbox entry of an outgoing message, as JSON.
+/// Returns the inbox entry for an outgoing message, as JSON.
 pub(crate) fn entry(message: &Outgoing) -> String {
     serde_json::to_string(&message.to_inbox_entry()).unwrap_or_default()
 }
@@ -57,8 +57,8 @@ pub(crate) struct MailMessage {
 }
 
 impl MailMessage {
-    /// Parses and checks a stored message. Returns `None` for a forged one: its `from` must be the sender that the
-    /// server authenticated, and an answer must be on an answer subject.
+    /// Parses and checks a stored message. Returns `None` for a forged message: the `from` field must name the
+    /// sender that the server authenticated, and an answer must be on a subject for answers.
     pub(crate) fn read(stored: &StoredMessage) -> Option<Self> {
         let tokens = stored.tokens();
         if !stored.subject.starts_with("mb.") {
@@ -98,7 +98,7 @@ impl MailMessage {
         })
     }
 
-    /// The inbox entry, marked read or unread.
+    /// Returns the inbox entry, marked read or unread.
     pub(crate) fn marked(&self, read: bool) -> Vec<u8> {
         if !read {
             return self.json.clone().into_bytes();

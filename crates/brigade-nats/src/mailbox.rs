@@ -1,4 +1,4 @@
-//! Mailboxes: send, read, mark.
+//! Mailboxes: sends a message, reads an inbox, and marks messages as read or shown.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,40 +16,41 @@ use crate::marks::{KnownRange, MailboxMarks, READ_KEPT};
 use crate::read::{ReadRange, StoredMessage};
 use crate::write::{INCARNATION, PendingWrite};
 
-/// How often to look for a message that the server reports as a duplicate, and how long to wait in between.
+/// How many times to check whether a message that the server calls a duplicate is stored, and how long to wait
+/// between two checks.
 const DUPLICATE_CHECKS: usize = 5;
 const DUPLICATE_CHECK_PAUSE: Duration = Duration::from_millis(200);
-/// Limits on messages that were received by the watch but not confirmed by a read. An unconfirmed message cannot
-/// leave the inbox. Above the first limit a background task reads the mailbox; above the second, the next
-/// caller does.
+/// Limits on unconfirmed messages: messages that the watch has received, but that no read of the stream has
+/// returned yet. An unconfirmed message cannot leave the inbox. Above the first limit a background task reads the
+/// mailbox; above the second, the next caller does.
 const UNCONFIRMED_LIMIT: usize = 64;
 const MAX_UNCONFIRMED: usize = 256;
-/// Delay of that background read. Right after a message arrives, a caller is busy reading it.
+/// How long to wait before the background read. Right after a message arrives, a caller is busy reading it.
 const CONFIRM_DELAY: Duration = Duration::from_millis(100);
-/// How long to wait for a replica that is behind.
+/// How long to wait before asking again if a replica is behind.
 const REPLICA_PAUSE: Duration = Duration::from_millis(5);
 
-/// A mailbox as far as this process knows it.
+/// The part of a mailbox that this process knows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CachedMailbox {
-    /// All messages from the start of the inbox up to this sequence are known.
+    /// The cache holds all messages from the start of the inbox up to this sequence.
     complete_upto: u64,
-    /// The last known message. A message before it may have been missed by the watch.
+    /// The sequence of the last known message. The watch may have missed a message before that one.
     last_seq: u64,
     messages: BTreeMap<u64, MailMessage>,
     /// Whether the marks were confirmed to be current (see `confirm_marks`).
     marks_confirmed: bool,
-    /// The watch generation in which the mailbox was read: later messages were received by that watch.
+    /// The watch generation in which the mailbox was read. That watch has received all later messages.
     generation: Option<u64>,
     /// Whether a background task is reading the unconfirmed messages.
     confirming: bool,
-    /// The marks this process last read or wrote, and their sequence.
+    /// The read marks that this process last read or wrote, and the sequence at which they were written.
     marks: Option<(MailboxMarks, u64)>,
 }
 
 impl CachedMailbox {
-    /// Adds a message received by the watch, if the watch has missed nothing since the mailbox was read. Returns
-    /// whether the caller should start a background read.
+    /// Adds a message that the watch received, unless the watch may have missed messages since the mailbox was
+    /// read. Returns whether the caller should start a background read.
     pub(crate) fn add_heard(&mut self, generation: u64, mail_message: MailMessage) -> bool {
         if self.generation != Some(generation) {
             return false;
@@ -61,7 +62,7 @@ impl CachedMailbox {
         many
     }
 
-    /// How many messages are not confirmed by a read.
+    /// Returns how many messages are not confirmed by a read of the stream.
     fn unconfirmed(&self) -> usize {
         self.messages.range(self.complete_upto + 1..).count()
     }
@@ -84,7 +85,7 @@ impl CachedMailbox {
         }
     }
 
-    /// Replaces the marks by newer ones that the watch received.
+    /// Replaces the read marks by newer ones that the watch received.
     pub(crate) fn add_heard_marks(&mut self, generation: u64, marks: MailboxMarks, seq: u64) {
         let is_newer = self.marks.as_ref().is_none_or(|(_, cached)| *cached < seq);
         if self.generation == Some(generation) && is_newer {
@@ -92,7 +93,7 @@ impl CachedMailbox {
         }
     }
 
-    /// The marks, if the watch cannot have missed a newer version.
+    /// Returns the cached read marks, unless the watch may have missed a newer version.
     fn current_marks(&self, generation: Option<u64>) -> Option<(MailboxMarks, u64)> {
         let heard = generation.is_some() && self.generation == generation;
         self.marks.clone().filter(|_| heard)
@@ -102,15 +103,15 @@ impl CachedMailbox {
 /// How many mailboxes to cache.
 const MAX_CACHED: usize = 1000;
 
-/// A cached mailbox, shared by its readers and the watch.
+/// A cached mailbox, shared by the readers of the mailbox and the watch.
 pub(crate) type MailboxHandle = Arc<tokio::sync::Mutex<CachedMailbox>>;
 
-/// The mailboxes this process has read.
+/// The cached mailboxes: those that this process has read.
 #[derive(Debug, Default)]
 pub(crate) struct MailboxCache(Mutex<HashMap<(TeamName, MemberName), MailboxHandle>>);
 
 impl MailboxCache {
-    /// The cached mailbox, created if necessary.
+    /// Returns the cached mailbox, and creates it if necessary.
     pub(crate) fn get_or_create(&self, team: &TeamName, member: &MemberName) -> MailboxHandle {
         let mut mailboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if mailboxes.len() > MAX_CACHED {
@@ -119,14 +120,14 @@ impl MailboxCache {
         Arc::clone(mailboxes.entry((team.clone(), member.clone())).or_default())
     }
 
-    /// The cached mailboxes of a team.
+    /// Returns the cached mailboxes of a team.
     pub(crate) fn of_team(&self, team: &TeamName) -> Vec<(MemberName, MailboxHandle)> {
         let mailboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let theirs = mailboxes.iter().filter(|((in_team, _), _)| in_team == team);
         theirs.map(|((_, name), mailbox)| (name.clone(), Arc::clone(mailbox))).collect()
     }
 
-    /// The cached mailbox, if there is one.
+    /// Returns the cached mailbox, if there is one.
     pub(crate) fn get(&self, team: &TeamName, member: &str) -> Option<MailboxHandle> {
         let member = member.parse().ok()?;
         let mailboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -146,7 +147,7 @@ impl NatsConnection {
         let entry = mail_message::entry(message);
         let subject = subjects.message(to, &message.from, mail_message::weight(&message.text));
         let doing = format!("send a message to {to}");
-        // The same message id sent to two members is two messages.
+        // The recipient is part of the id: the same message sent to two members is stored as two messages.
         let id = format!("{}>{to}", message.msg_id);
         let pending = PendingWrite {
             id: Some(id.clone()),
@@ -162,7 +163,8 @@ impl NatsConnection {
                 return Ok(());
             }
             if !ack.in_progress {
-                // Another sender used this id, and the server would drop this message as a duplicate.
+                // Another sender has used this id, so the server drops this message as a duplicate. Send it
+                // with a new id.
                 return self.write(PendingWrite { id: None, ..pending }, &doing).await.map(drop);
             }
             self.wait_before_retry(
@@ -175,7 +177,7 @@ impl NatsConnection {
         }
     }
 
-    /// Whether a message with this id is on a subject.
+    /// Whether the stream holds a message with this id on a subject.
     async fn has(
         &self,
         subjects: &Subjects,
@@ -185,7 +187,7 @@ impl NatsConnection {
     ) -> Result<bool, StoreError> {
         let stream = subjects.stream(Stream::Mail);
         let has_id = |stored: &StoredMessage| stored.header("Nats-Msg-Id") == Some(id);
-        // The answering replica may be behind.
+        // Check several times: the replica that answers may be behind.
         for _ in 0..DUPLICATE_CHECKS {
             if self.last(&stream, subject, doing).await?.as_ref().is_some_and(has_id)
                 || self.read(&stream, subject, ReadRange::From(1), doing).await?.iter().any(has_id)
@@ -197,7 +199,7 @@ impl NatsConnection {
         Ok(false)
     }
 
-    /// The marks of a mailbox, and their sequence.
+    /// Returns the read marks of a mailbox, and the sequence at which they were written.
     async fn marks(
         &self,
         subjects: &Subjects,
@@ -212,9 +214,9 @@ impl NatsConnection {
         Ok((serde_json::from_slice(&found.payload).map_err(malformed)?, found.seq))
     }
 
-    /// The current marks, even if the answering replica is behind. Writes them back unchanged, which succeeds
-    /// only if they are the last version. Needed once before showing mail to a model; after that the process
-    /// knows its own marks.
+    /// Returns the current read marks, even if the replica that answers is behind: writes the marks back
+    /// unchanged, which succeeds only if they are the last version. A process must do this once before it shows
+    /// mail to a model. After that it knows the marks, because it writes them itself.
     async fn confirm_marks(
         &self,
         subjects: &Subjects,
@@ -243,7 +245,7 @@ impl NatsConnection {
         self.write(pending, &format!("mark the mail of {member}")).await
     }
 
-    /// Reads the messages that arrived since the mailbox was last read.
+    /// Adds the messages that arrived since the mailbox was last read to the cache.
     async fn refresh(
         &self,
         subjects: &Subjects,
@@ -263,7 +265,7 @@ impl NatsConnection {
         Ok(())
     }
 
-    /// Reads the unconfirmed messages in the background, so that no caller waits for it.
+    /// Reads the unconfirmed messages from the stream. Runs in the background, so that no caller has to wait.
     pub(crate) async fn confirm_messages(
         &self,
         subjects: &Subjects,
@@ -277,11 +279,12 @@ impl NatsConnection {
         let read = self.read(&stream, &filter, ReadRange::From(from), &doing).await;
         let mut cached = mailbox.lock().await;
         cached.confirming = false;
-        // If the read failed, the next received message starts another.
+        // If the read failed, the next message that the watch receives starts another read.
         cached.add_read(&read.unwrap_or_default());
     }
 
-    /// The sequence of the last message in a mailbox. Everything up to `heard` is known.
+    /// Returns the sequence of the last message in a mailbox. The caller knows all messages up to the sequence
+    /// `heard`.
     async fn newest(
         &self,
         subjects: &Subjects,
@@ -294,8 +297,8 @@ impl NatsConnection {
         Ok(last.map_or(0, |last| last.seq).max(heard))
     }
 
-    /// The messages in a mailbox. `generation` is the current watch generation of the team, if this process
-    /// watches it.
+    /// Returns the messages in a mailbox. `generation` is the team's current watch generation, if this process
+    /// watches the team.
     pub(crate) async fn inbox(
         &self,
         subjects: &Subjects,
@@ -319,7 +322,7 @@ impl NatsConnection {
         let newest = self.newest(subjects, member, if heard { cached.last_seq } else { 0 });
         let ((marks, seq), last) = tokio::try_join!(marks, newest)?;
         cached.marks_confirmed |= generation.is_some();
-        // Never go back to older marks, or a message would be shown twice.
+        // Never go back to older read marks: a message could be shown twice.
         let (marks, seq) = match cached.marks.take() {
             Some(seen) if seen.1 > seq => seen,
             _ => (marks, seq),
@@ -341,7 +344,7 @@ impl NatsConnection {
         Ok(mail)
     }
 
-    /// Marks messages.
+    /// Marks messages as read or shown.
     pub(crate) async fn mark(
         &self,
         subjects: &Subjects,
@@ -355,7 +358,7 @@ impl NatsConnection {
             return Ok(());
         }
         loop {
-            // The cached marks are good enough: if they are old, the conditional write fails.
+            // The cached read marks are good enough: if they are outdated, the conditional write fails.
             let (marks, seq) = match cached.marks.take() {
                 Some(seen) => seen,
                 None => self.marks(subjects, member).await?,
@@ -393,8 +396,8 @@ impl NatsConnection {
 }
 
 impl CachedMailbox {
-    /// The messages of this incarnation, each once. A message that was sent again after the server forgot its
-    /// id is stored twice.
+    /// Returns the messages of one incarnation of the team, without repetitions. The stream holds a message twice
+    /// if its sender retried after the server had forgotten the message's id.
     fn of_incarnation<'m>(&'m self, incarnation: &'m str) -> impl Iterator<Item = &'m MailMessage> {
         let mut seen = HashSet::new();
         let messages = self

@@ -1,7 +1,7 @@
-//! Which messages of a mailbox were read and shown, as one small document.
+//! The read marks of a mailbox: one small document that lists which messages were read and shown.
 //!
-//! The sequences of one mailbox are interleaved with those of others. The document therefore stores ranges of
-//! sequences in which every message of this mailbox is marked. Its size grows with the number of unread
+//! A stream holds many mailboxes, so the messages of one mailbox do not have consecutive sequences. The document
+//! stores ranges of sequences in which every message of this mailbox is marked. It grows with the number of unread
 //! messages, not with the size of the mailbox.
 
 use brigade_core::event::MessageKey;
@@ -10,23 +10,23 @@ use serde::{Deserialize, Serialize};
 
 /// How many read messages stay in the inbox.
 pub(crate) const READ_KEPT: usize = 10;
-/// How many sequences of the shard a read message may lag behind the newest one before it leaves the inbox. To
-/// read an inbox, the server scans everything from the oldest message in it.
+/// A read message leaves the inbox when the newest message in the inbox has a sequence higher by more than this.
+/// To read an inbox, the server scans the whole stream from the oldest message in the inbox on.
 const MAX_LAG: u64 = 20_000;
 
-/// The marks of a mailbox, with the changes of the last write.
+/// The read marks of a mailbox, and the changes made by the last write.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MailboxMarks {
-    /// Everything up to here was read and has left the inbox.
+    /// All messages up to this sequence were read and have left the inbox.
     #[serde(default)]
     floor: u64,
-    /// Everything up to here was read; some of it is still in the inbox.
+    /// All messages up to this sequence were read; some are still in the inbox.
     #[serde(default)]
     clear: u64,
-    /// Messages read above the floor.
+    /// Messages above the floor that were read.
     #[serde(default)]
     read: SequenceRanges,
-    /// Messages shown to the model.
+    /// Messages that were shown to the model.
     #[serde(default)]
     shown: SequenceRanges,
     /// Messages marked by this write, for the journal.
@@ -53,8 +53,9 @@ impl SequenceRanges {
         self.0.iter().any(|(first, last)| (*first..=*last).contains(&seq))
     }
 
-    /// Adds sequences. Joins two ranges where no other message of the mailbox lies between them. That is known
-    /// only up to `complete_upto`: `all` (sorted) is complete up to there.
+    /// Returns these ranges with the sequences in `more` added. Joins two ranges if no message of the mailbox lies
+    /// between them. `all` lists the known messages, sorted by sequence; it is complete up to `complete_upto`, so
+    /// ranges above that sequence are not joined.
     fn with(
         &self,
         more: impl Iterator<Item = u64>,
@@ -82,7 +83,7 @@ impl SequenceRanges {
         Self(joined)
     }
 
-    /// The part above `floor`.
+    /// Returns the part of the ranges above `floor`.
     fn above(self, floor: u64) -> Self {
         let above = self.0.into_iter().filter(|(_, last)| *last > floor);
         Self(above.map(|(first, last)| (first.max(floor + 1), last)).collect())
@@ -90,13 +91,13 @@ impl SequenceRanges {
 }
 
 impl MailboxMarks {
-    /// The same marks, with no changes to report.
+    /// Returns the same marks, with an empty list of changes.
     pub(crate) fn unchanged(self) -> Self {
         Self { changes: Vec::new(), ..self }
     }
 
-    /// The inbox begins after this sequence, if `newest` is its newest message. Messages read long ago leave the
-    /// inbox when the next one arrives.
+    /// Returns the sequence after which the inbox begins; `newest` is the sequence of its newest message. Messages
+    /// read long ago leave the inbox when the next message arrives.
     pub(crate) fn inbox_start(&self, newest: u64) -> u64 {
         if self.clear + MAX_LAG < newest { self.clear.max(self.floor) } else { self.floor }
     }
@@ -105,10 +106,12 @@ impl MailboxMarks {
         seq <= self.floor || self.read.contains(seq)
     }
 
-    /// The marks after marking some of `all` messages of the inbox; `None` if nothing changes.
+    /// Returns the marks after the messages `keys` were marked; `None` if nothing changes. `all` lists the known
+    /// messages of the inbox.
     ///
     /// A process may not know every message: it may have missed one, or asked a replica that was behind. A message
-    /// missing from `all` therefore keeps its marks, and an unknown message between two marked ones stays unmarked.
+    /// missing from `all` therefore keeps its marks, and an unknown message between two marked messages stays
+    /// unmarked.
     pub(crate) fn with(
         &self,
         KnownRange { start, complete_upto }: KnownRange,
@@ -134,7 +137,8 @@ impl MailboxMarks {
         };
         let read = self.read.with(newly(|marked| marked.read), all, complete_upto);
         let shown = self.shown.with(newly(|marked| marked.shown), all, complete_upto);
-        // Read messages that are far behind leave the inbox.
+        // A read message leaves the inbox if enough later messages were read, or if it is far behind the newest
+        // message.
         let is_done = |seq: u64| seq <= complete_upto && (seq <= self.floor || read.contains(seq));
         let done = all.iter().take_while(|(seq, _)| is_done(*seq)).count();
         let clear = done.checked_sub(1).and_then(|last| all.get(last));
@@ -178,8 +182,8 @@ mod tests {
         assert_eq!(shown.changes, [NewMark { key: keys[0], read: false, shown: true }]);
     }
 
-    /// Regression test for a bug after a leader election: a process that had missed some messages marked the next
-    /// one, which made earlier messages unread again, or marked unseen messages as read.
+    /// Regression test: after a leader election, a process that had missed some messages marked the next message.
+    /// That write made earlier messages unread again, or marked unseen messages as read.
     #[test]
     fn unknown_messages_keep_their_marks_and_do_not_become_read() {
         let (old, late) = (all(3), (40, MessageKey::from_id("late")));
@@ -191,7 +195,7 @@ mod tests {
         assert_eq!(marks.read, SequenceRanges(vec![(7, 21), (40, 40)]));
         assert_eq!((marks.floor, marks.clear), (0, 21));
         assert!(!marks.is_read(30), "an unknown message in the gap must stay unread");
-        // Once it has read everything and found no other message, the ranges join.
+        // Once the process has read the whole mailbox and found no other message, the ranges are joined.
         let (mut all, next) = (old, (50, MessageKey::from_id("next")));
         all.extend([late, next]);
         let known = KnownRange { start: 0, complete_upto: 50 };

@@ -29,7 +29,7 @@ pub struct NatsOptions {
     pub ca: Option<PathBuf>,
     /// Client certificate and key, if the servers require them.
     pub client_cert: Option<(PathBuf, PathBuf)>,
-    /// Settings used if the streams have to be created.
+    /// The settings for the streams, used only if the streams do not exist yet.
     pub settings: StreamSettings,
     /// How long to retry while the server does not answer.
     pub patience: RetryLimit,
@@ -38,7 +38,7 @@ pub struct NatsOptions {
 /// How long to retry while the server does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum RetryLimit {
-    /// 20 seconds, longer than a leader election takes. For commands that a person waits for.
+    /// 20 seconds, which is longer than a leader election takes. For commands that a person waits for.
     #[default]
     Short,
     /// 10 minutes, so that a host that lost its network can recover. For background processes.
@@ -57,7 +57,7 @@ impl RetryLimit {
 /// Settings for creating the streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamSettings {
-    /// Number of shards the teams are spread over: 1, 4 or 16. It cannot be changed later.
+    /// Number of shards the teams are spread over: 1, 4 or 16. The number cannot be changed later.
     pub shards: u16,
     /// Number of replicas per stream; `None` means three in a cluster, else one.
     pub replicas: Option<usize>,

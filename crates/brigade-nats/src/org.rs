@@ -1,16 +1,16 @@
 //! Operators, organisations and seats: who may do what on the NATS servers.
 //!
 //! The servers authenticate clients with NATS's decentralised JWTs. The operator's key signs accounts, and an
-//! account's key signs the credentials of its users. The credentials list the subjects a user may publish and
-//! subscribe to. This module creates all of it offline, from the keys in one folder.
+//! account's key signs the credentials of its users. The credentials list the subjects that a user may publish and
+//! subscribe to. This module creates accounts and credentials offline, from the keys in one folder.
 //!
-//! An organisation has **two accounts**. One holds the streams and the administrators. The other holds the
-//! seats; it has no streams and imports exactly the subjects that seats need. A single account would be unsafe:
-//! the server checks the subject a client publishes to, but not the reply subject. A seat could have the answer
-//! to an allowed request stored as another member's message, or purge a stream with it. Across accounts, the
-//! answer returns to the seats' account and goes no further.
+//! An organisation has **two accounts**. One holds the streams and the administrators. The other holds the seats;
+//! it has no streams and imports exactly the subjects that seats need. A single account would be unsafe, because
+//! the server checks the subject that a client publishes to, but not the reply subject. A seat could send an
+//! allowed request with a reply subject that stores the answer as another member's message, or that purges a
+//! stream. With two accounts, the answer goes to the seats' account, where there are no streams.
 //!
-//! `rights` is the table of what each seat may do.
+//! The private module `rights` holds the table of what each seat may do.
 //!
 //! ```
 //! use brigade_core::clock::Timestamp;

@@ -1,4 +1,4 @@
-//! Reads: the last message on a subject, or all messages from a sequence on.
+//! Reads from a stream: the last message on a subject, or all messages from a given sequence on.
 
 use std::time::{Duration, Instant};
 
@@ -19,13 +19,14 @@ use crate::layout::{matches, wake};
 
 /// How many messages to request at once.
 const BATCH_SIZE: u64 = 500;
-/// Timeout for a message of a batch.
+/// How long to wait for each message of a batch.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the server keeps an unused consumer.
 const CONSUMER_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long creating a consumer may take before trying another one.
+/// How long to wait for the server to create a consumer before requesting another.
 const CREATE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often to retry immediately when a replica is behind (another replica may answer), and the wait after that.
+/// If a replica that is behind answers: how often to retry immediately (another replica may answer then), and how
+/// long to wait before each further retry.
 const IMMEDIATE_RETRIES: usize = 2;
 const CATCH_UP_PAUSE: Duration = Duration::from_millis(2);
 
@@ -40,18 +41,18 @@ pub(crate) struct StoredMessage {
 }
 
 impl StoredMessage {
-    /// The value of a header.
+    /// Returns the value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(HeaderValue::as_str)
     }
 
-    /// The tokens of the subject after the team.
+    /// Returns the tokens of the subject that follow the team's name.
     pub(crate) fn tokens(&self) -> Vec<&str> {
         self.subject.split('.').skip(3).collect()
     }
 
-    /// Parses a direct-get answer or a republished message. The server appends its headers after the author's,
-    /// which can have the same names, so the last value of each header counts.
+    /// Parses a direct-get answer or a republished message. The server appends its own headers after the author's
+    /// headers. The author's can have the same names, so only the last value of each header counts.
     pub(crate) fn from_headers(message: Message) -> Option<Self> {
         let headers = message.headers?;
         let value_of = |name: &str| headers.get_last(name).map(|value| value.as_str().to_owned());
@@ -61,14 +62,14 @@ impl StoredMessage {
         Some(Self { seq, subject, at, headers, payload: message.payload })
     }
 
-    /// Parses a republished message. Returns `None` if it does not come from the stream: its subject must match
-    /// the stored one.
+    /// Parses a republished message. Returns `None` if the message was not republished by the stream: the subject
+    /// it was received on must belong to the stored subject.
     pub(crate) fn from_wake(message: Message) -> Option<Self> {
         let subject = message.subject.to_string();
         Self::from_headers(message).filter(|stored| subject == wake(&stored.subject))
     }
 
-    /// Parses a message from a consumer. Also returns its position in the consumer's deliveries.
+    /// Parses a message from a consumer. Also returns the message's position in the consumer's deliveries.
     fn from_consumer(message: Message, context: &jetstream::Context) -> Option<(u64, Self)> {
         let message = jetstream::Message { message, context: context.clone() };
         let info = message.info().ok()?;
@@ -82,7 +83,7 @@ impl StoredMessage {
     }
 }
 
-/// Which messages of a filter to read.
+/// Which of the messages that match a filter to read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ReadRange {
     /// All messages from this sequence on.
@@ -98,7 +99,7 @@ pub(crate) enum ReadRange {
 pub(crate) struct StreamConsumer {
     /// The consumer's name.
     pub(crate) name: String,
-    /// How many messages it has to deliver, as known to the server it runs on.
+    /// How many messages the consumer has to deliver, as known to the server that runs it.
     pub(crate) num_pending: u64,
     #[serde(default)]
     cluster: Option<ConsumerCluster>,
@@ -111,7 +112,7 @@ struct ConsumerCluster {
 }
 
 impl StreamConsumer {
-    /// The server the consumer runs on, in a cluster.
+    /// Returns the server that runs the consumer, in a cluster.
     pub(crate) fn server(&self) -> Option<&str> {
         self.cluster.as_ref()?.leader.as_deref()
     }
@@ -125,8 +126,8 @@ struct Collected<T> {
 }
 
 impl NatsConnection {
-    /// The last message on a subject (wildcards allowed), never older than what this process has written.
-    /// Answers of replicas that are behind are retried.
+    /// Returns the last message on a subject (wildcards allowed). The message is never older than one that this
+    /// process wrote or received: if a replica that is behind answers, the request is retried.
     pub(crate) async fn last(
         &self,
         stream: &str,
@@ -136,7 +137,8 @@ impl NatsConnection {
         self.last_unless_known(stream, subject, 0, doing).await
     }
 
-    /// Like `last`, for a caller that has everything up to `known_upto`: the answer may be older than that.
+    /// Like `last`, for a caller that knows all messages up to the sequence `known_upto`: the returned message may
+    /// be older than that sequence.
     pub(crate) async fn last_unless_known(
         &self,
         stream: &str,
@@ -191,8 +193,8 @@ impl NatsConnection {
         self.read_mapped(stream, filter, range, doing, |stored| stored).await
     }
 
-    /// Like `read`, but maps each message immediately. A message keeps its headers and its network buffer in
-    /// memory, which are much larger than its content.
+    /// Like `read`, but maps each message immediately. A [`StoredMessage`] keeps its headers and its network
+    /// buffer in memory, and both are much larger than its content.
     pub(crate) async fn read_mapped<T: Send>(
         &self,
         stream: &str,
@@ -209,8 +211,9 @@ impl NatsConnection {
             let before = found.items.len();
             let mut min_last = self.floor(filter);
             if min_last == 0 {
-                // This process has no floor for the filter. A consumer may run on a server that is still
-                // catching up and would miss messages; such a server does not answer a direct get.
+                // This process knows no message that matches the filter. The server that runs the consumer may be
+                // catching up and lack messages. A server that is catching up does not answer a direct get,
+                // so `last` finds the true last message.
                 min_last = self.last(stream, filter, doing).await?.map_or(0, |last| last.seq);
             }
             let consumer = self.create_consumer(stream, filter, range, replicas, doing).await?;
@@ -222,7 +225,8 @@ impl NatsConnection {
                 }
                 None => false,
             };
-            // The consumer may have been placed on an unreachable server. Next time use the stream's replica count.
+            // The consumer may have been placed on an unreachable server. In the next attempt, create it with as
+            // many replicas as the stream has.
             replicas = 0;
             min_last = min_last.max(self.floor(filter));
             let last = found.last;
@@ -237,7 +241,8 @@ impl NatsConnection {
                 // Continue after the messages that were read.
                 ReadRange::From(_) if last > 0 => range = ReadRange::From(last + 1),
                 ReadRange::From(_) => {}
-                // Restart with all messages: they include the last ones, and that read can be continued.
+                // Start again and read all messages. They include the last ones, and a read of all messages can be
+                // continued if it is interrupted.
                 _ => {
                     found = Collected { items: Vec::new(), last: 0 };
                     range = ReadRange::From(1);
@@ -250,7 +255,7 @@ impl NatsConnection {
         }
     }
 
-    /// Creates a consumer. `None` means: try again.
+    /// Creates a consumer. Returns `None` if the caller should try again.
     pub(crate) async fn create_consumer(
         &self,
         stream: &str,
@@ -283,15 +288,15 @@ impl NatsConnection {
         self.api_request(&api, &body, doing).await
     }
 
-    /// Deletes a consumer: a stream allows a thousand at once. If the request is lost, the server deletes the
-    /// consumer after [`CONSUMER_IDLE_TIMEOUT`].
+    /// Deletes a consumer, because a stream allows only a thousand at a time. If the request is lost, the server
+    /// deletes the consumer after [`CONSUMER_IDLE_TIMEOUT`].
     pub(crate) async fn delete_consumer(&self, stream: &str, consumer: &StreamConsumer) {
         let StreamConsumer { name, .. } = consumer;
         let forget = format!("{}.CONSUMER.DELETE.{stream}.{name}", self.identity.api_prefix);
         let _deleted_when_idle = self.client.publish(forget, Bytes::new()).await;
     }
 
-    /// Reads everything a consumer delivers. Returns whether it was complete.
+    /// Reads the messages that a consumer delivers. Returns whether none is missing.
     async fn fetch<T>(
         &self,
         stream: &str,
@@ -312,7 +317,8 @@ impl NatsConnection {
             let mut messages =
                 self.client.subscribe(inbox.clone()).await.map_err(|error| broken(&error))?;
             let next = format!("{}.CONSUMER.MSG.NEXT.{stream}.{name}", self.identity.api_prefix);
-            // The server lets a seat's request have only one answer, so a seat requests each message by itself.
+            // The server passes on only one answer per request of a seat, so a seat requests each message
+            // separately.
             let is_seat = self.identity.api_prefix == SEATS_API;
             let (asks, each) = if is_seat { (batch, 1) } else { (1, batch) };
             let expires = u64::try_from(FETCH_TIMEOUT.as_nanos()).unwrap_or(0);
@@ -327,7 +333,8 @@ impl NatsConnection {
                 else {
                     return Ok(false);
                 };
-                // A stored message may carry a status header of its author, but only a stored one has a reply subject.
+                // A status marks an error from the server. The author of a stored message may also have set a
+                // status header, but only stored messages have a reply subject.
                 if message.status.is_some() && message.reply.is_none() {
                     return Ok(false);
                 }
@@ -335,7 +342,7 @@ impl NatsConnection {
                 else {
                     return Ok(false);
                 };
-                // A gap means that a message was lost between two servers.
+                // A gap in the positions means that a message was lost between two servers.
                 count += 1;
                 if position != count {
                     return Ok(false);
@@ -348,7 +355,7 @@ impl NatsConnection {
         Ok(true)
     }
 
-    /// Sends a request to the JetStream API once. `None` means: try again.
+    /// Sends a request to the JetStream API once. Returns `None` if the caller should try again.
     async fn api_request<T: serde::de::DeserializeOwned>(
         &self,
         subject: &str,

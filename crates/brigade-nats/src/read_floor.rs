@@ -1,20 +1,20 @@
-//! Read-your-writes floor: the lowest sequence an answer may have.
+//! Makes sure that this process reads its own writes: tracks the lowest sequence that an answer may have.
 //!
-//! Any replica may answer a read, and a replica can be behind. An answer older than a message that this
-//! process has itself written or received must not be used.
+//! Any replica may answer a read, and a replica can be behind. This process must not use an answer that is older
+//! than a message it has itself written or received.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::layout::matches;
 
-/// How long a replica can be behind. Older entries can be dropped.
+/// How long a replica can stay behind. Entries older than this can be dropped.
 const MAX_REPLICA_LAG: Duration = Duration::from_secs(60);
-/// How many entries to hold before dropping old ones.
+/// The number of entries above which old entries are dropped.
 const MAX_ENTRIES: usize = 4096;
 
-/// The last known sequence per subject. Most reads filter by a prefix, so a sequence is also stored under
-/// each prefix of its subject.
+/// The last known sequence of each subject. Most reads filter by a prefix of the subject, so a sequence is also
+/// stored under each prefix.
 #[derive(Debug, Default)]
 pub(crate) struct ReadFloor {
     last: HashMap<String, (u64, Instant)>,
@@ -41,7 +41,7 @@ impl ReadFloor {
         }
     }
 
-    /// The lowest sequence that the last message on a subject (wildcards allowed) can have.
+    /// Returns the lowest sequence that the last message on a subject (wildcards allowed) can have.
     pub(crate) fn get(&self, filter: &str) -> u64 {
         let fresh = |(seq, at): &(u64, Instant)| (at.elapsed() < MAX_REPLICA_LAG).then_some(*seq);
         let Some(wild) = filter.find(['*', '>']) else {

@@ -12,9 +12,9 @@ use crate::stream_metrics::LONG_TIMEOUT;
 impl NatsConnection {
     /// Waits until every server that holds a replica has all messages of the stream.
     ///
-    /// The leader's report is not enough: it counts a replica as current once that has received the start of a
-    /// snapshot, while the replica may still be fetching the rest. Instead, create consumers until one was placed
-    /// on each server, and compare how many messages each of them has to deliver.
+    /// The stream leader's report is not enough: the leader counts a replica as current once the replica has
+    /// received the start of a snapshot, although the rest may be missing. Instead, creates consumers until each
+    /// server has had one, and checks that each consumer would deliver all messages.
     pub(crate) async fn wait_for_replicas(&self, stream: &str) -> Result<(), StoreError> {
         let doing = format!("wait until every server has all of {stream}");
         let mut counted: BTreeMap<String, u64> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! The team's `config.json`: the lead's document, overlaid with the entries that members changed themselves.
-//! All writes form one sequence, whoever makes them.
+//! The team's `config.json`: the document written by the lead, overlaid with the entries that members wrote
+//! themselves. The writes of all authors form one sequence.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::write::{DELETED, INCARNATION, LEFT, OP, PendingWrite};
 
 const DOING: &str = "read the team";
 
-/// A roster built from messages, with enough state to apply the next one.
+/// A roster built from messages, with enough state to apply the next message.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Roster {
     /// Sequence of the last message applied.
@@ -22,12 +22,12 @@ pub(crate) struct Roster {
     /// The lead's document and the incarnation; `None` if there is no team.
     base: Option<(Bytes, String)>,
     base_seq: u64,
-    /// Entries that members have written since; `None` for a member that left.
+    /// Entries that members wrote after the lead's document; the entry is `None` if the member left.
     entries: BTreeMap<String, (u64, Option<Bytes>)>,
 }
 
 impl Roster {
-    /// Applies the next message.
+    /// Applies the next message to the roster.
     pub(crate) fn apply(&mut self, stored: &StoredMessage) {
         self.seq = self.seq.max(stored.seq);
         match stored.tokens().as_slice() {
@@ -50,7 +50,7 @@ impl Roster {
         }
     }
 
-    /// The resulting document; `None` if there is no team.
+    /// Returns the lead's document with the members' entries applied; `None` if there is no team.
     pub(crate) fn document(&self) -> Option<Document> {
         let (base, _) = self.base.as_ref()?;
         let mut bytes = base.to_vec();
@@ -71,12 +71,12 @@ impl Roster {
         Some(Document { bytes, revision: Revision(self.seq) })
     }
 
-    /// The team's incarnation.
+    /// Returns the team's incarnation; `None` if there is no team.
     pub(crate) fn incarnation(&self) -> Option<&str> {
         self.base.as_ref().map(|(_, incarnation)| incarnation.as_str())
     }
 
-    /// Sequence of the last message applied.
+    /// Returns the sequence of the last message applied.
     pub(crate) fn seq(&self) -> u64 {
         self.seq
     }
@@ -92,7 +92,7 @@ fn is_entry_of(entry: &str, name: &str) -> bool {
 }
 
 impl NatsConnection {
-    /// The current roster, built from the cached one and the messages since.
+    /// Reads the current roster. Reuses the cached roster if possible.
     pub(crate) async fn roster(
         &self,
         subjects: &Subjects,
@@ -120,8 +120,8 @@ impl NatsConnection {
         Ok(roster)
     }
 
-    /// Replaces the document at a revision. If only the writer's own entry changes, writes just that entry,
-    /// which every member may do.
+    /// Replaces the team's `config.json` if nobody has changed it since `roster` was read. If only the writer's
+    /// own entry differs, writes just that entry, which every member may do.
     pub(crate) async fn replace_roster(
         &self,
         subjects: &Subjects,
@@ -147,7 +147,8 @@ impl NatsConnection {
     }
 }
 
-/// The member's new entry, if nothing else changes; `Some(None)` if the member leaves.
+/// Returns the member's new entry if nothing else differs between the two documents; `Some(None)` if the member
+/// leaves the team.
 #[expect(clippy::option_option, reason = "the inner option says whether the member stays")]
 fn own_entry(before: &[u8], after: &[u8], name: &str) -> Option<Option<Vec<u8>>> {
     let (old, new) = (Team::read(before).ok()?, Team::read(after).ok()?);

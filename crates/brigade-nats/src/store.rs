@@ -21,7 +21,8 @@ use crate::options::NatsOptions;
 use crate::roster::Roster;
 use crate::watch::WatchGenerations;
 
-/// How long to assume that a team still exists. Only affects whether a message to a deleted team is rejected.
+/// How long to assume that a team still exists without asking the server. During that time, a message to a deleted
+/// team may be accepted.
 const EXISTENCE_CACHE_TIME: Duration = Duration::from_secs(2);
 
 /// A store on NATS JetStream.
@@ -37,7 +38,7 @@ pub struct NatsStore {
 }
 
 impl NatsStore {
-    /// Connects to the NATS server. Creates the streams if there are none and the credentials allow it.
+    /// Connects to the NATS server. Creates the streams if they are missing and the credentials allow it.
     pub async fn connect(options: NatsOptions) -> Result<Self, StoreError> {
         let connection = NatsConnection::open(&options).await?;
         let shards = if connection.identity.role == CredentialRole::Admin {
@@ -84,7 +85,7 @@ impl NatsStore {
         }
     }
 
-    /// The team's current incarnation.
+    /// Returns the team's current incarnation.
     async fn incarnation(&self, team: &TeamName) -> Result<String, StoreError> {
         if let Some((incarnation, at)) = locked(&self.incarnations).get(team)
             && at.elapsed() < EXISTENCE_CACHE_TIME

@@ -28,9 +28,9 @@ use crate::identity::CredentialRole;
 use crate::layout::{DEDUP, Stream};
 use crate::store::NatsStore;
 
-/// Timeout for operations that take long.
+/// Timeout for slow operations, such as a snapshot.
 pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a cluster may take to announce a new subscription, and how often to retry meanwhile.
+/// How long a cluster may take to announce a new subscription, and how long to wait between two attempts.
 const SUBSCRIPTION_DELAY: Duration = Duration::from_secs(10);
 const SUBSCRIPTION_RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// JetStream error: stream not found.
@@ -45,11 +45,11 @@ pub struct Measures {
     pub version: String,
     /// The server's cluster, if it is part of one.
     pub cluster: Option<String>,
-    /// Round-trip time of a request, in microseconds.
+    /// Round-trip time of one request to the server, in microseconds.
     pub round_trip_us: u64,
     /// How long mail is kept, in seconds; `None` if there is no limit.
     pub retention_secs: Option<u64>,
-    /// The streams; empty for a seat, which may not list them.
+    /// The streams; empty if the client is a seat, because seats may not list streams.
     pub streams: Vec<StreamMetrics>,
 }
 
@@ -64,16 +64,16 @@ pub struct StreamMetrics {
     pub bytes: u64,
     /// Number of replicas.
     pub replicas: u64,
-    /// The server that leads the stream; `None` while there is none and writes fail.
+    /// The server that leads the stream; `None` during a leader election, when writes fail.
     pub leader: Option<String>,
-    /// The replicas that are not up to date.
+    /// The replicas that are offline or not up to date.
     pub behind: Vec<LaggingReplica>,
 }
 
-/// A replica that is not up to date.
+/// A replica that is offline or not up to date.
 #[derive(Clone, Debug, Serialize)]
 pub struct LaggingReplica {
-    /// The server's name.
+    /// The name of the server that holds the replica.
     pub server: String,
     /// Number of writes the replica is missing.
     pub lag: u64,
@@ -81,7 +81,7 @@ pub struct LaggingReplica {
     pub offline: bool,
 }
 
-/// The content of a stream.
+/// How many messages a stream holds, and which sequences and times they span.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamState {
     /// Number of messages.
@@ -98,7 +98,7 @@ pub struct StreamState {
     /// When the last message was stored.
     #[serde(default)]
     pub last_ts: Option<Timestamp>,
-    /// Number of deleted messages between the first and the last.
+    /// Number of deleted messages between the first and the last message.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub num_deleted: u64,
     /// Number of consumers.
@@ -144,7 +144,7 @@ impl StreamInfo {
         self.config.get(key).and_then(Value::as_u64).unwrap_or_default()
     }
 
-    /// The servers that hold a replica, except those that are offline.
+    /// Returns the servers that are online and hold a replica.
     pub(crate) fn servers(&self) -> impl Iterator<Item = &str> {
         let cluster = self.cluster.iter();
         cluster.flat_map(|cluster| {
@@ -179,7 +179,7 @@ impl NatsStore {
             }
         }
         let began = Instant::now();
-        // A request that every seat is allowed to send.
+        // Time a request that every seat is allowed to send.
         connection.layout().await?;
         let round_trip = began.elapsed();
         let server = connection.client.server_info();
@@ -193,7 +193,7 @@ impl NatsStore {
         })
     }
 
-    /// Sets how long mail is kept, and returns the previous value. Older mail is deleted immediately.
+    /// Sets how long mail is kept, and returns the previous value. The server deletes older mail immediately.
     pub async fn set_retention(&self, retention: Duration) -> Result<Duration, StoreError> {
         let doing = "change how long mail is kept";
         let mut before = Duration::ZERO;
@@ -204,7 +204,7 @@ impl NatsStore {
             let nanos = |time: Duration| json!(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
             if let Some(config) = info.config.as_object_mut() {
                 config.insert("max_age".into(), nanos(retention));
-                // Ids of deleted mail need not be remembered.
+                // The server need not remember the ids of deleted mail.
                 config.insert("duplicate_window".into(), nanos(DEDUP.min(retention)));
             }
             let api = format!("$JS.API.STREAM.UPDATE.{name}");
@@ -233,7 +233,7 @@ impl StreamMetrics {
 }
 
 impl NatsConnection {
-    /// The server's description of a stream; `None` if it does not exist.
+    /// Returns the server's description of a stream; `None` if the stream does not exist.
     pub(crate) async fn info(&self, name: &str) -> Result<Option<StreamInfo>, StoreError> {
         let doing = format!("inspect the stream {name}");
         let api = format!("$JS.API.STREAM.INFO.{name}");
@@ -244,7 +244,8 @@ impl NatsConnection {
         }
     }
 
-    /// Sends an API request for a stream, once: a long operation must not be started twice.
+    /// Sends a request about a stream to the JetStream API. Does not repeat a request that reached a server,
+    /// because a slow operation must not be started twice.
     pub(crate) async fn command<T: DeserializeOwned>(
         &self,
         api: &str,
@@ -259,7 +260,7 @@ impl NatsConnection {
         self.parse_answer(&answer, doing)
     }
 
-    /// Sends a payload to the server and waits for its answer.
+    /// Sends a payload to the server and returns the server's answer.
     pub(crate) async fn send_payload(
         &self,
         subject: String,
@@ -272,7 +273,7 @@ impl NatsConnection {
             let request = Request::new().payload(payload.clone()).timeout(Some(LONG_TIMEOUT));
             match self.client.send_request(subject.clone(), request).await {
                 Ok(answer) => return Ok(answer.payload),
-                // In a cluster another server may be subscribed, and ours has not learned of it yet. The payload
+                // In a cluster, our server may not know yet that another server has subscribed. The payload
                 // reached no server, so it can be sent again.
                 Err(error)
                     if error.kind() == RequestErrorKind::NoResponders
@@ -285,7 +286,7 @@ impl NatsConnection {
         }
     }
 
-    /// Parses the server's answer, or returns the error in it.
+    /// Parses the server's answer. Returns an error if the answer holds one.
     pub(crate) fn parse_answer<T: DeserializeOwned>(
         &self,
         answer: &[u8],
@@ -293,7 +294,7 @@ impl NatsConnection {
     ) -> Result<T, StoreError> {
         let malformed =
             |error: serde_json::Error| NatsError::Malformed(error.to_string()).while_doing(doing);
-        // An answer can hold an error beside other fields.
+        // An answer can hold an error and other fields at the same time.
         #[derive(Deserialize)]
         struct ErrorField {
             error: Option<async_nats::jetstream::Error>,

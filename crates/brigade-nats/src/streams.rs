@@ -27,8 +27,8 @@ pub(crate) struct StoredLayout {
     pub(crate) shards: u16,
 }
 
-/// The settings of a stream. Features that would let a seat reach beyond its own subjects are off. A rollup,
-/// for example, can replace the whole stream whatever subject it is written to.
+/// Returns the settings of a stream. Features that would let a seat reach beyond its own subjects are off: for
+/// example, a rollup message on any subject can replace the whole stream.
 pub(crate) fn config(
     stream: Stream,
     shard: u16,
@@ -40,7 +40,7 @@ pub(crate) fn config(
     Config {
         name: stream.name(shard),
         subjects: stream.subjects(shard),
-        // Pulses are stored on disk too: a stream in memory is gone after a restart of the server.
+        // Pulses are stored on disk too: an in-memory stream is lost when the server restarts.
         storage: StorageType::File,
         num_replicas: replicas,
         max_age: if keeps_mail { settings.retention } else { Duration::ZERO },
@@ -62,7 +62,7 @@ pub(crate) fn config(
 }
 
 impl NatsConnection {
-    /// Whether the streams were created. Checks only the one that is created last.
+    /// Whether the streams exist. Checks only the stream that is created last.
     pub(crate) async fn has_streams(&self) -> Result<bool, StoreError> {
         let api = format!("$JS.API.STREAM.INFO.{}", Stream::Team.name(0));
         let answer = self.request(&api, None, &[], DOING).await?;
@@ -72,7 +72,7 @@ impl NatsConnection {
         Ok(code != Some(NO_STREAM))
     }
 
-    /// The stored layout; `None` if there is none yet.
+    /// Returns the stored layout; `None` if no layout has been stored yet.
     pub(crate) async fn layout(&self) -> Result<Option<StoredLayout>, StoreError> {
         let doing = DOING;
         let stream = Stream::Team.name(0);
@@ -82,7 +82,7 @@ impl NatsConnection {
         Ok(Some(serde_json::from_slice(&stored.payload).map_err(malformed)?))
     }
 
-    /// Creates the missing streams. Existing ones keep their settings.
+    /// Creates the missing streams. Existing streams keep their settings.
     pub(crate) async fn create_streams(
         &self,
         settings: &StreamSettings,
@@ -97,7 +97,7 @@ impl NatsConnection {
                 self.create_stream(&config(stream, shard, settings, replicas)).await?;
             }
         }
-        // The layout is written last, so a reader that finds it also finds the streams.
+        // Write the layout last, so that a reader that finds the layout also finds the streams.
         let layout = StoredLayout { version: 1, shards: settings.shards };
         let text = serde_json::to_vec(&layout).unwrap_or_default();
         let pending = PendingWrite::new(LAYOUT.to_owned(), &text).expect_last(LAYOUT.to_owned(), 0);
@@ -123,7 +123,7 @@ impl NatsConnection {
                 error.get("description").and_then(|text| text.as_str()).unwrap_or_default();
             let code = error.get("err_code").and_then(serde_json::Value::as_u64);
             match code {
-                // 10058: the stream exists with other settings; keep them.
+                // 10058: the stream exists with other settings. It keeps those settings.
                 Some(10058) => return Ok(()),
                 Some(NO_CLUSTER) => {
                     return Err(NatsError::Server(description.to_owned()).while_doing(&doing));

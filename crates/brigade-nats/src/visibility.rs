@@ -1,4 +1,5 @@
-//! Which subjects of a team a seat can read, and under which name it writes. Both follow from its credentials.
+//! Determines from a seat's credentials which of the team's subjects the seat can read, and under which name it
+//! writes.
 
 use brigade_core::event::Record;
 use brigade_core::store::{Actor, StoreError};
@@ -11,8 +12,8 @@ use crate::read::{ReadRange, StoredMessage};
 use crate::store::NatsStore;
 
 impl NatsStore {
-    /// The name under which to write the roster: the actor's, if the credentials include it. Otherwise the
-    /// first name in the credentials, as when a lead adds a member.
+    /// Returns the name under which to write the roster: the actor's name if the credentials include it, otherwise
+    /// the first name in the credentials. The names differ when, for example, a lead adds a member.
     pub(crate) fn author(&self, by: &Actor) -> Actor {
         let identity = &self.connection.identity;
         let speaks = |name: &MemberName| name.as_str() == by.0;
@@ -22,7 +23,7 @@ impl NatsStore {
         }
     }
 
-    /// Everything stored for a team that the seat may read.
+    /// Returns filters for all of a team's messages that the seat may read.
     pub(crate) fn visible_filters(&self, subjects: &Subjects) -> Vec<(Stream, String)> {
         let mut filters = match &self.connection.identity {
             Identity { role: CredentialRole::Member, members, .. } => members
@@ -49,7 +50,7 @@ impl NatsStore {
         filters
     }
 
-    /// Like `filters`, without the members' work events.
+    /// Like `visible_filters`, without the members' work events.
     pub(crate) fn visible_filters_without_work(
         &self,
         subjects: &Subjects,
@@ -59,7 +60,7 @@ impl NatsStore {
         filters
     }
 
-    /// One mailbox. A member sees only its own messages in another member's mailbox.
+    /// Returns the filters for one mailbox. In another member's mailbox, a member sees only the messages it sent.
     pub(crate) fn visible_mailbox_filters(
         &self,
         subjects: &Subjects,
@@ -75,7 +76,7 @@ impl NatsStore {
         filters.into_iter().map(|filter| (Stream::Mail, filter)).collect()
     }
 
-    /// Reads the messages under some subjects and returns them as records, ordered by time.
+    /// Reads the messages that match the filters and returns them as records, ordered by time.
     pub(crate) async fn read_records(
         &self,
         subjects: &Subjects,
@@ -91,7 +92,7 @@ impl NatsStore {
             );
         }
         all.sort_by_key(|stored| stored.at);
-        // A message between two members of the same host matches two filters.
+        // A message between two members on the same host matches two filters.
         all.dedup_by(|a, b| (a.seq, &a.subject) == (b.seq, &b.subject));
         let mut decoder = RecordDecoder::default();
         Ok(all.iter().flat_map(|stored| decoder.decode(stored)).collect())

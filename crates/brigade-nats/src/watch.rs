@@ -1,7 +1,8 @@
-//! Watches a team: turns its new messages into records as they arrive.
+//! Watches a team: converts the team's new messages into records as they arrive.
 //!
-//! A stream republishes each stored message once, to the subscribers of that moment. A watch therefore looks for
-//! gaps in what it receives. It also compares with the stream after a reconnect, and at regular intervals.
+//! A stream republishes each stored message once, to the clients that are subscribed at that moment. A watch
+//! therefore looks for gaps in the messages it receives. After a reconnect and at regular intervals, it also reads
+//! the stream to find messages it has missed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,44 +27,44 @@ use crate::mailbox::MailboxCache;
 use crate::read::{ReadRange, StoredMessage};
 use crate::roster::Roster;
 
-/// When to compare with the stream: soon after the start, because servers in a cluster learn of a new
-/// subscription with a delay, then every half minute.
+/// When a watch reads the stream to find missed messages: soon after it begins, because the servers of a cluster
+/// learn of a new subscription with a delay, then every half minute.
 const FIRST_SWEEPS: [Duration; 3] =
     [Duration::from_millis(50), Duration::from_millis(250), Duration::from_secs(1)];
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 const DOING: &str = "watch the team";
 
-/// A filter on a stream, and how far it was processed.
+/// A filter on a stream, and which of its messages were processed.
 #[derive(Debug)]
 pub(crate) struct WatchedFilter {
     stream: String,
     filter: String,
     /// Every message up to this sequence was processed.
     done: u64,
-    /// Later messages that were processed already.
+    /// Messages after `done` that were already processed.
     ahead: BTreeSet<u64>,
 }
 
 impl WatchedFilter {
-    /// Watches the messages of a stream that match a filter.
+    /// Creates a filter of which no message was processed yet.
     pub(crate) fn new(subjects: &Subjects, stream: Stream, filter: String) -> Self {
         let stream = subjects.stream(stream);
         Self { stream, filter, done: 0, ahead: BTreeSet::new() }
     }
 
-    /// Whether the message was processed.
+    /// Whether the message with this sequence was processed.
     fn contains(&self, seq: u64) -> bool {
         seq <= self.done || self.ahead.contains(&seq)
     }
 }
 
-/// The watched teams. Each watch has a generation number, which changes when a message may have been missed.
-/// Caches filled in an older generation may be incomplete.
+/// The watched teams. Each watch has a generation number, which changes when the watch may have missed a message.
+/// A cache that was filled in an older generation may be incomplete.
 #[derive(Debug, Default)]
 pub(crate) struct WatchGenerations(Mutex<(u64, HashMap<TeamName, u64>)>);
 
 impl WatchGenerations {
-    /// The current watch generation of a team; `None` if it is not watched.
+    /// Returns the current watch generation of a team; `None` if the team is not watched.
     pub(crate) fn now(&self, team: &TeamName) -> Option<u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).1.get(team).copied()
     }
@@ -99,7 +100,7 @@ impl Drop for WatchGuard {
     }
 }
 
-/// Watches a team from now on.
+/// Starts to watch a team. Returns a watch that receives the records of new messages.
 pub(crate) async fn follow(
     connection: Arc<NatsConnection>,
     subjects: &Subjects,
@@ -107,7 +108,7 @@ pub(crate) async fn follow(
     generations: Arc<WatchGenerations>,
     mailboxes: Arc<MailboxCache>,
 ) -> Result<Watch, StoreError> {
-    // Subscribe first, then read: a message in between is received twice rather than missed.
+    // Subscribe first, then read: a message that arrives in between is received twice rather than missed.
     let mut wakes = Vec::new();
     for watched in &filters {
         let subscriber = connection.client.subscribe(wake(&watched.filter)).await;
@@ -139,8 +140,8 @@ pub(crate) async fn follow(
     Ok(Watch::new(receiver, WatchGuard { follower, generations, team, generation }))
 }
 
-/// Leader elections of the team's streams, for clients that may receive them. A message stored during an
-/// election may not be republished.
+/// Subscribes to leader elections of the team's streams, if the client's role allows it. The server may not
+/// republish a message that is stored during an election.
 async fn elections(
     connection: &NatsConnection,
     subjects: &Subjects,
@@ -179,8 +180,8 @@ impl WatchTask {
         let mut next = tokio::time::Instant::now() + first_sweeps.next().unwrap_or(SWEEP_INTERVAL);
         loop {
             tokio::select! {
-                // Process an election before messages received after it. Check the timer before messages,
-                // so that a busy team is still compared with the stream.
+                // Process an election before the messages received after it. Check the timer before messages, so
+                // that the stream is read in time even if the team is busy.
                 biased;
                 Some(_) = elections.next() => {
                     self.start_new_generation();
@@ -206,7 +207,7 @@ impl WatchTask {
         }
     }
 
-    /// Processes a republished message, after any message that was missed before it.
+    /// Processes a republished message. If earlier messages were missed, processes those first.
     async fn process(&mut self, stored: &StoredMessage) {
         let index =
             self.filters.iter().position(|watched| matches(&watched.filter, &stored.subject));
@@ -216,8 +217,8 @@ impl WatchTask {
         if watched.contains(stored.seq) {
             return;
         }
-        // Between seats that do not trust each other, a republished message is only a hint to read the stream:
-        // a seat could make the server send other content on this subject.
+        // A seat could make the server send other content on this subject. If seats do not trust each other, a
+        // republished message is therefore only a hint to read the stream.
         let is_trusted = self.connection.identity.role == CredentialRole::Admin;
         let before = stored.header("Nats-Last-Sequence").and_then(|word| word.parse().ok());
         if is_trusted && watched.contains(before.unwrap_or(0)) {
@@ -231,12 +232,13 @@ impl WatchTask {
         self.sweep(at).await;
     }
 
-    /// A message may have been missed: caches filled until now must be read again.
+    /// Starts a new generation, because a message may have been missed. Caches filled until now must be read
+    /// again.
     fn start_new_generation(&self) {
         self.generation.store(self.generations.begin(&self.team), Ordering::Relaxed);
     }
 
-    /// Processes what the streams hold and the watch has not received.
+    /// Reads the streams and processes the messages that the watch has missed.
     async fn sweep_all(&mut self) {
         for at in 0..self.filters.len() {
             self.sweep(at).await;
@@ -248,7 +250,7 @@ impl WatchTask {
         let missed = match self.missed(watched).await {
             Ok(missed) => missed,
             Err(error) => {
-                tracing::debug!(%error, "cannot compare the watch with the stream; will retry");
+                tracing::debug!(%error, "a watch cannot read its stream to find missed messages; will retry");
                 return;
             }
         };
@@ -273,7 +275,7 @@ impl WatchTask {
         }
     }
 
-    /// Messages after the last complete one, including those that were processed ahead of it.
+    /// Reads all messages after `done`, including those that were already processed.
     async fn missed(&self, watched: &WatchedFilter) -> Result<Vec<StoredMessage>, StoreError> {
         let (stream, filter, done) = (&watched.stream, &watched.filter, watched.done);
         let last = self.connection.last(stream, filter, DOING).await?;
@@ -288,7 +290,7 @@ impl WatchTask {
         self.connection.raise_floor(&stored.subject, stored.seq);
         self.update_mailbox(stored).await;
         for record in self.decoder.decode(stored) {
-            // Fails only if the watch was dropped; then this task is about to be aborted.
+            // The send fails only if the watch was dropped. Then this task is about to be aborted.
             let _receiver_dropped = self.sender.send(Arc::new(record));
         }
     }

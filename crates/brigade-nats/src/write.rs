@@ -1,4 +1,4 @@
-//! Writes: idempotent under retries, and conditional on the state the writer has seen.
+//! Writes messages to streams. A retried write is stored once, and a write can depend on the state its writer saw.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,8 +11,8 @@ use brigade_core::store::StoreError;
 use crate::connection::NatsConnection;
 use crate::error::NatsError;
 
-/// JetStream errors for a failed compare-and-set: 10071 if the other write is stored, 10164 if the replicas
-/// are still agreeing on it.
+/// JetStream errors for a failed compare-and-set: 10071 if the conflicting write is stored, 10164 if the replicas
+/// are still agreeing on the conflicting write.
 const CONFLICTS: [u64; 2] = [10071, 10164];
 /// JetStream error: a message with the same id is being stored.
 const DUPLICATE_IN_PROGRESS: u64 = 10158;
@@ -20,10 +20,11 @@ const DUPLICATE_IN_PROGRESS: u64 = 10158;
 /// How long a message with an id may be retried; less than [`DEDUP`](crate::layout::DEDUP).
 const ID_RETRY_LIMIT: Duration = Duration::from_secs(100);
 
-/// After this time, stop waiting for [`DUPLICATE_IN_PROGRESS`] to end and check whether the message is stored.
+/// How long to retry while the server answers [`DUPLICATE_IN_PROGRESS`]. After this time, the sender checks
+/// whether the message is stored.
 const IN_PROGRESS_LIMIT: Duration = Duration::from_secs(3);
 
-/// Header: the incarnation of the team. A team that is deleted and created again gets a new one.
+/// Header: the incarnation of the team. A team that is deleted and created again gets a new incarnation.
 pub(crate) const INCARNATION: &str = "Brigade-Life";
 /// Header of a message without a document: [`DELETED`] or [`LEFT`].
 pub(crate) const OP: &str = "Brigade-Op";
@@ -41,14 +42,14 @@ pub(crate) struct PendingWrite<'d> {
     pub(crate) payload: &'d [u8],
     /// Additional headers.
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// Message id for deduplication. If `None`, a random one is used.
+    /// Message id for deduplication. If `None`, a random id is used.
     pub(crate) id: Option<String>,
     /// Write only if the last message on this subject (wildcards allowed) has this sequence.
     pub(crate) expected_last: Option<(String, u64)>,
 }
 
 impl<'d> PendingWrite<'d> {
-    /// An unconditional write.
+    /// Creates an unconditional write.
     pub(crate) fn new(subject: String, payload: &'d [u8]) -> Self {
         Self { subject, payload, headers: Vec::new(), id: None, expected_last: None }
     }
@@ -70,14 +71,15 @@ impl<'d> PendingWrite<'d> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WriteAck {
     pub(crate) seq: u64,
-    /// Whether the server already had a message with this id.
+    /// Whether the server already has a message with this id.
     pub(crate) duplicate: bool,
-    /// Whether the server still reports, after a while, that it is storing the message.
+    /// Whether the server reported for [`IN_PROGRESS_LIMIT`] that it is still storing the message.
     pub(crate) in_progress: bool,
 }
 
 impl NatsConnection {
-    /// Writes and returns the sequence, or [`StoreError::Conflict`] if the condition does not hold.
+    /// Writes a message and returns its sequence. Fails with [`StoreError::Conflict`] if the write's condition
+    /// does not hold.
     pub(crate) async fn write(
         &self,
         pending: PendingWrite<'_>,
@@ -86,7 +88,7 @@ impl NatsConnection {
         self.write_with_ack(pending, doing).await.map(|written| written.seq)
     }
 
-    /// Like `write`, and reports whether the server already had the id.
+    /// Like `write`, but also returns whether the server already has a message with this id.
     pub(crate) async fn write_with_ack(
         &self,
         pending: PendingWrite<'_>,
@@ -103,8 +105,8 @@ impl NatsConnection {
             headers.insert("Nats-Expected-Last-Subject-Sequence-Subject", filter.as_str());
         }
         let began = Instant::now();
-        // A message with its own id can be retried only while the server remembers the id. The others are
-        // conditional writes, or only the last one counts.
+        // A message with its own id can be retried only while the server remembers the id. Messages without one
+        // can be retried at any time: they are conditional, or only the last message on their subject counts.
         let retry_limit = if pending.id.is_some() {
             self.retry_limit.min(ID_RETRY_LIMIT)
         } else {
@@ -124,7 +126,7 @@ impl NatsConnection {
                 .map_err(|error| NatsError::Malformed(error.to_string()).while_doing(doing))?;
             match answer {
                 Response::Ok(ack) => {
-                    // For a duplicate, the sequence may belong to another subject.
+                    // If the message is a duplicate, the sequence may belong to another subject.
                     if !ack.duplicate {
                         self.raise_floor(&pending.subject, ack.sequence);
                     }
@@ -138,7 +140,8 @@ impl NatsConnection {
                     self.counters.conflicts.fetch_add(1, Ordering::Relaxed);
                     return Err(StoreError::Conflict);
                 }
-                // After a network partition the server may keep reporting this for a message it stored long ago.
+                // After a network partition, the server may keep returning this error for a message it stored long
+                // ago.
                 Response::Err { error }
                     if error.error_code().0 == DUPLICATE_IN_PROGRESS
                         && pending.id.is_some()

@@ -1,4 +1,4 @@
-//! The contract of a store: the task board.
+//! Contract tests for stores: the task board.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use brigade_core::store::{Store, StoreError};
 
 use crate::env::{TestEnv, actor, member, member_plan, team};
 
-/// The number of a deleted task is not assigned to another task.
+/// A store does not assign the number of a deleted task to another task.
 pub async fn task_numbers_are_never_reused(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let lead = env.seat("team-lead");
@@ -31,7 +31,7 @@ pub async fn task_numbers_are_never_reused(store: Arc<dyn Store>) {
     assert_eq!(left, [2, 4]);
 }
 
-/// Replacing a task is compare-and-set.
+/// A task is replaced only if the caller has its latest revision.
 pub async fn a_task_is_replaced_only_at_its_revision(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let plan = TaskPlan { subject: "paint".into(), ..TaskPlan::default() };
@@ -75,7 +75,7 @@ pub async fn concurrent_tasks_get_different_numbers(store: Arc<dyn Store>) {
     assert_eq!(env.store.tasks(&team()).await.unwrap().len(), 80);
 }
 
-/// If several members claim a task, exactly one succeeds.
+/// If several members claim the same task, exactly one succeeds.
 pub async fn a_task_has_one_claimer(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let lead = env.seat("team-lead");

@@ -1,4 +1,4 @@
-//! The contract of a store, as tests that every store must pass.
+//! The contract of a store: tests that every store must pass.
 //!
 //! The tests of a store call [`contract_tests!`](crate::contract_tests) with an expression that creates an empty
 //! store. Each case becomes a separate test.
@@ -32,9 +32,9 @@ pub use crate::notes::{
 };
 pub use crate::work::work_events_are_reported_in_order;
 
-/// Defines a test for each case of the contract. `$make` returns an empty store and a value that keeps its
-/// environment alive, such as a temporary directory. `$program` is a [program](crate::needs::ExternalProgram) that the store
-/// needs.
+/// Defines a test for each case of the contract. `$make` returns an empty store, and a value that keeps the
+/// store's environment alive, such as a temporary directory. `$program` is a
+/// [program](crate::needs::ExternalProgram) that the store needs.
 #[macro_export]
 macro_rules! contract_tests {
     ($make:expr $(, $program:ident)?) => {
@@ -104,7 +104,7 @@ pub async fn a_team_is_created_once_and_deleted(store: Arc<dyn Store>) {
     TestEnv::build(store).await;
 }
 
-/// Replacing a team is compare-and-set.
+/// A team is replaced only if the caller has its latest revision.
 pub async fn a_team_is_replaced_only_at_its_revision(store: Arc<dyn Store>) {
     TestEnv::build(Arc::clone(&store)).await;
     let before = store.team(&team()).await.unwrap().unwrap();
@@ -117,7 +117,7 @@ pub async fn a_team_is_replaced_only_at_its_revision(store: Arc<dyn Store>) {
     assert_eq!((now.bytes, now.revision), (without, after));
 }
 
-/// A late activity update does not put a member back on the roster.
+/// A late activity update does not put a member that left back on the roster.
 pub async fn a_late_update_does_not_restore_a_member_that_left(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let (lead, bob) = (env.seat("team-lead"), member("bob"));
@@ -181,7 +181,7 @@ pub async fn concurrent_senders_lose_no_messages(store: Arc<dyn Store>) {
     }
 }
 
-/// A mark is persistent, is recorded once, and affects no other message.
+/// Marking a message as read or shown is persistent, is recorded once, and affects no other message.
 pub async fn marks_are_persistent_and_in_the_history(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     for text in ["one", "two", "three"] {
@@ -208,10 +208,10 @@ pub async fn marks_are_persistent_and_in_the_history(store: Arc<dyn Store>) {
         1
     );
     let sent: Vec<_> = history.iter().map(|record| record.at).collect();
-    assert!(sent.is_sorted(), "the history is ordered by time");
+    assert!(sent.is_sorted(), "the history is not ordered by time");
 }
 
-/// Mail and board operations fail without a team.
+/// Operations on mail, board and roster fail if the team does not exist.
 pub async fn no_team_is_an_error(store: Arc<dyn Store>) {
     let (team, alice, by) = (team(), member("alice"), actor());
     let id = brigade_wire::name::TaskId::new(1).unwrap();
@@ -228,7 +228,7 @@ pub async fn no_team_is_an_error(store: Arc<dyn Store>) {
     no_team(store.replace_team(&team, b"{}", Revision(0), &by).await.unwrap_err());
 }
 
-/// A watch reports changes of mail, board and roster, each once.
+/// A watch reports each change to mail, board and roster once.
 pub async fn a_watch_reports_every_change_once(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     env.say("bob", "alice", "before").await;

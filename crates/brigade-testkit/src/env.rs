@@ -1,4 +1,4 @@
-//! A team for tests: any store, a stepping clock, and seats in the team.
+//! A test team in any store, with seats for its members and a clock that advances on each call.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 use uuid::Uuid;
 
-/// A clock that starts at a fixed time and advances by one second on each call.
+/// Returns a clock that starts at a fixed time and advances by one second on each call.
 pub fn clock() -> Arc<dyn Clock> {
     Arc::new(SteppingClock::from("2026-11-15T12:00:00Z".parse().unwrap()))
 }
@@ -20,12 +20,12 @@ pub(crate) fn actor() -> Actor {
     Actor("team-lead".into())
 }
 
-/// A store with a team `demo`: the lead, `alice` and `bob`.
+/// A store that contains the team `demo`, whose members are the lead, `alice` and `bob`.
 #[derive(Clone, Debug)]
 pub struct TestEnv {
     /// The store.
     pub store: Arc<dyn Store>,
-    /// The clock that its seats use.
+    /// The clock that all seats use.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -41,7 +41,7 @@ impl TestEnv {
         env
     }
 
-    /// A seat in the team.
+    /// Returns the seat of a member.
     pub fn seat(&self, name: &str) -> Seat {
         let seat = Seat::new(Arc::clone(&self.store), team(), member(name));
         seat.with_clock(Arc::clone(&self.clock))
@@ -52,14 +52,14 @@ impl TestEnv {
         mail::send(&self.seat(from), to, text).await.unwrap().receipt.msg_id
     }
 
-    /// The texts in an inbox, each with whether it is read.
+    /// Returns the texts of the messages in an inbox, and whether each message is marked as read.
     pub async fn texts(&self, name: &str) -> Vec<(String, bool)> {
         let mail = self.store.inbox(&team(), &member(name)).await.unwrap();
         mail.iter().map(|mail| (mail.text(), !mail.is_unread())).collect()
     }
 }
 
-/// The name of the team.
+/// Returns the name of the test team.
 pub fn team() -> TeamName {
     "demo".parse().unwrap()
 }
@@ -69,12 +69,12 @@ pub fn member(name: &str) -> MemberName {
     name.parse().unwrap()
 }
 
-/// A team plan with arbitrary values.
+/// Returns a team plan with arbitrary values.
 pub fn team_plan() -> TeamPlan<'static> {
     TeamPlan { description: "a test", lead_model: "none", cwd: "/" }
 }
 
-/// A member plan with arbitrary values.
+/// Returns a member plan with arbitrary values.
 pub fn member_plan() -> MemberPlan<'static> {
     MemberPlan {
         agent_type: "general-purpose",
@@ -85,7 +85,7 @@ pub fn member_plan() -> MemberPlan<'static> {
     }
 }
 
-/// Puts a message into an inbox without any check, as another program could.
+/// Puts a message into an inbox without any checks, as a program other than brigade could.
 pub async fn write(env: &TestEnv, from: &str, to: &str, text: &str) {
     let config = env.store.team(&team()).await.unwrap().unwrap();
     let message = Outgoing {

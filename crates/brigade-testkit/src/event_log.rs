@@ -1,4 +1,4 @@
-//! The contract of a store: the event log.
+//! Contract tests for stores: the event log.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use brigade_core::wire::inbox::with_message;
 
 use crate::env::{TestEnv, team};
 
-/// The records that a feed delivered, in order.
+/// The records that an event stream delivered, in order.
 #[derive(Default)]
 struct Received(Vec<(RecordRef, Arc<Record>)>);
 
 impl Received {
-    /// Reads the feed until `enough` returns true or the feed ends.
+    /// Reads the event stream until `enough` returns true or the stream ends.
     async fn listen(&mut self, feed: &mut EventStream, enough: impl Fn(&Self, bool) -> bool) {
         let listen = async {
             while let Some(batch) = feed.next().await {
@@ -30,7 +30,7 @@ impl Received {
         result.unwrap_or_else(|_| panic!("timed out after {} records", self.0.len()));
     }
 
-    /// The texts of all messages, in order.
+    /// Returns the texts of all received messages, in order.
     fn texts(&self) -> Vec<String> {
         let text = |(_, record): &(RecordRef, Arc<Record>)| match &record.event {
             Event::Sent { message, .. } => {
@@ -42,10 +42,10 @@ impl Received {
         self.0.iter().filter_map(text).collect()
     }
 
-    /// Checks that every record can be looked up by its spot.
+    /// Checks that every received record can be looked up by its [`RecordRef`].
     fn check_lookup(&self, library: &RecordLookupHandle) {
         for (spot, record) in &self.0 {
-            let found = library.record(*spot).expect("a record");
+            let found = library.record(*spot).expect("the record can be looked up");
             assert_eq!(line(&found), line(record));
         }
     }
@@ -55,8 +55,8 @@ fn line(record: &Record) -> String {
     serde_json::to_string(record).unwrap()
 }
 
-/// An event log delivers past and new records while other processes write: nothing is missing or duplicated, and
-/// the messages of each sender are in order.
+/// An event log delivers past and new records while others write: no record is missing or duplicated, and the
+/// messages of each sender are in order.
 pub async fn an_event_log_has_past_and_new_records(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     for number in 0..20 {
@@ -100,7 +100,7 @@ pub async fn an_event_log_has_past_and_new_records(store: Arc<dyn Store>) {
         assert_eq!(created.count(), 1);
         assert_eq!(feed.skipped_lines(), 0);
     }
-    // Without concurrent writers, it equals the history.
+    // Without concurrent writers, the event log equals the history.
     let (mut feed, library) = env.store.event_stream(&team()).await.unwrap();
     let mut received = Received::default();
     received.listen(&mut feed, |_, caught_up| caught_up).await;
@@ -110,13 +110,13 @@ pub async fn an_event_log_has_past_and_new_records(store: Arc<dyn Store>) {
         *counts.entry(line(&record)).or_default() += 1;
     }
     for (_, record) in &received.0 {
-        let count = counts.get_mut(&line(record)).expect("a record of the history");
+        let count = counts.get_mut(&line(record)).expect("the record is in the history");
         *count -= 1;
     }
     assert!(counts.values().all(|&count| count == 0), "{counts:?}");
 }
 
-/// The event log of a deleted team delivers its records and then ends.
+/// The event log of a deleted team delivers the team's records and then ends.
 pub async fn the_event_log_of_a_deleted_team_ends(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     env.say("alice", "bob", "good bye").await;

@@ -1,4 +1,4 @@
-//! The contract of a store: export and import of a whole team.
+//! Contract tests for stores: export and import of a whole team.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use crate::env::{TestEnv, clock, member, member_plan, team};
 
-/// Creates a team with some data of every kind: a gap in the task numbers, mail in every state, a member that left,
-/// a note, an answered request and a waiting one.
+/// Creates a team with data of every kind: a gap in the task numbers, mail in every state, a member that left, a
+/// note, an answered request and an unanswered request.
 async fn build_full_team(store: Arc<dyn Store>) -> TestEnv {
     let env = TestEnv::build(store).await;
     let (lead, alice) = (env.seat("team-lead"), env.seat("alice"));
@@ -61,8 +61,8 @@ async fn import(
     export::import(store, &mut Cursor::new(file), name).await
 }
 
-/// The lines of an export without times and without the events that creating the team recorded. `ids` tells whether
-/// to include message ids, which may be new.
+/// Returns the lines of an export without times, and without the events that were recorded when the team was
+/// created. `ids` says whether to include message ids, because an import may assign new ids.
 fn content(file: &[u8], ids: bool) -> Vec<Value> {
     let lines = file.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let mut content = Vec::new();
@@ -87,7 +87,7 @@ fn content(file: &[u8], ids: bool) -> Vec<Value> {
     content
 }
 
-/// Compares line by line, so that a failure shows the difference.
+/// Compares two exports line by line, so that a failure shows the line that differs.
 fn assert_same(found: &[Value], expected: &[Value]) {
     for (found, expected) in found.iter().zip(expected) {
         assert_eq!(found, expected);
@@ -95,7 +95,8 @@ fn assert_same(found: &[Value], expected: &[Value]) {
     assert_eq!(found.len(), expected.len(), "{found:?}");
 }
 
-/// Exporting a team to another store and back loses, adds and changes nothing; each unread message is unread once.
+/// Moving a team to another store and back by export and import loses, adds and changes nothing. Each unread
+/// message is unread once.
 pub async fn a_team_survives_export_and_import(store: Arc<dyn Store>) {
     let env = build_full_team(Arc::clone(&store)).await;
     let first = export(store.as_ref(), &team()).await;
@@ -103,7 +104,7 @@ pub async fn a_team_survives_export_and_import(store: Arc<dyn Store>) {
     let count = |kind: &str| lines.iter().filter(|line| line.get(kind).is_some()).count();
     assert_eq!(count("task"), 2);
     assert_eq!((count("note"), count("decision"), count("answered")), (1, 1, 1));
-    // Four messages and the answer to alice, one message to bob, two plans to the lead.
+    // There are four messages and an answer to alice, one message to bob, and two plans to the lead.
     assert_eq!(count("message"), 8);
 
     let other = MemoryStore::new(clock());
@@ -115,7 +116,7 @@ pub async fn a_team_survives_export_and_import(store: Arc<dyn Store>) {
     let original = store.team(&team()).await.unwrap().map(config);
     assert_eq!(other.team(&team()).await.unwrap().map(config), original);
 
-    // Import it again into the first store, under another name.
+    // Import the team into the first store, under another name.
     let copy: TeamName = "copy".parse().unwrap();
     import(store.as_ref(), &exported, Some(&copy)).await.unwrap();
     let copied = export(store.as_ref(), &copy).await;
@@ -126,7 +127,7 @@ pub async fn a_team_survives_export_and_import(store: Arc<dyn Store>) {
     assert_eq!(renamed.lead().unwrap().agent_id().as_deref(), Some("team-lead@copy"));
     assert_eq!(renamed.member("alice").unwrap().agent_id().as_deref(), Some("alice@copy"));
 
-    // Import it in place of the first team, whose message ids the store still knows.
+    // Delete the first team and import the team under its name. The store still knows the message ids.
     store.delete_team(&team(), &Actor("team-lead".into())).await.unwrap();
     import(store.as_ref(), &exported, None).await.unwrap();
     let again = export(store.as_ref(), &team()).await;
@@ -141,7 +142,7 @@ pub async fn a_team_survives_export_and_import(store: Arc<dyn Store>) {
     assert_eq!(next.get(), 5);
 }
 
-/// An import does not change an existing team, and an incomplete file changes nothing.
+/// An import does not change an existing team, and an import of an incomplete file changes nothing.
 pub async fn an_import_overwrites_nothing(store: Arc<dyn Store>) {
     let env = build_full_team(Arc::clone(&store)).await;
     let file = export(store.as_ref(), &team()).await;
@@ -167,7 +168,7 @@ pub async fn an_import_overwrites_nothing(store: Arc<dyn Store>) {
     assert!(matches!(later, Err(ImportError::Version { found: 2 })), "{later:?}");
 }
 
-/// A file whose second reading fails at an offset.
+/// A file that can be read once. The second time, reading fails at offset `upto`.
 struct FailingFile {
     file: Cursor<Vec<u8>>,
     upto: u64,
@@ -191,7 +192,7 @@ impl Seek for FailingFile {
     }
 }
 
-/// After an interrupted import, the next one completes it without duplicates.
+/// If an import was interrupted, the next import completes the team without duplicates.
 pub async fn an_interrupted_import_can_be_continued(store: Arc<dyn Store>) {
     let other = MemoryStore::new(clock());
     let other: Arc<dyn Store> = Arc::new(other);

@@ -1,4 +1,4 @@
-//! A store that fails on demand, before or after the operation took effect.
+//! A store that fails on demand, before or after an operation has taken effect.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,16 +16,16 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 #[derive(Debug)]
 pub struct FlakyStore {
     inner: Arc<dyn Store>,
-    /// All calls fail.
+    /// Whether all calls fail.
     cut: AtomicBool,
-    /// All calls hang.
+    /// Whether all calls hang.
     hung: AtomicBool,
-    /// Calls that record work hang.
+    /// Whether calls that record work events hang.
     work_hung: AtomicBool,
     /// How many of 1000 calls fail, and the state of the random generator.
     rate: AtomicU64,
     seed: AtomicU64,
-    /// How often the whole history of a mailbox was read.
+    /// How often a caller has read the whole history of a mailbox.
     history_reads: AtomicU64,
 }
 
@@ -38,7 +38,7 @@ enum CallOutcome {
 }
 
 impl FlakyStore {
-    /// A store that works until a test makes it fail.
+    /// Wraps a store. All calls work until a test makes them fail.
     pub fn new(inner: Arc<dyn Store>) -> Self {
         let off = || AtomicBool::new(false);
         let zero = || AtomicU64::new(0);
@@ -46,34 +46,34 @@ impl FlakyStore {
         Self { inner, cut, hung, work_hung, rate: zero(), seed: zero(), history_reads: zero() }
     }
 
-    /// Every call fails at once, or no longer.
+    /// Sets whether every call fails immediately.
     pub fn cut(&self, cut: bool) {
         self.cut.store(cut, Ordering::Relaxed);
     }
 
-    /// No call returns, or all return again.
+    /// Sets whether every call hangs. Calls that already hang do not return.
     pub fn hang(&self, hung: bool) {
         self.hung.store(hung, Ordering::Relaxed);
     }
 
-    /// From now on, recording work hangs.
+    /// Makes all further calls that record work events hang.
     pub fn hang_work(&self) {
         self.work_hung.store(true, Ordering::Relaxed);
     }
 
-    /// How often the whole history of a mailbox was read.
+    /// Returns how often a caller has read the whole history of a mailbox.
     pub fn history_reads(&self) -> u64 {
         self.history_reads.load(Ordering::Relaxed)
     }
 
-    /// From now on, `rate` of 1000 calls fail, half of them after they took effect.
+    /// Makes `rate` of 1000 further calls fail, half of them after they have taken effect.
     pub fn fail(&self, rate: u64, seed: u64) {
         self.rate.store(rate, Ordering::Relaxed);
         self.seed.store(seed | 1, Ordering::Relaxed);
     }
 
     async fn outcome(&self) -> CallOutcome {
-        // The caller may be dropped at any call.
+        // Yield, so that a test can drop the caller at any call.
         tokio::task::yield_now().await;
         if self.hung.load(Ordering::Relaxed) {
             tokio::time::sleep(Duration::from_hours(1)).await;
@@ -102,7 +102,7 @@ fn failure() -> StoreError {
     StoreError::Engine { doing: "reach it".into(), source: "simulated failure".into() }
 }
 
-/// Runs one call with its chosen outcome.
+/// Calls the inner store, or fails, as [`FlakyStore::outcome`] chooses.
 macro_rules! call {
     ($self:ident, $call:expr) => {{
         let outcome = $self.outcome().await;
@@ -170,8 +170,8 @@ impl MailStore for FlakyStore {
         to: &MemberName,
         message: &Outgoing,
     ) -> Result<Receipt, StoreError> {
-        // A NATS server detects a repeated id for two minutes only. The test behaves as if that time
-        // had passed.
+        // A caller must never send a message id twice: a NATS server detects a repeated id for only two minutes,
+        // and this store behaves as if that time had passed.
         let history = self.inner.mailbox_history(team, to).await?;
         let is_duplicate =
             history.iter().any(|record| record.event.message() == Some(message.key()));

@@ -1,4 +1,4 @@
-//! Helpers for the tests of all crates: a test team, NATS servers, and the contract of a store.
+//! Helpers for the tests of all crates: a test team, NATS servers, and the contract tests for stores.
 
 #![expect(
     clippy::expect_used,

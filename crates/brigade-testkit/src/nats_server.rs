@@ -1,4 +1,4 @@
-//! Real NATS servers for tests, single or clustered, on free loopback ports and in a temporary directory.
+//! Starts real NATS servers for tests, alone or as a cluster, on free loopback ports and in a temporary directory.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,21 +12,21 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// The environment variable with the path of the server program. The default is `nats-server` on the `PATH`.
+/// The environment variable that holds the path of the server program. The default is `nats-server` on the `PATH`.
 pub const PROGRAM: &str = "BRIGADE_NATS_SERVER";
 
-/// The oldest minor version of NATS 2 that the store supports.
+/// The oldest minor version of NATS 2 that the NATS store supports.
 const MINOR: u32 = 15;
 
-/// The time limit for the start of a server and for the election of a cluster.
+/// How long to wait until the servers have started and elected a leader.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A shell script that starts the server, and kills it when standard input is closed. The system closes it when the
-/// test process ends, even if that was killed.
+/// A shell script that starts the server, and kills it when the script's standard input is closed. The operating
+/// system closes that pipe when the test process ends, even if the test process was killed.
 const WRAPPER: &str =
     r#""$0" -c "$1" >>"$2" 2>&1 & pid=$!; echo $pid; read -r word; kill -9 $pid; wait $pid"#;
 
-/// Whether the server program exists and is recent enough.
+/// Whether the server program is installed and recent enough.
 pub(crate) fn is_installed() -> bool {
     let Ok(output) = Command::new(program()).arg("--version").output() else { return false };
     let version = String::from_utf8_lossy(&output.stdout);
@@ -38,7 +38,7 @@ fn program() -> OsString {
     env::var_os(PROGRAM).unwrap_or_else(|| "nats-server".into())
 }
 
-/// NATS servers that run until this is dropped.
+/// NATS servers that run until this value is dropped.
 #[derive(Debug)]
 pub struct TestServers {
     /// The addresses of the servers: `nats://127.0.0.1:PORT`.
@@ -55,7 +55,7 @@ struct ServerNode {
     running: Option<ServerProcess>,
 }
 
-/// One server, which is killed when this is dropped.
+/// One server, which is killed when this value is dropped.
 #[derive(Debug)]
 pub struct ServerProcess {
     wrapper: Child,
@@ -63,7 +63,8 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts a server with this configuration file, and appends its output to `log`. Does not wait until it is ready.
+    /// Starts a server with this configuration file, and appends its output to `log`. Does not wait until the
+    /// server is ready.
     pub fn start(config: &Path, log: &Path) -> Self {
         assert!(
             is_installed(),
@@ -141,27 +142,28 @@ impl TestServers {
         true
     }
 
-    /// The addresses in the form that `--store` accepts.
+    /// Returns the addresses of all servers, in the form that `--store` accepts.
     pub fn store(&self) -> String {
         self.urls.join(",")
     }
 
-    /// The directory with the configuration (`server.conf`), data (`data`) and log of a server.
+    /// Returns the directory that contains a server's configuration (`server.conf`), data (`data`) and log
+    /// (`log`).
     pub fn folder(&self, index: usize) -> PathBuf {
         self.dir.path().join(format!("n{index}"))
     }
 
-    /// The process id of a running server.
+    /// Returns the process id of a running server.
     pub fn pid(&self, index: usize) -> u32 {
-        self.nodes[index].running.as_ref().expect("a running server").pid
+        self.nodes[index].running.as_ref().expect("the server is running").pid
     }
 
-    /// The HTTP monitoring address of a server: `127.0.0.1:PORT`.
+    /// Returns the HTTP monitoring address of a server: `127.0.0.1:PORT`.
     pub fn monitor(&self, index: usize) -> String {
         format!("127.0.0.1:{}", self.nodes[index].monitor)
     }
 
-    /// The index of the cluster leader, if all running servers agree on it.
+    /// Returns the index of the cluster leader, if all running servers agree on the leader.
     pub fn leader(&self) -> Option<usize> {
         let running = self.nodes.iter().filter(|node| node.running.is_some());
         let leaders: Vec<String> = running.filter_map(|node| cluster_state(node)?.leader).collect();
@@ -191,7 +193,7 @@ impl TestServers {
         drop(self.nodes[index].running.take());
     }
 
-    /// Restarts a stopped server with its data. Does not wait until it is ready.
+    /// Restarts a stopped server with its existing data. Does not wait until the server is ready.
     pub fn start(&mut self, index: usize) {
         if self.nodes[index].running.is_none() {
             self.launch(index);
@@ -290,8 +292,8 @@ fn http_get(node: &ServerNode, path: &str) -> io::Result<String> {
     Ok(answer)
 }
 
-/// Returns different free ports. They are below the range that operating systems assign to outgoing connections,
-/// which could take them at any time.
+/// Returns different free ports. The ports are below the range that operating systems use for outgoing
+/// connections, because such a connection could take a port at any time.
 fn free_ports(count: usize) -> Vec<u16> {
     let mut listeners = Vec::new();
     while listeners.len() < count {

@@ -1,4 +1,4 @@
-//! Tests that need an external program are left out where it is missing, and the last line of the test run says so.
+//! Skips tests whose external programs are missing. The last lines of the test run report the skipped tests.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -8,9 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::nats_server;
 
-/// Leaves out the current test unless these [programs](crate::needs::ExternalProgram) are installed.
+/// Skips the current test unless these [programs](crate::needs::ExternalProgram) are installed.
 ///
-/// Put it on the first line of a test. With `CI=true` the test fails instead.
+/// Use this macro in the first line of a test. With `CI=true`, the test fails instead.
 #[macro_export]
 macro_rules! needs {
     ($($program:ident),+) => {
@@ -25,13 +25,13 @@ macro_rules! needs {
 /// A program that some tests need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExternalProgram {
-    /// NATS, in the version that the store needs.
+    /// The NATS server, in a version that the NATS store supports.
     NatsServer,
-    /// Creates certificates.
+    /// OpenSSL, which creates certificates.
     Openssl,
-    /// Lists processes.
+    /// `ps`, which lists processes.
     Ps,
-    /// Runs members that have a terminal.
+    /// tmux, which runs members that have a terminal.
     Tmux,
 }
 
@@ -45,7 +45,7 @@ impl ExternalProgram {
         }
     }
 
-    /// The name, and how to get it.
+    /// Returns the program's name, and how to install it.
     const fn hint(self) -> &'static str {
         match self {
             Self::NatsServer => {
@@ -64,14 +64,14 @@ fn succeeds(program: &str, argument: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// How many tests of this process were left out, for each missing program.
+/// The number of tests skipped in this process, for each missing program.
 static LEFT_OUT: Mutex<BTreeMap<ExternalProgram, usize>> = Mutex::new(BTreeMap::new());
 
 fn left_out() -> MutexGuard<'static, BTreeMap<ExternalProgram, usize>> {
     LEFT_OUT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the program is missing. If so, the current test counts as left out; with `CI=true` it fails.
+/// Whether the program is missing. If so, counts the current test as skipped; panics with `CI=true`.
 pub fn is_missing(program: ExternalProgram) -> bool {
     if program.is_installed() {
         return false;
@@ -79,7 +79,7 @@ pub fn is_missing(program: ExternalProgram) -> bool {
     let hint = program.hint();
     assert!(
         env::var_os("CI").is_none_or(|value| value != "true"),
-        "CI=true: no test may be left out, and this test needs {hint}"
+        "with CI=true no test may be skipped, and this test needs {hint}"
     );
     let mut left_out = left_out();
     if left_out.is_empty() {
@@ -89,14 +89,15 @@ pub fn is_missing(program: ExternalProgram) -> bool {
     true
 }
 
-// The test harness has no hook for the end of a run, and captures what a passing test prints.
+// Use `atexit`, because the test harness has no hook for the end of the test run and hides the output of passing
+// tests.
 #[expect(unsafe_code, reason = "the standard library cannot register a function to run at exit")]
-// SAFETY: this is the signature in the C standard. The function may be called at any time.
+// SAFETY: `atexit` has this signature in the C standard, and may be called at any time.
 unsafe extern "C" {
     safe fn atexit(function: extern "C" fn()) -> std::ffi::c_int;
 }
 
-/// Runs after the harness has printed the result of all tests.
+/// Prints the number of skipped tests. Runs after the test harness has printed the results of all tests.
 extern "C" fn print_left_out() {
     for (program, count) in &*left_out() {
         let tests = if *count == 1 { "test was" } else { "tests were" };

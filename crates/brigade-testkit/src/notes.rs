@@ -1,4 +1,4 @@
-//! The contract of a store: histories, decisions, notes, and deleted teams.
+//! Contract tests for stores: histories, decisions, notes, and deleted teams.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub async fn history_outlives_the_team(store: Arc<dyn Store>) {
     assert!(history.iter().any(|record| matches!(record.event, Event::TeamDeleted {})));
 }
 
-/// If several processes decide at the same time, one decision is stored and all receive it.
+/// If several callers decide a question at the same time, one decision is stored and all callers receive it.
 pub async fn a_question_has_one_decision(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let question = Question::new(&member("alice"), "plan/../1@alice: \u{e9}");
@@ -54,7 +54,7 @@ pub async fn a_question_has_one_decision(store: Arc<dyn Store>) {
     assert!(matches!(none, Err(StoreError::NoTeam { .. })), "{none:?}");
 }
 
-/// The history of a mailbox contains only that mailbox, including marks of its messages.
+/// The history of a mailbox contains only messages in that mailbox, and when they were marked as read.
 pub async fn a_mailbox_has_its_own_history(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     env.say("bob", "alice", "one").await;
@@ -76,7 +76,8 @@ pub async fn a_mailbox_has_its_own_history(store: Arc<dyn Store>) {
     assert_eq!(events, ["sent one", "sent two", "read"]);
 }
 
-/// A note belongs to one member and one kind, survives the deletion of the team, and can be replaced and removed.
+/// A note belongs to one member and one note kind, survives the deletion of the team, and can be replaced and
+/// removed.
 pub async fn a_note_is_stored_until_it_is_replaced(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let memory = NoteKind::Memory;
@@ -100,8 +101,8 @@ pub async fn a_note_is_stored_until_it_is_replaced(store: Arc<dyn Store>) {
     assert_eq!(note_of("alice", memory).await, None);
 }
 
-/// A deleted team is restored from its journal: members, tasks with their numbers, and unread messages. Messages
-/// that were read are not delivered again.
+/// Reviving a deleted team restores its members, its tasks with their numbers, and its unread messages from the
+/// journal. Messages that were read are not delivered again.
 pub async fn a_deleted_team_is_restored_from_its_journal(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let lead = env.seat("team-lead");
@@ -144,12 +145,12 @@ pub async fn a_deleted_team_is_restored_from_its_journal(store: Arc<dyn Store>) 
         inbox.iter().map(text).collect()
     };
     assert_eq!(texts().await, ["not read"]);
-    // Reviving it again changes nothing.
+    // Reviving the team again changes nothing.
     revive::revive(&lead).await.unwrap();
     assert_eq!(texts().await, ["not read"]);
 }
 
-/// An event that is in no document is reported to watches and stored, with its author.
+/// An event that a member records is reported to watches and stored in the history, with its author.
 pub async fn a_recorded_event_is_reported_and_in_the_history(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let mut watch = env.store.watch(&team()).await.unwrap();
@@ -169,7 +170,9 @@ pub async fn a_recorded_event_is_reported_and_in_the_history(store: Arc<dyn Stor
         _ => false,
     };
     let report = async { while !is_expected(&watch.next().await.expect("the watch is open")) {} };
-    tokio::time::timeout(Duration::from_secs(10), report).await.expect("the event in time");
+    tokio::time::timeout(Duration::from_secs(10), report)
+        .await
+        .expect("the watch reports the event in time");
     let history = env.store.history(&team()).await.unwrap();
     assert_eq!(history.iter().filter(|record| is_expected(record)).count(), 1);
     let event = Event::TeamDeleted {};

@@ -1,4 +1,4 @@
-//! The keys of a lead that signs what it writes.
+//! The keys with which a lead signs its messages to members.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use brigade_core::signature::{LeadKey, Signer, SigningKey};
 use brigade_core::store::Outgoing;
 use brigade_wire::name::MemberName;
 
-/// The keys of some members.
+/// A signing key of the lead for each of some members.
 #[derive(Debug)]
 pub struct LeadKeys(HashMap<String, SigningKey>);
 
 impl LeadKeys {
-    /// A key for each of these members.
+    /// Creates a key for each of these members.
     pub fn new(names: &[&str]) -> Arc<Self> {
         let key = |name: &&str| ((*name).to_owned(), SigningKey::generate(1).unwrap());
         Arc::new(Self(names.iter().map(key).collect()))
     }
 
-    /// The key by which a member checks its lead.
+    /// Returns the key with which a member verifies the lead's signatures.
     pub fn lead_key(&self, name: &str) -> LeadKey {
         self.0[name].verify_key().parse().unwrap()
     }

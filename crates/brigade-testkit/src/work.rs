@@ -1,4 +1,4 @@
-//! The contract of a store: events about a member's work.
+//! Contract tests for stores: work events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use brigade_core::store::{Actor, Store};
 
 use crate::env::{TestEnv, member, team};
 
-/// Work events are reported and stored in order, with their author. They are in no mailbox, and not in the
-/// history without work.
+/// A store reports and stores work events in order, with their author. Work events are not in any mailbox's
+/// history, and not in the history without work.
 pub async fn work_events_are_reported_in_order(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let mut watch = env.store.watch(&team()).await.unwrap();
@@ -28,7 +28,7 @@ pub async fn work_events_are_reported_in_order(store: Arc<dyn Store>) {
         WorkEvent::TurnEnded { end: TurnOutcome::Limited, why: Some("529".into()) },
         WorkEvent::Trouble { why: "the program ended".into() },
     ];
-    // Two members work at the same time, and exchange mail.
+    // Two members record work at the same time, and one sends mail to the other.
     for act in &acts {
         for name in ["alice", "bob"] {
             let event = Event::Worked { name: name.to_owned(), act: act.clone() };
@@ -44,9 +44,13 @@ pub async fn work_events_are_reported_in_order(store: Arc<dyn Store>) {
             reported.extend(work(&record));
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), listen).await.expect("all work events in time");
+    tokio::time::timeout(Duration::from_secs(10), listen)
+        .await
+        .expect("all work events arrive in time");
     let message = async { while !is_message(&mail.next().await.expect("the watch is open")) {} };
-    tokio::time::timeout(Duration::from_secs(10), message).await.expect("the message in time");
+    tokio::time::timeout(Duration::from_secs(10), message)
+        .await
+        .expect("the message arrives in time");
     let history = env.store.history(&team()).await.unwrap();
     let stored: Vec<(String, WorkEvent)> = history.iter().filter_map(work).collect();
     for records in [reported, stored] {
@@ -74,7 +78,7 @@ fn is_message(record: &Record) -> bool {
     matches!(record.event, Event::Sent { .. })
 }
 
-/// The work event in a record and its author, if it is one.
+/// Returns the author and the work event in a record; `None` if the record is of another kind.
 fn work(record: &Record) -> Option<(String, WorkEvent)> {
     match &record.event {
         Event::Worked { name, act } => {

@@ -1,4 +1,5 @@
-//! A conversation, independent of the wire format, and the next answer according to the script.
+//! A conversation in a form that does not depend on the wire format. Determines the model's next answer from the
+//! script.
 
 use std::time::Duration;
 
@@ -13,17 +14,17 @@ use crate::script::{PromptScript, ScriptError, ScriptStep, StepAction, fill};
 pub struct Conversation {
     /// The events, oldest first.
     pub events: Vec<InputEvent>,
-    /// The offered tools.
+    /// The tools that the agent program offers to the model.
     pub tools: Vec<Tool>,
-    /// The JSON schema of the answer, if one is required. A request with a schema is an internal question of the
+    /// The JSON schema that the answer must match, if any. A request with a schema is an internal question of the
     /// agent program, not a turn.
     pub schema: Option<Value>,
 }
 
-/// An input of the model. Its own earlier answers are not needed, because the script determines them.
+/// An input to the model. The model's own earlier answers are left out, because the script determines them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InputEvent {
-    /// Text of the user.
+    /// Text from the user.
     UserText(String),
     /// The result of a tool.
     ToolResult(ToolResult),
@@ -32,18 +33,18 @@ pub enum InputEvent {
 /// The result of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolResult {
-    /// Its text, as the model sees it.
+    /// The result's text, as the model sees it.
     pub text: String,
-    /// Whether it is marked as failed. Only the formats Messages and Gemini have this mark.
+    /// Whether the result says that the tool failed. Only the Messages and Gemini formats can say so.
     pub failed: bool,
 }
 
-/// An offered tool.
+/// A tool that the agent program offers to the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tool {
-    /// The name by which the model calls it; `namespace/name` for a tool in a namespace.
+    /// The name by which the model calls the tool; `namespace/name` if the tool is in a namespace.
     pub name: String,
-    /// Whether it is only announced, and must be searched for before it can be called.
+    /// Whether the tool is only announced, so that the model must search for it before calling it.
     pub deferred: bool,
 }
 
@@ -62,16 +63,16 @@ pub struct DelayedAnswer {
 pub enum ModelAnswer {
     /// A step of the script: a tool call.
     Call {
-        /// The name of the tool in the script.
+        /// The name of the tool, as written in the script.
         wanted: String,
-        /// The name of the offered tool.
+        /// The name under which the agent program offers the tool.
         tool: String,
         /// The arguments, with references to results replaced.
         args: Value,
     },
     /// A step of the script: text.
     Say(String),
-    /// Text that is not from a script: the answer to an internal question, or if there is no script.
+    /// Text that does not come from a script: the answer to an internal question, or to a prompt without a script.
     Aside(String),
     /// The reason why the script could not be followed.
     #[serde(rename = "stray")]
@@ -97,7 +98,8 @@ impl Conversation {
         }
     }
 
-    /// Returns the latest script and the tool results after it. Their count is the index of the next step.
+    /// Returns the latest script and the tool results after it. The number of results is the index of the next
+    /// step.
     fn script(&self) -> Option<(Result<PromptScript, ScriptError>, Vec<&str>)> {
         self.events.iter().enumerate().rev().find_map(|(index, event)| {
             let InputEvent::UserText(text) = event else { return None };
@@ -128,7 +130,7 @@ impl Conversation {
                 Value::String(text) => ModelAnswer::Say(text),
                 other => ModelAnswer::Say(other.to_string()),
             },
-            // An agent requests a title for the session with the same prompt, but without tools.
+            // To get a title for the session, an agent program sends the same prompt without tools.
             StepAction::Call { .. } if self.tools.is_empty() => {
                 ModelAnswer::Aside("Scripted".into())
             }
@@ -144,8 +146,8 @@ impl Conversation {
         Ok(DelayedAnswer { answer, wait: *wait })
     }
 
-    /// Finds the tool with this name, or the only one whose name ends with it. Vendors prefix the name of a tool
-    /// with the name of its server in different ways, so `team/send_message` also matches
+    /// Finds the tool with this name, or the only tool whose name ends with it. Vendors combine the name of a tool
+    /// and the name of its MCP server in different ways, so `team/send_message` also matches
     /// `mcp__team__send_message`.
     fn find_tool(&self, wanted: &str) -> Result<&Tool, String> {
         if let Some(tool) = self.tools.iter().find(|tool| tool.name == wanted) {
@@ -164,7 +166,7 @@ impl Conversation {
         }
     }
 
-    /// The last text of the user.
+    /// Returns the last text from the user.
     pub fn latest_user_text(&self) -> &str {
         let mut texts = self.events.iter().rev().filter_map(|event| match event {
             InputEvent::UserText(text) => Some(text.as_str()),
@@ -173,7 +175,7 @@ impl Conversation {
         texts.next().unwrap_or_default()
     }
 
-    /// The tool results, in order.
+    /// Returns the tool results, in order.
     pub fn results(&self) -> impl DoubleEndedIterator<Item = &ToolResult> {
         self.events.iter().filter_map(|event| match event {
             InputEvent::ToolResult(returned) => Some(returned),

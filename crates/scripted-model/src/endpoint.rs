@@ -1,4 +1,4 @@
-//! Maps each path to a wire format, and answers requests.
+//! Answers requests. The path of a request determines its wire format.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::wire::{ResponseBody, WireRequest};
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
-    /// The delay before the body.
+    /// How long to wait before sending the body.
     pub wait: Duration,
     /// The body.
     pub body: ResponseBody,
-    /// Details for the log, if it was a request to the model.
+    /// Details for the log, if this was a request to the model.
     pub asked: Option<ModelRequestLog>,
 }
 
@@ -31,8 +31,8 @@ impl Response {
     }
 }
 
-/// The response to every model request during a simulated outage or rate limit, in the form of the simulated
-/// vendor.
+/// The response to every model request during a simulated outage or rate limit. The body has the form that the
+/// simulated vendor uses.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
@@ -43,13 +43,13 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// Replaces a response. The details for the log are kept.
+    /// Replaces a response by the outage, and keeps the details for the log.
     pub fn replace(self, response: Response) -> Response {
         Response { asked: response.asked, ..Response::plain(self.status, self.body) }
     }
 }
 
-/// Answers a request to `path`, without the query. `id` is unique to the request.
+/// Answers a request. `path` does not include the query, and `id` is unique to the request.
 pub fn answer(method: &str, path: &str, body: &[u8], id: &str) -> Response {
     if method != "POST" {
         return answer_get(path);
@@ -80,14 +80,14 @@ fn ask(wire: &'static str, request: &dyn WireRequest, id: &str) -> Response {
     Response { status: 200, wait: reply.wait, body, asked: Some(asked) }
 }
 
-/// Answers GET and HEAD requests: the list of models, in the format of all vendors at once. The list is empty,
-/// because a client that finds its model there would request more details about it.
+/// Answers GET and HEAD requests. The list of models has the fields of all vendors at once, and is empty: a client
+/// that found its model in the list would request more details about the model.
 fn answer_get(path: &str) -> Response {
     match path.trim_end_matches('/').rsplit('/').next() {
         Some("models") => {
             Response::plain(200, json!({ "object": "list", "data": [], "models": [] }))
         }
-        // Claude Code checks whether the server responds.
+        // Claude Code sends this request to check whether the server responds.
         Some("") => Response::plain(200, json!({})),
         _ => Response::plain(404, error_body(&format!("unknown path {path}"))),
     }

@@ -1,4 +1,4 @@
-//! The scripted model as a program, for tests that start real agents.
+//! Runs the scripted model as a server, for tests that start real agent programs.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ struct Arguments {
     /// Port to listen on; 0 chooses a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// Write the address to this file instead of standard output
+    /// Write the server's address to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     address: Option<PathBuf>,
     /// Append a JSON line for each request to this file
@@ -22,7 +22,7 @@ struct Arguments {
     /// Save the body of each request in this folder
     #[arg(long, value_name = "DIR")]
     bodies: Option<PathBuf>,
-    /// While this file exists, answer each model request with its content: `{"status": 429, "body": {}}`
+    /// While this file exists, answer each model request as the file says: `{"status": 429, "body": {}}`
     #[arg(long, value_name = "FILE")]
     outage: Option<PathBuf>,
 }
@@ -48,7 +48,7 @@ async fn main() -> io::Result<()> {
     server.run().await
 }
 
-/// Writes the file atomically, so that a reader never sees a part of it.
+/// Writes the file atomically, so that a reader never sees an incomplete file.
 fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
     let temporary = path.with_added_extension("draft");
     std::fs::write(&temporary, text)?;

@@ -1,23 +1,24 @@
-//! The log of requests: the tools that were offered, the tool results, and the answer.
+//! The log of requests. For each request to the model, it holds the offered tools, the last tool result and the
+//! answer.
 
 use serde::Serialize;
 
 use crate::conversation::{Conversation, ModelAnswer, Tool, ToolResult};
 
-/// One request; one line of JSON in the log.
+/// One request. It is one line of JSON in the log.
 #[derive(Debug, Serialize)]
 pub struct RequestLogLine {
-    /// The request's number, from 1.
+    /// The request's number, counted from 1.
     pub number: u64,
-    /// When it was received completely, in microseconds since 1970.
+    /// When the request was received completely, in microseconds since 1970.
     pub at: u128,
-    /// Its method.
+    /// The HTTP method.
     pub method: String,
-    /// Its path, without the query.
+    /// The path of the URL, without the query.
     pub path: String,
-    /// The status of the response.
+    /// The HTTP status of the response.
     pub status: u16,
-    /// Details, if it was a request to the model.
+    /// Details, if this was a request to the model.
     #[serde(flatten)]
     pub asked: Option<ModelRequestLog>,
 }
@@ -29,7 +30,7 @@ pub struct ModelRequestLog {
     pub wire: &'static str,
     /// The offered tools, in order.
     pub tools: Vec<Tool>,
-    /// The last text of the user.
+    /// The last text from the user.
     pub heard: String,
     /// The last tool result.
     pub returned: Option<ToolResult>,

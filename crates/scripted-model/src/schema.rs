@@ -1,11 +1,11 @@
-//! Generates an answer for a request that requires JSON of a given schema.
+//! Generates the answer to a request that requires JSON of a given schema.
 
 use serde_json::{Map, Value};
 
 /// Returns the simplest value that matches a schema: the first alternative, one, zero, false, or empty.
 ///
-/// Gemini CLI asks internal questions (who speaks next, how complex is the task, is this a loop). This answer has no
-/// effect on them: `user`, the lowest score, no confidence.
+/// Gemini CLI asks its model internal questions: who speaks next, how complex is the task, is this a loop. For
+/// these, the simplest value has no effect: `user`, the lowest score, no confidence.
 pub(crate) fn example(schema: &Value) -> Value {
     let field = |name: &str| schema.get(name);
     if let Some(value) = field("const").or_else(|| first(field("enum"))) {

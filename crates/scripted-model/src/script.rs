@@ -1,6 +1,6 @@
-//! Scripts: a JSON array of steps between `[script]` and `[/script]` in a prompt.
+//! Parses scripts. A script is a JSON array of steps between `[script]` and `[/script]` in a prompt.
 //!
-//! The markers contain no `<`, so that a script survives the escaping of a message's envelope.
+//! The markers contain no `<`, because brigade escapes that character when it puts a message into an envelope.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -13,23 +13,23 @@ const OPEN: &str = "[script]";
 const CLOSE: &str = "[/script]";
 const HEARD: &str = "{heard:";
 
-/// The steps of one prompt.
+/// The script in one prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromptScript {
-    /// The steps; each is one answer.
+    /// The steps. Each step is one answer of the model.
     pub steps: Vec<ScriptStep>,
 }
 
 /// One answer of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptStep {
-    /// The action.
+    /// What the model does in this step.
     pub act: StepAction,
-    /// The delay before it.
+    /// How long the model waits before the action.
     pub wait: Duration,
 }
 
-/// The action of a step. Strings may contain references to results (see [`fill`]).
+/// The action of a step. Its strings may contain references to earlier tool results (see [`fill`]).
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepAction {
     /// Call a tool.
@@ -49,13 +49,13 @@ pub enum ScriptError {
     /// The script is not valid JSON of the expected form.
     #[error("the script is not an array of steps: {0}")]
     Unreadable(#[from] serde_json::Error),
-    /// A step with several actions, or none.
+    /// A step has several actions, or none.
     #[error("step {0} must have exactly one of `tool` and `say`, or only `wait`")]
     InvalidStep(usize),
-    /// A wait that is not a valid duration.
+    /// A `wait` is not a valid duration.
     #[error("step {0}: `wait` is not a valid duration")]
     InvalidWait(usize),
-    /// A wait without a following step.
+    /// The script ends with a `wait`, which no step follows.
     #[error("the script ends with a wait")]
     EndsWithWait,
     /// A reference that cannot be resolved.
@@ -63,7 +63,8 @@ pub enum ScriptError {
     Unresolved(String),
 }
 
-/// The JSON of a step: `tool` with `args`, or `say`. `wait`, in seconds, with either or alone.
+/// A step as written in JSON: either `tool` with optional `args`, or `say`. Both allow `wait`, in seconds; a step
+/// may also have only `wait`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StepJson {
@@ -74,8 +75,8 @@ struct StepJson {
 }
 
 impl PromptScript {
-    /// Finds the last script in a text. `{heard:request_id}` in it stands for the word that follows the last
-    /// `request_id` before the script, so that a script can answer a request by its id.
+    /// Finds the last script in a text. In the script, `{heard:request_id}` stands for the word that follows the
+    /// last `request_id` before the script, so that the script can answer a request by its id.
     pub fn find(text: &str) -> Option<Result<Self, ScriptError>> {
         let (before, after) = text.rsplit_once(OPEN)?;
         let (script, _) = after.split_once(CLOSE)?;
@@ -107,8 +108,8 @@ impl PromptScript {
     }
 }
 
-/// Unescapes a script that is inside a JSON string, like the reason of a shutdown request that Claude Code shows
-/// its model.
+/// Unescapes a script that is inside a JSON string. For example, Claude Code shows its model the reason of a
+/// shutdown request as a JSON string.
 fn unescape(script: &str) -> Cow<'_, str> {
     if serde_json::from_str::<IgnoredAny>(script).is_ok() {
         return Cow::Borrowed(script);
@@ -134,11 +135,11 @@ fn resolve_heard(script: &str, before: &str) -> Result<String, ScriptError> {
 
 /// Replaces references to earlier tool results in every string of `value`.
 ///
-/// `{result}` is the text of the latest result. `{result:/messages/0/id}` is a JSON pointer into it.
-/// `{result:request_id}` is the word that follows the last `request_id` in it; this works for JSON and for plain
-/// text, because vendors show results in different forms. `{result#0:…}` refers to the first result of the script.
-/// A string that is exactly one reference becomes the referenced value, which may be a number or an object;
-/// otherwise the value is inserted as text.
+/// `{result}` is the text of the latest result. `{result:/messages/0/id}` is the value at a JSON pointer in the
+/// latest result. `{result:request_id}` is the word that follows the last `request_id` in the latest result. That
+/// works for JSON and for plain text, because vendors show results in different forms. `{result#0:…}` refers to
+/// the first result since the script began. A string that is exactly one reference becomes the referenced value,
+/// which may be a number or an object; otherwise the value is inserted as text.
 pub fn fill(value: &Value, results: &[&str]) -> Result<Value, ScriptError> {
     Ok(match value {
         Value::String(text) => fill_text(text, results)?,
@@ -192,7 +193,7 @@ fn resolve(reference: &str, results: &[&str]) -> Option<Value> {
     }
 }
 
-/// Returns the word that follows the last `name`, without surrounding punctuation.
+/// Returns the word that follows the last `name` in `text`, without surrounding punctuation.
 fn word_after<'t>(name: &str, text: &'t str) -> Option<&'t str> {
     let (_, after) = text.rsplit_once(name)?;
     let after = after.trim_start_matches([' ', '"', '\\', ':', '=']);

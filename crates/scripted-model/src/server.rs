@@ -1,4 +1,4 @@
-//! The HTTP server, on the loopback interface.
+//! The HTTP server. It listens on the loopback interface.
 
 use std::convert::Infallible;
 use std::io::{self, Write};
@@ -35,11 +35,11 @@ pub struct ModelServer {
 /// The files that the server writes and reads.
 #[derive(Default)]
 pub struct ServerOptions {
-    /// Receives one [`RequestLogLine`] per line.
+    /// The log. The server writes one [`RequestLogLine`] per line.
     pub log: Option<Box<dyn Write + Send>>,
-    /// A folder for the bodies of all requests, for debugging.
+    /// A folder in which the server saves the body of each request, for debugging.
     pub bodies: Option<PathBuf>,
-    /// A file that contains an [`Outage`]. While it exists, model requests fail.
+    /// A file that contains an [`Outage`]. While the file exists, model requests fail.
     pub outage: Option<PathBuf>,
 }
 
@@ -58,7 +58,7 @@ impl std::fmt::Debug for ServerState {
 }
 
 impl ModelServer {
-    /// Listens on this port of the loopback interface; 0 chooses a free one.
+    /// Listens on this port of the loopback interface; 0 chooses a free port.
     pub async fn bind(port: u16, options: ServerOptions) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let ServerOptions { log, bodies, outage } = options;
@@ -67,7 +67,7 @@ impl ModelServer {
         Ok(Self { listener, state: Arc::new(state) })
     }
 
-    /// The address on which it listens.
+    /// Returns the address on which the server listens.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -83,7 +83,7 @@ impl ModelServer {
 
 async fn serve(stream: TcpStream, state: Arc<ServerState>) {
     let service = service_fn(|request| state.answer(request));
-    // A closed connection is not an error: tests kill their clients.
+    // Ignore errors: tests kill their clients, which closes connections.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
@@ -120,7 +120,7 @@ impl ServerState {
                 with_type(status, "application/json", Either::Left(Full::from(value.to_string())))
             }
             ResponseBody::Stream(events) => {
-                // The headers are sent immediately, so that the client does not time out during a long wait.
+                // Send the headers immediately, so that the client does not time out during a long wait.
                 let (mut sender, channel) = Channel::new(1);
                 tokio::spawn(async move {
                     tokio::time::sleep(answer.wait).await;
@@ -135,7 +135,8 @@ impl ServerState {
         })
     }
 
-    /// Logs a request. This happens before the answer is sent, so that a client with an answer finds it in the log.
+    /// Logs a request. Called before the answer is sent, so that a client that has the answer finds the request in
+    /// the log.
     fn log_request(
         &self,
         number: u64,
@@ -150,12 +151,13 @@ impl ServerState {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(log), Ok(mut line)) = (log.as_mut(), serde_json::to_vec(&record)) {
             line.push(b'\n');
-            // A write error cannot be reported anywhere; the test will miss the line.
+            // Ignore errors: there is nowhere to report them, and the test will fail because the line is missing.
             let _ = log.write_all(&line).and_then(|()| log.flush());
         }
     }
 
-    /// Reads the current outage. A file that cannot be parsed also causes an outage, so that the mistake is noticed.
+    /// Reads the current outage. An outage file that cannot be parsed also makes requests fail, so that the
+    /// mistake is noticed.
     fn outage(&self) -> Option<Outage> {
         let text = std::fs::read(self.outage.as_ref()?).ok()?;
         Some(serde_json::from_slice(&text).unwrap_or_else(|error| Outage {

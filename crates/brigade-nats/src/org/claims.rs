@@ -8,24 +8,25 @@ use super::rights::Permissions;
 use crate::identity::{API, SEATS_API};
 use crate::layout::WAKE;
 
-/// First tokens of the subjects that seats write.
+/// The first token of each subject that seats write to.
 const WRITE_SUBJECTS: [&str; 8] = ["mb", "mk", "ev", "wk", "bd", "tm", "nt", "lv"];
-/// API requests that seats send. Each has exactly one answer. With several, an empty one would count as the
-/// last, whichever client sent it.
+/// The API requests that seats send. Each has exactly one answer. If a request could have several answers, any
+/// client could end the answers early by sending an empty message.
 const API_REQUESTS: [&str; 4] =
     ["DIRECT.GET", "CONSUMER.CREATE", "CONSUMER.MSG.NEXT", "CONSUMER.DELETE"];
 
-/// The operator.
+/// Returns the claims of the operator.
 pub(super) fn operator(system_account: &str) -> Value {
     json!({ "system_account": system_account, "type": "operator", "version": 2 })
 }
 
-/// The system account, used for requests to the servers themselves.
+/// Returns the claims of the system account, which is used for requests to the servers themselves.
 pub(super) fn system() -> Value {
     account(&limits(0), &json!([]), &json!([]), &BTreeMap::new())
 }
 
-/// The account that holds an organisation's streams. It exports what the seats need.
+/// Returns the claims of the account that holds an organisation's streams. The account exports the subjects that
+/// seats need.
 pub(super) fn streams() -> Value {
     let written = WRITE_SUBJECTS
         .iter()
@@ -38,7 +39,7 @@ pub(super) fn streams() -> Value {
     account(&limits(-1), &json!([]), &json!(exports), &BTreeMap::new())
 }
 
-/// The account of an organisation's seats.
+/// Returns the claims of the account that holds an organisation's seats.
 pub(super) fn seats(streams: &str, revoked: &BTreeMap<String, i64>) -> Value {
     let written =
         WRITE_SUBJECTS.iter().map(|kind| (format!("{kind}.>"), format!("{kind}.>"), "service"));
@@ -72,7 +73,8 @@ fn account(
     })
 }
 
-/// Limits of an account. Nothing is limited except streams: unlimited (-1) or none (0).
+/// Returns the limits of an account. `streams` is -1 for unlimited streams or 0 for none; everything else is
+/// unlimited.
 fn limits(streams: i64) -> Value {
     json!({
         "subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true,
@@ -81,7 +83,7 @@ fn limits(streams: i64) -> Value {
     })
 }
 
-/// A user. Without permissions it may do everything in its account.
+/// Returns the claims of a user. If `permissions` is `None`, the user may do everything in its account.
 pub(super) fn user(permissions: Option<&Permissions>, tags: &[String]) -> Value {
     let (publish, subscribe) = match permissions {
         Some(allowed) => {

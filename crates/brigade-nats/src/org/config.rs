@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Offset of the port for connections between servers from the port for clients, as in 6222 and 4222.
+/// The port for connections between servers is the port for clients plus this offset: 6222 for 4222.
 const ROUTE_PORT_OFFSET: u16 = 2000;
 
 /// Address of a server.
@@ -67,37 +67,37 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// One server on this machine, reachable only from here.
+    /// Returns a cluster of one server on this machine, reachable only from this machine.
     pub fn here() -> Self {
         let node = ServerAddress { host: "127.0.0.1".to_owned(), port: 4222 };
         Self { nodes: vec![node], listen: None, tls: None }
     }
 
-    /// The servers' URLs, for clients.
+    /// Returns the URLs at which clients reach the servers.
     pub fn urls(&self) -> Vec<String> {
         let scheme = if self.tls.is_some() { "tls" } else { "nats" };
         self.nodes.iter().map(|node| format!("{scheme}://{node}")).collect()
     }
 }
 
-/// Everything a server's configuration is made from.
+/// The values that a server's configuration is made from.
 pub(super) struct ServerConfig<'c> {
     pub(super) cluster: &'c Cluster,
-    /// The folder for its data.
+    /// The folder for the servers' data.
     pub(super) data: &'c Path,
-    /// The password servers use among each other.
+    /// The password with which servers connect to each other.
     pub(super) password: &'c str,
     pub(super) operator: &'c str,
     pub(super) system_account: &'c str,
-    /// Every account: its public key and its JWT.
+    /// The public key and the JWT of every account.
     pub(super) accounts: &'c [(String, String)],
 }
 
 impl ServerConfig<'_> {
-    /// The configuration of the server with this number, counted from 1.
+    /// Returns the configuration file of the server with this number, counted from 1.
     pub(super) fn render(&self, number: usize, node: &ServerAddress) -> String {
         let mut text = format!(
-            "# Written by `brigade org`, which overwrites it when organisations or seats change.\n\
+            "# Written by `brigade org`, which overwrites this file when organisations or seats change.\n\
              # Contains secrets of the servers.\n\
              server_name: \"brigade-{number}\"\n\
              listen: {}\n\
@@ -116,7 +116,7 @@ impl ServerConfig<'_> {
         let _infallible = write!(
             text,
             "operator: {}\nsystem_account: {}\n\
-             # The credentials are sent on connect, and list every permission of every member.\n\
+             # A client sends its credentials on connect. They list every permission of each of its members.\n\
              max_control_line: 1MB\n\
              resolver {{ type: full, dir: {accounts}, allow_delete: false, interval: \"2m\" }}\n\
              resolver_preload {{\n",
@@ -148,8 +148,9 @@ impl ServerConfig<'_> {
         let password = self.password;
         let _infallible = write!(
             text,
-            // A broken connection sends no error. With the server's default of two minutes, a host was
-            // unreachable for up to 23 s after its network was back; with these values for 8 s.
+            // If the network fails, a server sees no error and notices only by pings. With the server's default
+            // ping interval of two minutes, a host was unreachable for up to 23 s after its network was back; with
+            // these values, for up to 8 s.
             "cluster {{\n  name: \"brigade\"\n  listen: {}\n  \
              ping_interval: \"2s\"\n  ping_max: 2\n  \
              authorization {{ user: \"brigade\", password: \"{password}\" }}\n",
@@ -165,7 +166,7 @@ impl ServerConfig<'_> {
     }
 }
 
-/// Quotes a string for the configuration, which uses JSON's escapes.
+/// Quotes a string for the configuration file, which uses JSON's escapes.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! Errors of operations on an operator's folder.
+//! Errors from operations on an operator's folder.
 
 use std::io;
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ pub enum OrgError {
         /// The requested number.
         shards: u16,
     },
-    /// More replicas than servers.
+    /// The caller asked for more replicas than there are servers.
     #[error("{replicas} replicas need {replicas} servers; this operator has {servers}")]
     Replicas {
         /// The requested number.
@@ -82,7 +82,7 @@ pub enum OrgError {
         /// The file.
         path: PathBuf,
     },
-    /// There are no credentials to revoke.
+    /// The member has no credentials to revoke.
     #[error("no valid credentials were issued for {name} of team {team}")]
     NobodyThere {
         /// The team.

@@ -1,4 +1,5 @@
-//! Files of the operator's folder: readable only by their owner, and replaced atomically.
+//! Reads and writes files in the operator's folder. Only their owner can read them, and they are replaced
+//! atomically.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -13,7 +14,7 @@ pub(super) fn failed(doing: &'static str, path: &Path, source: io::Error) -> Org
     OrgError::Io { doing, path: path.to_owned(), source }
 }
 
-/// Locks the folder: of two processes that change it at once, one would overwrite the other's changes.
+/// Locks the folder. Without a lock, one of two processes could overwrite the other's changes.
 pub(super) fn lock(dir: &Path) -> Result<File, OrgError> {
     let path = dir.join("lock");
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
@@ -38,7 +39,7 @@ pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), OrgError> {
     written(file?).map_err(|source| failed("write", path, source))
 }
 
-/// Removes a file. Succeeds if there is none.
+/// Removes a file. Succeeds if the file does not exist.
 pub(super) fn remove(path: &Path) -> Result<(), OrgError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", path, error)),

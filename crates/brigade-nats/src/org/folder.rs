@@ -1,10 +1,10 @@
 //! The operator's folder: keys, organisations, credentials and server configuration.
 //!
 //! ```text
-//! operator.nk system.nk          keys
-//! operator.json                  the servers
-//! server-1.conf …                their configuration
-//! orgs/NAME/account.nk seats.nk  keys of its two accounts
+//! operator.nk system.nk          keys of the operator and the system account
+//! operator.json                  the operator's record: JWTs, servers, route password
+//! server-1.conf …                configuration of each server
+//! orgs/NAME/account.nk seats.nk  keys of the organisation's two accounts
 //! orgs/NAME/org.json             settings and issued credentials
 //! orgs/NAME/admin.creds          credentials of the administrator
 //! orgs/NAME/creds/               credentials of the seats
@@ -32,7 +32,7 @@ use crate::identity::{CredentialRole, inbox_prefix};
 use crate::layout::{self, Subjects};
 use crate::options::StreamSettings;
 
-/// Validity of our own credentials for the system account.
+/// How long the credentials are valid with which brigade logs in to the system account.
 const SYSTEM_LOGIN_VALIDITY: SignedDuration = SignedDuration::from_mins(5);
 
 /// An operator's folder, locked while this value exists.
@@ -40,7 +40,7 @@ const SYSTEM_LOGIN_VALIDITY: SignedDuration = SignedDuration::from_mins(5);
 pub struct Folder {
     dir: PathBuf,
     operator: OperatorRecord,
-    /// Released on drop.
+    /// The lock on the folder, released on drop.
     _lock: File,
 }
 
@@ -50,30 +50,31 @@ struct OperatorRecord {
     jwt: String,
     system_account: String,
     system_jwt: String,
-    /// The password servers use among each other.
+    /// The password with which servers connect to each other.
     route_password: String,
     cluster: Cluster,
 }
 
-/// The credentials to issue.
+/// A description of credentials to issue.
 #[derive(Clone, Debug)]
 pub struct Granted {
     /// The team.
     pub team: TeamName,
-    /// The members they may act as; at least one.
+    /// The members that the credentials may act as; at least one.
     pub members: Vec<MemberName>,
     /// The role.
     pub role: CredentialRole,
-    /// Whether they may answer requests and give orders.
+    /// Whether the credentials allow answering requests and giving orders.
     pub answers: bool,
-    /// When they expire.
+    /// When the credentials expire; `None` if never.
     pub until: Option<Timestamp>,
-    /// Where to write them, if not into the folder.
+    /// The file to write the credentials to; `None` for a file in the operator's folder.
     pub out: Option<PathBuf>,
 }
 
 impl Folder {
-    /// Creates an operator in a folder, or opens the existing one. A `cluster` must then be the same.
+    /// Creates an operator in a folder. If the folder already holds an operator, opens the folder; `cluster` must
+    /// then be `None` or the same as before.
     pub fn init(dir: &Path, cluster: Option<Cluster>, now: Timestamp) -> Result<Self, OrgError> {
         if dir.join("operator.json").exists() {
             let folder = Self::open(dir)?;
@@ -120,22 +121,22 @@ impl Folder {
         Ok(Self { dir, operator, _lock: lock })
     }
 
-    /// The folder's path.
+    /// Returns the folder's path.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The operator's servers.
+    /// Returns the operator's servers.
     pub fn cluster(&self) -> &Cluster {
         &self.operator.cluster
     }
 
-    /// The configuration file of the server with this number, counted from 1.
+    /// Returns the path of the configuration file of the server with this number, counted from 1.
     pub fn server(&self, number: usize) -> PathBuf {
         self.dir.join(format!("server-{number}.conf"))
     }
 
-    /// The administrator's credentials file of an organisation.
+    /// Returns the path of the credentials file for an organisation's administrator.
     pub fn admin(&self, name: &TeamName) -> PathBuf {
         self.org(name).join("admin.creds")
     }
@@ -164,7 +165,7 @@ impl Folder {
             return Err(OrgError::Exists { name: name.clone() });
         }
         make_dir(&dir.join("creds"))?;
-        // Keys that a crash left behind here were never used and can be overwritten.
+        // Overwrite existing keys: without `org.json`, they are left over from a crash and were never used.
         let (account, seats) = (KeyPair::new_account(), KeyPair::new_account());
         replace(&dir.join("account.nk"), account.seed()?.as_bytes())?;
         replace(&dir.join("seats.nk"), seats.seed()?.as_bytes())?;
@@ -188,7 +189,7 @@ impl Folder {
         Ok(organisation)
     }
 
-    /// All organisations, sorted by name.
+    /// Returns all organisations, sorted by name.
     pub fn organisations(&self) -> Result<Vec<Organisation>, OrgError> {
         let dir = self.dir.join("orgs");
         let entries = match fs::read_dir(&dir) {
@@ -208,7 +209,7 @@ impl Folder {
         Ok(all)
     }
 
-    /// The organisation with this name. Without a name, the only one.
+    /// Returns the organisation with this name. Without a name, returns the only organisation.
     pub fn organisation(&self, name: Option<&TeamName>) -> Result<Organisation, OrgError> {
         let mut all = self.organisations()?;
         let names = || all.iter().map(|org| org.name.clone()).collect();
@@ -222,7 +223,7 @@ impl Folder {
         }
     }
 
-    /// Issues credentials and records them.
+    /// Issues credentials, and records them in the organisation.
     pub fn grant(
         &self,
         organisation: &mut Organisation,
@@ -234,7 +235,7 @@ impl Folder {
         let names: Vec<&str> = members.iter().map(MemberName::as_str).collect();
         let name = format!("{team}.{}", names.join("+"));
         let file = out.unwrap_or_else(|| dir.join("creds").join(format!("{name}.creds")));
-        // A file with revoked credentials can be overwritten.
+        // Replace the file if all credentials ever written to it are revoked.
         let mut same_file = organisation.seats.iter().filter(|seat| seat.file == file).peekable();
         if same_file.peek().is_some() && same_file.all(|seat| seat.revoked.is_some()) {
             remove(&file)?;
@@ -259,8 +260,8 @@ impl Folder {
         Ok(seat)
     }
 
-    /// Revokes all credentials that can act as a member, and returns them. The servers apply this when they
-    /// receive the update or restart.
+    /// Revokes all credentials that can act as a member, and returns them. The servers apply the revocation when
+    /// they receive the updated accounts or restart.
     pub fn revoke(
         &self,
         organisation: &mut Organisation,
@@ -278,14 +279,14 @@ impl Folder {
         if revoked.is_empty() {
             return Err(OrgError::NobodyThere { team: team.clone(), name: name.clone() });
         }
-        // The servers compare times in seconds, so each change needs a later one.
+        // The servers compare times in whole seconds, so each change needs a time at least one second later.
         organisation.changed = now.as_second().max(organisation.changed + 1);
         replace_json(&self.org(&organisation.name).join("org.json"), &organisation)?;
         self.configure()?;
         Ok(revoked)
     }
 
-    /// Every account: its public key and its current JWT.
+    /// Returns the public key and the current JWT of every account.
     pub fn accounts(&self) -> Result<Vec<(String, String)>, OrgError> {
         let operator = self.key(&self.dir.join("operator.nk"))?;
         let mut accounts =
@@ -305,7 +306,7 @@ impl Folder {
         Ok(accounts)
     }
 
-    /// A short-lived user of the system account, for requests to the servers themselves.
+    /// Creates a short-lived user of the system account, for requests to the servers themselves.
     pub(super) fn system_user(&self, now: Timestamp) -> Result<(String, KeyPair), OrgError> {
         let system = self.key(&self.dir.join("system.nk"))?;
         let key = KeyPair::new_user();
@@ -340,7 +341,7 @@ impl Folder {
     }
 }
 
-/// Creates a user with a new key. Returns its credentials and its public key.
+/// Creates a user with a new key. Returns the user's credentials and public key.
 fn user(
     account: &KeyPair,
     name: &str,

@@ -1,4 +1,4 @@
-//! JWTs in NATS's format: signed with an nkey, with the hash of the claims as their id.
+//! Creates JWTs in NATS's format. They are signed with an nkey, and their id is the hash of their claims.
 
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 use jiff::Timestamp;
@@ -24,9 +24,9 @@ struct JwtClaims<'c> {
 
 /// The subject of a JWT.
 pub(super) struct JwtSubject<'s> {
-    /// Its readable name.
+    /// The subject's readable name.
     pub(super) name: &'s str,
-    /// Its public key.
+    /// The subject's public key.
     pub(super) key: &'s str,
     /// Start of validity.
     pub(super) from: Timestamp,
@@ -34,7 +34,7 @@ pub(super) struct JwtSubject<'s> {
     pub(super) until: Option<Timestamp>,
 }
 
-/// Signs claims about a subject.
+/// Signs claims about a subject and returns the JWT.
 pub(super) fn sign(
     issuer: &KeyPair,
     subject: &JwtSubject<'_>,
@@ -58,12 +58,12 @@ pub(super) fn sign(
     Ok(format!("{signed}.{signature}"))
 }
 
-/// Serialization cannot fail: the claims hold only strings and numbers.
+/// Serializes the claims. This cannot fail, because they hold only strings, numbers and JSON values.
 fn json(claims: &JwtClaims<'_>) -> Vec<u8> {
     serde_json::to_vec(claims).unwrap_or_default()
 }
 
-/// The text of a credentials file: the user's JWT, and the private key that belongs to it.
+/// Returns the text of a credentials file: the user's JWT and private key.
 pub(super) fn creds(jwt: &str, seed: &str) -> String {
     format!(
         "-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n\
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(claims["sub"], user.public_key());
         assert_eq!(claims["iat"], 1_800_000_000);
         assert!(claims.get("exp").is_none());
-        // 32 bytes in base 32.
+        // A hash of 32 bytes has 52 characters in base 32.
         assert_eq!(claims["jti"].take().as_str().unwrap().len(), 52);
     }
 }

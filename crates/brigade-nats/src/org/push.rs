@@ -16,7 +16,7 @@ const UPDATE_SUBJECT: &str = "$SYS.REQ.CLAIMS.UPDATE";
 /// How long to wait for the servers' answers.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A server's answer.
+/// A server's answer to the update of one account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UpdateResult {
     /// The server's name.
@@ -44,8 +44,8 @@ pub enum PushError {
     Silent,
 }
 
-/// Sends the current accounts of all organisations to the servers and returns their answers. The servers
-/// disconnect revoked clients.
+/// Sends the current accounts of all organisations to the servers and returns the servers' answers. The servers
+/// disconnect clients whose credentials were revoked.
 pub async fn push(
     folder: &Folder,
     options: &NatsOptions,
@@ -101,7 +101,7 @@ struct UpdateOutcome {
     message: String,
 }
 
-/// Sends one account. Every server stores it and answers by itself.
+/// Sends one account to the servers. Every server stores the account and sends its own answer.
 async fn push_account(
     client: &Client,
     jwt: String,

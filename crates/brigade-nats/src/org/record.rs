@@ -1,4 +1,4 @@
-//! The stored record of an organisation.
+//! The record of an organisation, stored in `org.json`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,37 +23,37 @@ pub struct Organisation {
     pub seats_account: String,
     /// Number of shards the teams are spread over.
     pub shards: u16,
-    /// Replicas per stream; if unset, three in a cluster, else one.
+    /// Number of replicas per stream; `None` means three in a cluster, else one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<usize>,
     /// How long mail is kept, in seconds.
     pub retention_seconds: u64,
-    /// When the seats' account was last changed, in seconds. Increases with every change.
+    /// When the seats' account was last changed, in seconds since 1970. Increases with every change.
     pub(super) changed: i64,
     /// All credentials ever issued.
     pub seats: Vec<IssuedSeat>,
 }
 
-/// Issued credentials.
+/// Credentials that were issued.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IssuedSeat {
     /// The team.
     pub team: TeamName,
-    /// The members it may act as.
+    /// The members that the credentials may act as.
     pub members: Vec<MemberName>,
     /// The role.
     pub role: CredentialRole,
-    /// Whether it may answer requests and give orders.
+    /// Whether the credentials allow answering requests and giving orders.
     pub answers: bool,
-    /// The public key.
+    /// The public key of the credentials' owner.
     pub key: String,
     /// When the credentials were issued.
     pub made: Timestamp,
-    /// When the credentials expire.
+    /// When the credentials expire; `None` if never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// When the credentials were revoked.
+    /// When the credentials were revoked; `None` if they are valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<Timestamp>,
     /// The credentials file.
@@ -61,7 +61,7 @@ pub struct IssuedSeat {
 }
 
 impl Organisation {
-    /// The stream settings.
+    /// Returns the settings of the organisation's streams.
     pub fn settings(&self) -> StreamSettings {
         StreamSettings {
             shards: self.shards,
@@ -70,10 +70,11 @@ impl Organisation {
         }
     }
 
-    /// Revoked keys, each with a time: credentials issued up to then are refused.
+    /// Returns the revoked keys. The server refuses credentials of such a key that were issued up to the given
+    /// time, in seconds since 1970.
     pub(super) fn revoked(&self) -> BTreeMap<String, i64> {
         let revoked = self.seats.iter().filter_map(|seat| {
-            // Each key is used for one file only, so all its credentials can be refused.
+            // Each key is used for one credentials file only, so all credentials of the key can be refused.
             let at = seat.revoked?.max(seat.made).as_second();
             Some((seat.key.clone(), at))
         });

@@ -1,7 +1,7 @@
-//! The permissions of each seat: a table of allowed subjects.
+//! The permissions of seats: tables of the subjects that each kind of seat may use.
 //!
-//! The server compares subjects token by token. `mb.0.demo.*.alice.w`, for example, allows sending to any member
-//! of the team `demo`, and only as `alice`. Everything not in the table is refused.
+//! The server compares subjects token by token. For example, `mb.0.demo.*.alice.w` allows sending messages to any
+//! member of the team `demo`, but only as `alice`. The server refuses all subjects that are not in the tables.
 
 use brigade_wire::name::MemberName;
 use serde::Serialize;
@@ -12,13 +12,13 @@ use crate::layout::{LAYOUT, Stream, Subjects, WAKE};
 /// The subjects a user may publish and subscribe to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Permissions {
-    /// The subjects it may publish.
+    /// The subjects the user may publish to.
     pub publish: Vec<String>,
-    /// The subjects it may subscribe to.
+    /// The subjects the user may subscribe to.
     pub subscribe: Vec<String>,
 }
 
-/// Which seats have a right.
+/// The kinds of seats that a permission is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SeatKind {
     /// Every seat.
@@ -31,7 +31,8 @@ enum SeatKind {
 
 use SeatKind::{Answering, AnySeat, Lead};
 
-/// Writes. `S` stands for the shard, `T` for the team, and `ME` for each name of the seat.
+/// The subjects each kind of seat may write to. `S` stands for the shard, `T` for the team, and `ME` for each
+/// member the seat may act as.
 const WRITES: &[(SeatKind, &str)] = &[
     (AnySeat, "mb.S.T.*.ME.w"),
     (Answering, "mb.S.T.*.ME.a"),
@@ -48,7 +49,7 @@ const WRITES: &[(SeatKind, &str)] = &[
     (AnySeat, "lv.S.T.ME"),
 ];
 
-/// Reads: the last message, all messages, and notification of new ones.
+/// The subjects each kind of seat may read: the last message, all messages, and notifications of new messages.
 const READS: &[(SeatKind, Stream, &str)] = &[
     (AnySeat, Stream::Mail, "mb.S.T.ME.>"),
     (AnySeat, Stream::Mail, "mb.S.T.*.ME.*"),
@@ -64,8 +65,8 @@ const READS: &[(SeatKind, Stream, &str)] = &[
     (AnySeat, Stream::Live, "lv.S.T.>"),
 ];
 
-/// The permissions of a seat that acts as some members of a team. Empty for an administrator, who is in the
-/// other account and may do everything there.
+/// Returns the permissions of a seat that acts as some members of a team. They are empty for an administrator, who
+/// belongs to the account that holds the streams and may do everything there.
 pub fn rights(
     role: CredentialRole,
     answers: bool,
@@ -89,7 +90,8 @@ pub fn rights(
         }
         for (_, stream, row) in READS.iter().filter(|(kind, ..)| has(*kind)) {
             let (stream, subject) = (subjects.stream(*stream), subject_of(row));
-            // The filter is part of the request's subject; the server refuses a body with another filter.
+            // The filter is part of the request's subject. The server refuses a request whose body has another
+            // filter.
             permissions.publish.push(format!("{SEATS_API}.DIRECT.GET.{stream}.{subject}"));
             permissions.publish.push(format!("{SEATS_API}.CONSUMER.CREATE.{stream}.*.{subject}"));
             permissions.subscribe.push(format!("{WAKE}.{subject}"));
@@ -98,7 +100,7 @@ pub fn rights(
     let layout = Stream::Team.name(0);
     permissions.publish.push(format!("{SEATS_API}.DIRECT.GET.{layout}.{LAYOUT}"));
     for stream in Stream::ALL {
-        // Any name is allowed here: consumer names are random and not revealed to other seats.
+        // Allow any consumer name: the names are random, and a seat does not learn the names of others.
         let stream = subjects.stream(stream);
         permissions.publish.push(format!("{SEATS_API}.CONSUMER.MSG.NEXT.{stream}.*"));
         permissions.publish.push(format!("{SEATS_API}.CONSUMER.DELETE.{stream}.*"));
@@ -182,7 +184,7 @@ mod tests {
         assert_eq!(count, 2, "one direct get and one consumer");
     }
 
-    /// Seats get only API subjects limited to their team, or to consumers by name.
+    /// Every API subject allowed for a seat is limited to the seat's team, or names a consumer.
     #[test]
     fn seats_get_no_general_access_to_the_server_api() {
         for role in [CredentialRole::Member, CredentialRole::Lead] {

@@ -31,7 +31,7 @@ impl BoardStore for NatsStore {
             let bytes = task(id);
             check_task(&bytes)?;
             match self.connection.set_task(&subjects, &incarnation, id, Some(&bytes), 0, by).await {
-                // A task with this number exists from an earlier team of the same name.
+                // An earlier team of the same name had a task with this number.
                 Err(StoreError::Conflict) => {
                     let (exists, seq) = self.connection.task(&subjects, id, &incarnation).await?;
                     if exists.is_none() {

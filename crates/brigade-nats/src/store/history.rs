@@ -1,4 +1,4 @@
-//! The event history, and the watch on it.
+//! The event history: records events, reads the history and watches for new events.
 
 use std::sync::Arc;
 

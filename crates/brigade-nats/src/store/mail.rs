@@ -1,4 +1,4 @@
-//! Mailboxes.
+//! Implements [`MailStore`]: mailboxes.
 
 use async_trait::async_trait;
 use brigade_core::event::{MessageKey, Record};
@@ -55,7 +55,7 @@ impl MailStore for NatsStore {
         let subjects = self.subjects(team);
         let records =
             self.read_records(&subjects, self.visible_mailbox_filters(&subjects, member)).await?;
-        // The history also includes events about this mailbox that members recorded on its host.
+        // The history also includes events about this mailbox that members have recorded.
         let noted = self.read_records(&subjects, vec![(Stream::Mail, subjects.records())]).await?;
         let about = |record: &Record| record.event.mailbox() == Some(member.as_str());
         let mut all: Vec<Record> =

@@ -1,4 +1,4 @@
-//! Decisions and notes.
+//! Implements [`Notes`]: decisions and notes.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl Notes for NatsStore {
         let pending = PendingWrite::new(subject.clone(), answer).expect_last(subject, 0);
         match self.connection.write(pending, "decide").await {
             Ok(_) => Ok(answer.to_vec()),
-            // The replicas are still agreeing on the other answer; wait until it can be read.
+            // Another answer came first. The replicas may still be agreeing on it, so wait until it can be read.
             Err(StoreError::Conflict) => loop {
                 if let Some(first) = self.decided(team, question).await? {
                     return Ok(first);
@@ -84,7 +84,7 @@ impl Notes for NatsStore {
     }
 }
 
-/// The subject token of a note kind.
+/// Returns the last token of the subject for notes of this kind.
 fn note_token(kind: NoteKind) -> &'static str {
     match kind {
         NoteKind::Memory => "memory",

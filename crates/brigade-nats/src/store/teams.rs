@@ -1,4 +1,4 @@
-//! Teams and their rosters.
+//! Implements [`TeamStore`]: teams and their rosters.
 
 use std::collections::HashMap;
 
@@ -62,7 +62,7 @@ impl TeamStore for NatsStore {
         if self.roster(team).await?.incarnation().is_some() {
             return Err(StoreError::TeamExists { team: team.clone() });
         }
-        // Write the board first. It becomes visible when a team with this incarnation exists.
+        // Write the board first. It becomes visible only when the team is created with this incarnation.
         let subjects = self.subjects(team);
         let incarnation = uuid::Uuid::new_v4().simple().to_string();
         let mut highest = 0;

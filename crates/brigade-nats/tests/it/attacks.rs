@@ -1,7 +1,7 @@
-//! Seats try to exceed their credentials with a raw client.
+//! Seats use a raw client to attempt actions that their credentials do not allow.
 //!
-//! The server must refuse each attempt: it reports an error or does not answer, nothing changes, and the seat
-//! learns nothing. The same attempts by permitted seats succeed, which shows that the attempts are real.
+//! The server must refuse each attempt: the server reports an error or does not answer, nothing changes, and the
+//! seat learns nothing. The same attempts succeed if a permitted seat makes them, which shows that they are real.
 
 pub(crate) mod streams;
 mod table;
@@ -17,16 +17,16 @@ use self::streams::state;
 use self::table::{Attempt, AttemptKind, ExpectedOutcome, attempts};
 use crate::served::{OrgServers, RawClient};
 
-/// Content that only its recipient may see.
+/// Message content that only its recipient may see.
 const SECRET: &str = "for-bobs-eyes-only";
-/// How long to wait for an answer.
+/// How long to wait for the server's answer or permission error.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// The servers and all clients.
+/// The running servers and all clients of the test.
 struct AttackSetup {
-    /// Stops the servers on drop.
+    /// The servers, stopped on drop.
     _servers: OrgServers,
-    /// By their names in the table.
+    /// The clients, by their names in `attempts.txt`.
     clients: BTreeMap<&'static str, RawClient>,
     /// Prefix of the subjects on which bob receives answers.
     bobs_inbox: String,
@@ -49,7 +49,7 @@ async fn every_attempt_is_refused_by_the_server() {
         }
     }
     println!("{refused} attempts refused, {} allowed as they should be", all.len() - refused);
-    assert!(wrong.is_empty(), "not as expected: {wrong:#?}");
+    assert!(wrong.is_empty(), "attempts with an unexpected outcome: {wrong:#?}");
 }
 
 impl AttackSetup {
@@ -82,7 +82,7 @@ impl AttackSetup {
         setup
     }
 
-    /// Writes one message of each kind, each by a client that may.
+    /// Writes one message of each kind, each with a client that is allowed to.
     async fn write_messages(&self) {
         for (by, subject) in [
             ("lead", "mb.0.demo.bob.team-lead.w"),
@@ -112,7 +112,7 @@ impl AttackSetup {
         all
     }
 
-    /// Makes the attempt. Returns a description of the result, and whether it was expected.
+    /// Makes an attempt. Returns a description of the outcome, and whether the outcome was expected.
     async fn run(&self, attempt: &Attempt) -> (String, bool) {
         let raw = &self.clients[attempt.by];
         let (client, subject) = (&raw.client, attempt.subject.clone());
@@ -139,7 +139,7 @@ impl AttackSetup {
                 raw.sees_event("violation", Duration::from_millis(100)).await;
                 self.send_mail().await;
                 let heard = first(raw, &mut heard).await;
-                // The messages just sent are not an effect of the attempt.
+                // Compare with the state after `send_mail`: the messages it sent are not an effect of the attempt.
                 return self.judge(attempt, heard, &self.state().await).await;
             }
         };
@@ -188,7 +188,7 @@ impl AttackSetup {
         (verdict, as_expected)
     }
 
-    /// Sends mail to bob while the attacker listens.
+    /// Sends mail to bob and reads bob's mailbox, while the attacker is subscribed.
     async fn send_mail(&self) {
         let lead = &self.clients["lead"].client;
         lead.request("mb.0.demo.bob.team-lead.w", SECRET.into()).await.unwrap();
@@ -197,7 +197,7 @@ impl AttackSetup {
     }
 }
 
-/// The first answer; `None` if the server reports a violation instead.
+/// Waits for the first answer. Returns `None` if the server reports a permissions violation, or on timeout.
 async fn first(raw: &RawClient, answers: &mut async_nats::Subscriber) -> Option<String> {
     tokio::select! {
         answer = answers.next() => answer.map(|message| {
@@ -209,7 +209,7 @@ async fn first(raw: &RawClient, answers: &mut async_nats::Subscriber) -> Option<
     }
 }
 
-/// Whether an answer means: not found, bad request, or no responders.
+/// Whether an answer has the status "not found", "request timeout" or "no responders".
 fn is_negative(answer: &str) -> bool {
     ["404", "408", "503"].iter().any(|status| answer.starts_with(status))
 }

@@ -7,7 +7,7 @@ use brigade_nats::{NatsOptions, NatsStore};
 use brigade_testkit::nats_server::TestServers;
 use tokio::runtime::Runtime;
 
-/// A store on its own servers. The connection needs a runtime that outlives the test's.
+/// Connects a store to `servers`. The connection needs a runtime that outlives the test's runtime.
 fn store(servers: TestServers) -> (Arc<dyn Store>, (Runtime, TestServers)) {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(1).enable_all().build().unwrap();

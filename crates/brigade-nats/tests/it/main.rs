@@ -1,4 +1,4 @@
-//! Tests of the store against real servers.
+//! Tests of the NATS store against real NATS servers.
 
 #![expect(
     clippy::indexing_slicing,

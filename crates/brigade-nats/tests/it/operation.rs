@@ -1,4 +1,4 @@
-//! Operating the NATS store: backup, restore, retention, measurements.
+//! Tests of the tools for operators: backup, restore, retention and measurements.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ async fn add_task(env: &TestEnv, subject: &str) -> TaskId {
     board::add(&env.seat("team-lead"), &plan).await.unwrap()
 }
 
-/// An empty server, and a path for a backup.
+/// Starts an empty server, and returns a path for a backup.
 fn server_and_folder() -> (TestServers, TempDir, PathBuf) {
     let dir = TempDir::new().unwrap();
     let folder = dir.path().join("backup");
@@ -61,7 +61,7 @@ async fn create_team(store: Arc<dyn Store>) -> TestEnv {
     env
 }
 
-/// Everything a store returns about the team, as text.
+/// Returns everything that a store returns about the team, as text.
 async fn snapshot_of(store: &dyn Store) -> String {
     let mut text = format!("{:?}", store.team(&team()).await.unwrap());
     for name in ["team-lead", "alice", "bob"] {
@@ -87,7 +87,7 @@ async fn a_restored_team_is_complete_and_can_continue() {
     assert_eq!(manifest.streams.len(), 5);
     let full = restore(&options(&server), &folder).await;
     assert!(matches!(full, Err(BackupError::StreamExists { .. })), "{full:?}");
-    // Remove the server with all its data.
+    // Stop the server and delete its data.
     drop(server);
     let server = TestServers::single();
     let restored = restore(&options(&server), &folder).await.unwrap();
@@ -154,7 +154,7 @@ async fn a_damaged_or_incomplete_backup_is_not_restored() {
     assert!(
         matches!(&changed, Err(BackupError::Changed { path }) if path.ends_with("MB_0.tar.s2"))
     );
-    // The checksum matches, but the file is not a snapshot: the streams restored before it are deleted.
+    // The checksum matches, but the file is not a snapshot. The failed restore deletes the streams it has created.
     let mut manifest: serde_json::Value =
         serde_json::from_slice(&fs::read(folder.join("manifest.json")).unwrap()).unwrap();
     fs::write(folder.join("TM_0.tar.s2"), b"nothing").unwrap();
@@ -224,7 +224,7 @@ async fn a_backup_under_load_includes_what_was_acknowledged_before_it() {
             .map(|(text, _)| text)
             .filter(|text| text.starts_with(&prefix))
             .collect();
-        // For each sender, a prefix of its messages, in order, each once.
+        // The backup holds the first messages of each sender, in order, without gaps or repetitions.
         assert_eq!(from_sender, acknowledged.iter().take(from_sender.len()).collect::<Vec<_>>());
     }
 }
@@ -268,7 +268,7 @@ async fn conflicts_and_reconnects_are_counted() {
     server.start(0);
     server.wait_ready();
     env.say("bob", "alice", "still there?").await;
-    // Pulses expire soon, but their stream must survive the restart.
+    // A pulse may be lost in a restart, but the stream for pulses must still exist.
     let bob = member("bob");
     store.put_note(&team(), &bob, NoteKind::Pulse, Some(b"{}")).await.unwrap();
     assert_eq!(store.get_note(&team(), &bob, NoteKind::Pulse).await.unwrap().unwrap(), b"{}");
@@ -312,7 +312,7 @@ async fn a_seat_sees_only_its_own_mail_and_cannot_administer() {
         |error: &BackupError| matches!(error, BackupError::Store(error) if forbidden(error));
     assert!(saved.as_ref().is_err_and(is_forbidden), "{saved:?}");
 
-    // The administrator's credentials allow both, and include no other organisation.
+    // The administrator's credentials allow a backup and a new retention, but only in one organisation.
     let admin = options(servers.folder.admin(&acme.name));
     servers.organisation("other").await;
     let saved = backup(&admin, &dir.path().join("backup"), Timestamp::now()).await.unwrap();

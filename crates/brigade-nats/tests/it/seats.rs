@@ -1,4 +1,4 @@
-//! Credentials: which ones the servers accept, for how long, and what a seat can do with them.
+//! Tests which credentials the servers accept, until when, and what they allow a seat to do.
 
 use std::time::Duration;
 
@@ -41,25 +41,28 @@ async fn only_issued_credentials_are_accepted() {
     assert!(can_connect(&servers, &alice).await);
 
     let anonymous = async_nats::connect(&servers.urls).await;
-    assert!(anonymous.is_err(), "without credentials");
+    assert!(anonymous.is_err(), "the server accepted a client without credentials");
 
     let (head, seed) = alice.split_once("------END NATS USER JWT").unwrap();
     let (bobs_head, _) = bob.split_once("------END NATS USER JWT").unwrap();
     let swapped = format!("{bobs_head}------END NATS USER JWT{seed}");
-    assert!(!can_connect(&servers, &swapped).await, "the claims of bob with the key of alice");
+    assert!(!can_connect(&servers, &swapped).await, "accepted bob's JWT with alice's key");
 
     let jwt = head.lines().nth(1).unwrap();
     let body = BASE64URL_NOPAD.decode(jwt.split('.').nth(1).unwrap().as_bytes()).unwrap();
     let body = String::from_utf8(body).unwrap().replace("demo.alice", "demo.admin");
     let parts: Vec<&str> = jwt.split('.').collect();
     let changed = format!("{}.{}.{}", parts[0], BASE64URL_NOPAD.encode(body.as_bytes()), parts[2]);
-    assert!(!can_connect(&servers, &alice.replace(jwt, &changed)).await, "changed after signing");
+    assert!(
+        !can_connect(&servers, &alice.replace(jwt, &changed)).await,
+        "accepted a JWT changed after signing"
+    );
 
-    // Another operator that uses the same names.
+    // Another operator has an organisation, a team and a member of the same names.
     let other_operator = OrgServers::start(1);
     let mut same = other_operator.organisation("acme").await;
     let forged = read(other_operator.grant(&mut same, "demo", &["alice"], MEMBER).file);
-    assert!(!can_connect(&servers, &forged).await, "signed by another operator");
+    assert!(!can_connect(&servers, &forged).await, "accepted a JWT signed by another operator");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -74,14 +77,14 @@ async fn revoked_clients_are_disconnected_and_stay_out() {
 
     let (team, name) = ("demo".parse().unwrap(), "alice".parse().unwrap());
     let revoked = servers.folder.revoke(&mut acme, &team, &name, Timestamp::now()).unwrap();
-    assert_eq!(revoked.len(), 2, "all credentials that can act as alice");
+    assert_eq!(revoked.len(), 2, "both credentials that can act as alice are revoked");
     let pushed = push(&servers.folder, &options(&servers), Timestamp::now()).await.unwrap();
     assert!(pushed.iter().all(|answer| answer.taken), "{pushed:?}");
 
     for cut_off in [&alice, &with_alice] {
         assert!(
             cut_off.sees_event("disconnected", TIMEOUT).await,
-            "still connected: {:?}",
+            "a revoked client is still connected: {:?}",
             cut_off.take_events()
         );
     }
@@ -91,14 +94,14 @@ async fn revoked_clients_are_disconnected_and_stay_out() {
     assert!(can_connect(&servers, &read(&bob.file)).await);
     assert!(
         servers.folder.revoke(&mut acme, &team, &name, Timestamp::now()).is_err(),
-        "nothing left to revoke"
+        "alice has no credentials left to revoke"
     );
 
-    // New credentials with the same name are accepted.
+    // The servers accept new credentials for the same member.
     let again = servers.grant(&mut acme, "demo", &["alice"], MEMBER);
     assert!(can_connect(&servers, &read(&again.file)).await);
 
-    // The servers remember the revocation after a restart.
+    // The servers still refuse the revoked credentials after a restart.
     servers.kill();
     servers.launch();
     let mut back = false;
@@ -130,7 +133,7 @@ async fn credentials_expire() {
     assert!(alice.sees_event("disconnected", TIMEOUT).await, "{:?}", alice.take_events());
 }
 
-/// Reader and writer are connected to different servers of a cluster.
+/// The reader and the writer are connected to different servers of a cluster.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rules_hold_across_three_servers() {
     brigade_testkit::needs!(NatsServer);
@@ -156,7 +159,8 @@ async fn rules_hold_across_three_servers() {
     let made =
         request(&bob.client, "js.CONSUMER.CREATE.MB_0.reader.mb.0.demo.bob.>", &create).await;
     assert!(made.get("error").is_none(), "{made}");
-    // The message arrives on its own subject, which the client's request method would not accept as an answer.
+    // Subscribe and publish by hand: the message arrives on its own subject, and the client's request method would
+    // not accept that as an answer.
     let inbox = bob.client.new_inbox();
     let mut answers = bob.client.subscribe(inbox.clone()).await.unwrap();
     let next = "js.CONSUMER.MSG.NEXT.MB_0.reader";

@@ -1,5 +1,5 @@
-//! Servers started with the configuration of an operator's folder, and raw clients like those an attacker
-//! would use.
+//! Starts servers with the configuration files in an operator's folder, and connects raw clients like those an
+//! attacker would use.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
@@ -16,11 +16,12 @@ use brigade_nats::org::{Cluster, Folder, Granted, IssuedSeat, Organisation};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-/// Kills the server when the test ends for any reason: the shell reads until the pipe closes.
+/// A shell script that runs a server and kills it when the test process ends for any reason: `read` returns when
+/// the test process's end of the pipe closes.
 const WATCHDOG: &str =
     r#""$0" -c "$1" >>"$2" 2>&1 & pid=$!; echo $pid; read -r word; kill -9 $pid; wait $pid"#;
 
-/// An operator's folder with running servers.
+/// An operator's folder, and the running servers that use it.
 pub(crate) struct OrgServers {
     pub(crate) folder: Folder,
     pub(crate) urls: Vec<String>,
@@ -29,7 +30,7 @@ pub(crate) struct OrgServers {
 }
 
 impl OrgServers {
-    /// Starts this many servers.
+    /// Creates an operator with this many servers and starts the servers.
     pub(crate) fn start(nodes: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let nodes = free_ports(nodes).into_iter();
@@ -43,7 +44,7 @@ impl OrgServers {
         servers
     }
 
-    /// Starts the servers with their existing data.
+    /// Starts the servers. Data from an earlier start is kept.
     pub(crate) fn launch(&mut self) {
         let program =
             std::env::var_os("BRIGADE_NATS_SERVER").unwrap_or_else(|| "nats-server".into());
@@ -82,7 +83,7 @@ impl OrgServers {
             self.folder.add(&name, &StreamSettings::default(), Timestamp::now()).unwrap();
         let options =
             brigade_nats::NatsOptions { servers: self.urls.clone(), ..Default::default() };
-        // The servers may not be listening yet.
+        // Retry: the servers may not be listening yet.
         for _ in 0..100 {
             let pushed = brigade_nats::org::push(&self.folder, &options, Timestamp::now()).await;
             if pushed.is_ok_and(|answers| answers.len() >= self.urls.len()) {
@@ -97,7 +98,7 @@ impl OrgServers {
         organisation
     }
 
-    /// Issues credentials.
+    /// Issues credentials for members of a team.
     pub(crate) fn grant(
         &self,
         organisation: &mut Organisation,
@@ -159,7 +160,7 @@ impl RawClient {
         std::mem::take(&mut self.events.lock().unwrap())
     }
 
-    /// Waits until an error or event contains this text (in lower case).
+    /// Waits until an error or event contains this lower-case text. Returns `false` on timeout.
     pub(crate) async fn sees_event(&self, text: &str, timeout: Duration) -> bool {
         let end = tokio::time::Instant::now() + timeout;
         while tokio::time::Instant::now() < end {
@@ -172,7 +173,7 @@ impl RawClient {
     }
 }
 
-/// Ports that are free, together with the port for routes that belongs to each.
+/// Finds free ports for clients. The port for routes that belongs to each (2000 higher) is also free.
 fn free_ports(count: usize) -> Vec<u16> {
     let mut found = Vec::new();
     while found.len() < count {

@@ -1,4 +1,4 @@
-//! Tests of the NATS servers that other tests use.
+//! Tests of `TestServers`, which starts NATS servers for other tests.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ fn a_cluster_elects_a_new_leader_and_the_old_one_rejoins() {
     engine.stop(leader);
     let since = Instant::now();
     while engine.leader().is_none_or(|now| now == leader) {
-        assert!(since.elapsed() < Duration::from_secs(30), "no other leader");
+        assert!(since.elapsed() < Duration::from_secs(30), "the cluster elected no other leader");
         std::thread::sleep(Duration::from_millis(50));
     }
     engine.start(leader);

@@ -1,4 +1,4 @@
-//! `OpenAI`'s Chat Completions API, as used by opencode and many others.
+//! `OpenAI`'s Chat Completions API, as used by opencode and many other agent programs.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{INPUT_TOKENS, OUTPUT_TOKENS, ResponseBody, ServerEvent, WireRequest}
 use super::{answer_text, chunks, is_set, items, plain_text, text};
 use crate::conversation::{Conversation, InputEvent, ModelAnswer, Tool, ToolResult};
 
-/// `POST …/chat/completions`.
+/// The body of a request `POST …/chat/completions`.
 #[derive(Debug)]
 pub struct Chat(pub Value);
 

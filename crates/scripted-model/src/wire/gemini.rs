@@ -10,19 +10,19 @@ use super::{
 };
 use crate::conversation::{Conversation, InputEvent, ModelAnswer, Tool, ToolResult};
 
-/// `POST …:generateContent` or `POST …:streamGenerateContent`.
+/// A request `POST …:generateContent` or `POST …:streamGenerateContent`.
 #[derive(Debug)]
 pub struct Gemini {
     /// The body of the request.
     pub body: Value,
-    /// Whether the answer is streamed; in this format, the path tells.
+    /// Whether to stream the answer. In this format, the path of the request says so.
     pub stream: bool,
 }
 
 impl WireRequest for Gemini {
     fn conversation(&self) -> Conversation {
         let mut events = Vec::new();
-        // A resumed session repeats some results, with the same id.
+        // A resumed session repeats some tool results, with the same id.
         let mut seen = HashSet::new();
         for content in items(&self.body, "contents") {
             let from_user = content.get("role").is_none_or(|role| role == "user");
@@ -87,7 +87,7 @@ impl WireRequest for Gemini {
     }
 }
 
-/// Extracts the text of a result from `output`, or from `error` if the tool failed.
+/// Extracts the text of a tool result from `output`, or from `error` if the tool failed.
 fn tool_result(response: &Value) -> ToolResult {
     let as_text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match (response.get("error"), response.get("output")) {

@@ -6,11 +6,11 @@ use super::{INPUT_TOKENS, OUTPUT_TOKENS, ResponseBody, ServerEvent, WireRequest}
 use super::{answer_text, chunks, is_set, items, plain_text, text};
 use crate::conversation::{Conversation, InputEvent, ModelAnswer, Tool, ToolResult};
 
-/// The text that Claude Code inserts between a tool result and a message that the user sent meanwhile.
+/// The text that Claude Code inserts between a tool result and a message that the user sent while the tool ran.
 const USER_MESSAGE_MARKER: &str =
     "<system-reminder>\nThe user sent a new message while you were working:\n";
 
-/// `POST …/messages`.
+/// The body of a request `POST …/messages`.
 #[derive(Debug)]
 pub struct Messages(pub Value);
 
@@ -102,7 +102,7 @@ impl WireRequest for Messages {
     }
 }
 
-/// Makes an event with its name in the header and in the data, as this format requires.
+/// Creates an event whose name is in the `event:` line and in the data, as this format requires.
 fn event(name: &'static str, mut data: Value) -> ServerEvent {
     set(&mut data, "type", name.into());
     ServerEvent::named(name, &data)

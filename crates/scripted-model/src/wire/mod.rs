@@ -1,5 +1,5 @@
-//! The vendors' wire formats. Each file converts a request to a [`Conversation`], and a [`ModelAnswer`] to a response
-//! in the same format, streamed or complete, as requested.
+//! The vendors' wire formats. Each file converts a request to a [`Conversation`], and a [`ModelAnswer`] to a
+//! response in the same format. The response is streamed if the request asks for that.
 
 pub mod chat;
 pub mod gemini;
@@ -10,16 +10,17 @@ use serde_json::Value;
 
 use crate::conversation::{Conversation, ModelAnswer};
 
-/// The reported token usage. It is small and constant, so that no agent considers its conversation too long.
+/// The token usage that every response reports. It is small, so that no agent program finds its conversation too
+/// long.
 const INPUT_TOKENS: u32 = 1000;
 const OUTPUT_TOKENS: u32 = 10;
 
 /// A request to the model, in one wire format.
 pub trait WireRequest {
-    /// Converts it to a conversation.
+    /// Converts the request to a conversation.
     fn conversation(&self) -> Conversation;
 
-    /// Converts the answer to a response. Ids in the response are derived from `id`, which is unique.
+    /// Converts the answer to a response. The ids in the response are derived from `id`, which is unique.
     fn write(&self, answer: &ModelAnswer, id: &str) -> ResponseBody;
 }
 
@@ -48,14 +49,14 @@ impl ServerEvent {
         Self { name: None, data: data.to_string() }
     }
 
-    /// The text of the event. The data contains no line breaks, because it is JSON or one word.
+    /// Returns the text of the event. The data contains no line breaks, because it is JSON or one word.
     pub fn text(&self) -> String {
         let name = self.name.map(|name| format!("event: {name}\n")).unwrap_or_default();
         format!("{name}data: {}\n\n", self.data)
     }
 }
 
-/// The text of an answer; `None` for a tool call.
+/// Returns the text of an answer; `None` for a tool call.
 fn answer_text(answer: &ModelAnswer) -> Option<&str> {
     match answer {
         ModelAnswer::Say(text) | ModelAnswer::Aside(text) | ModelAnswer::ScriptError(text) => {
@@ -65,12 +66,12 @@ fn answer_text(answer: &ModelAnswer) -> Option<&str> {
     }
 }
 
-/// Splits a text into the parts in which it is streamed; at least one.
+/// Splits a text into the parts to stream. Returns at least one part.
 fn chunks(text: &str) -> Vec<&str> {
     if text.is_empty() { vec![""] } else { text.split_inclusive(' ').collect() }
 }
 
-/// The text of a message's content, which may be a string, a list of parts, or one part.
+/// Returns the text of a message's content, which may be a string, a list of parts, or one part.
 fn plain_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -86,12 +87,12 @@ fn plain_text(content: &Value) -> String {
     }
 }
 
-/// The elements of the array in a field; none if it is not an array.
+/// Returns the elements of the array in a field; no elements if the field is not an array.
 fn items<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
     object.get(field).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The string in a field; empty if it is not a string.
+/// Returns the string in a field; an empty string if the field is not a string.
 fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object.get(field).and_then(Value::as_str).unwrap_or_default()
 }

@@ -6,11 +6,11 @@ use super::{INPUT_TOKENS, OUTPUT_TOKENS, ResponseBody, ServerEvent, WireRequest}
 use super::{answer_text, chunks, is_set, items, plain_text, text};
 use crate::conversation::{Conversation, InputEvent, ModelAnswer, Tool, ToolResult};
 
-/// `POST …/responses`.
+/// The body of a request `POST …/responses`.
 #[derive(Debug)]
 pub struct Responses(pub Value);
 
-/// An offered tool. Its kind determines how it is called.
+/// A tool that the agent program offers. The tool's kind determines how the model calls it.
 struct OfferedTool<'a> {
     namespace: Option<&'a str>,
     name: &'a str,
@@ -29,7 +29,7 @@ impl OfferedTool<'_> {
 
 impl Responses {
     fn offers(&self) -> Vec<OfferedTool<'_>> {
-        // For newer models, tools are announced by items of the conversation.
+        // For newer models, Codex announces tools in items of the conversation.
         let announced = items(&self.0, "input")
             .filter(|item| text(item, "type") == "additional_tools")
             .flat_map(|item| items(item, "tools"));
@@ -54,7 +54,7 @@ impl Responses {
         offers
     }
 
-    /// The only item in the output of the response.
+    /// Returns the only item in the response's output.
     fn item(&self, answer: &ModelAnswer, id: &str) -> Value {
         let ModelAnswer::Call { tool, args, .. } = answer else {
             let content = json!([{
@@ -69,7 +69,7 @@ impl Responses {
         let offer = offers.iter().find(|offer| offer.full_name() == *tool);
         let name = offer.map_or(tool.as_str(), |offer| offer.name);
         let mut item = if offer.is_some_and(|offer| offer.kind == "custom") {
-            // A custom tool takes plain text.
+            // A custom tool takes plain text instead of JSON arguments.
             let input = args.as_str().map_or_else(|| args.to_string(), str::to_owned);
             json!({ "type": "custom_tool_call", "id": format!("ctc_{id}"), "input": input })
         } else {
@@ -151,7 +151,7 @@ impl WireRequest for Responses {
     }
 }
 
-/// Makes an event with its name in the header and in the data, as this format requires.
+/// Creates an event whose name is in the `event:` line and in the data, as this format requires.
 fn event(name: &'static str, mut data: Value) -> ServerEvent {
     if let Some(fields) = data.as_object_mut() {
         fields.insert("type".into(), name.into());

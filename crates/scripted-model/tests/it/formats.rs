@@ -1,4 +1,4 @@
-//! Behaviour that all four formats have in common, and cases without a recorded request.
+//! Tests of behaviour that all four wire formats have in common, and of cases without a recorded request.
 
 use scripted_model::conversation::ModelAnswer;
 use scripted_model::endpoint::{self, Response};
@@ -19,7 +19,8 @@ fn json_answer(path: &str, body: &Value) -> Value {
     }
 }
 
-/// The same conversation in the four formats: a script, and the results of its tools.
+/// Returns the same conversation in the four formats: a prompt with a script, and the results of the script's
+/// tools.
 fn requests(results: &[&str]) -> [(&'static str, Value); 4] {
     let chat = results.iter().map(|text| json!({"role": "tool", "content": text}));
     let responses =
@@ -180,7 +181,7 @@ fn other_endpoints_are_answered_or_not_found() {
     assert_eq!(endpoint::answer("POST", "/v1/messages", b"{", "ID").status, 400);
 }
 
-/// Gemini CLI repeats results in a resumed session.
+/// Gemini CLI repeats tool results in a resumed session.
 #[test]
 fn a_repeated_result_counts_once() {
     let result = json!({"functionResponse": {"id": "call_1", "response": {"output": "one"}}});

@@ -1,4 +1,5 @@
-//! Shortened requests of the real agents: the logged details, and the responses.
+//! Answers recorded and shortened requests from real agent programs. The snapshots hold the logged details and the
+//! responses.
 
 use std::path::Path;
 

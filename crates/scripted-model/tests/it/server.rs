@@ -1,4 +1,4 @@
-//! The server, tested over a real socket.
+//! Tests of the HTTP server over a real socket.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -125,7 +125,7 @@ async fn model_requests_fail_while_the_outage_file_exists() {
         let answer = read_all(send(address, CHAT, body).await).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {expected}")), "{answer}");
         assert_eq!(answer.contains("hi"), content.is_none(), "{answer}");
-        // Other requests still succeed.
+        // Requests that are not for the model still succeed.
         let models = read_all(send(address, "GET /v1/models HTTP/1.1", "").await).await;
         assert!(models.starts_with("HTTP/1.1 200 OK"), "{models}");
     }

@@ -1,4 +1,4 @@
-//! The content of all streams.
+//! Describes the content of all streams, to detect changes.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ pub(crate) async fn request(client: &Client, subject: &str, body: &Value) -> Val
     serde_json::from_slice(&answer.payload).unwrap()
 }
 
-/// The settings of each stream and the number of messages per subject. Excludes alice's own events, which she
-/// may write.
+/// Returns the settings of each stream and the number of messages on each subject. Excludes events recorded by
+/// alice, because alice may write those.
 pub(crate) async fn state(admin: &Client, organisation: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     let names = request(admin, "$JS.API.STREAM.NAMES", &json!({})).await;

@@ -1,25 +1,25 @@
-//! The attempts in `attempts.txt`.
+//! Parses the attempts in `attempts.txt`.
 
 use serde_json::{Value, json};
 
-/// The action of the client.
+/// What the client does.
 pub(super) enum AttemptKind {
     /// Sends a request, or a message to be stored.
     Ask { headers: Vec<(&'static str, &'static str)>, body: String },
-    /// Sends a request with a reply subject it may not write to.
+    /// Sends a request with a reply subject that the client may not write to.
     Bounce { body: String, reply: String },
-    /// Subscribes.
+    /// Subscribes to the subject.
     Listen,
 }
 
-/// The expected outcome.
+/// The expected outcome of an attempt.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExpectedOutcome {
     /// Nothing changes, and the client learns nothing.
     Refused,
-    /// The message is stored. Shows that the attempt itself works.
+    /// A stream changes. Shows that such an attempt can succeed.
     Changes,
-    /// The client receives the secret. Shows that the attempt itself works.
+    /// The client receives the secret. Shows that such an attempt can succeed.
     Learns,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Attempt {
     pub(super) outcome: ExpectedOutcome,
 }
 
-/// All attempts.
+/// Returns all attempts.
 pub(super) fn attempts(bobs_inbox: &str) -> Vec<Attempt> {
     let rows = include_str!("attempts.txt").lines();
     let rows = rows.filter(|row| !row.is_empty() && !row.starts_with('#'));
