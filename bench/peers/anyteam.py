@@ -1,8 +1,8 @@
-"""claude-anyteam 0.8.4 through its own Python functions; it bundles claude-code-teams-mcp as `claude_teams`.
+"""Calls the Python functions of claude-anyteam 0.8.4, which bundles claude-code-teams-mcp as `claude_teams`.
 
     python anyteam.py <root> <team> <name> <reader>
 
-Its protocol is at the top of src/main.rs. The home it is started with has the team.
+The commands on standard input are documented at the top of src/main.rs. The team is in $HOME.
 """
 
 import sys
@@ -37,7 +37,7 @@ def take():
 
 
 def claim(task):
-    """Claims a task; every error is a ValueError."""
+    """Claims a task. claude-anyteam raises ValueError for every error."""
     try:
         protocol_io.claim_task(team, task, name, "working")
         return "claimed"
@@ -47,7 +47,7 @@ def claim(task):
 
 def watch():
     inbox = WatchInbox.for_team(team, name)
-    # Its thread has to run before the first message.
+    # The thread of WatchInbox has to run before the first message is sent.
     time.sleep(0.5)
     say("ready")
     while True:

@@ -1,4 +1,4 @@
-"""Runs brigade and similar programs with the same work, in turn; writes figures to a file and tables to a page.
+"""Measures brigade and similar programs (peers) on the same work. Writes figures to a file and tables to a page.
 
     bench.py [--short] [--results FILE] [--page FILE] [--only PART]... [--peers NAME]...
 """
@@ -51,7 +51,7 @@ def main():
         results = {"machine": machine(root), "short": given.short}
         for part in given.only or PARTS:
             results[part] = getattr(bench, part)()
-            bench.say(f"{part} is done")
+            bench.say(f"part {part} is done")
             if given.results:
                 # Save the figures so far, in case a later part fails.
                 Path(given.results).write_text(json.dumps(results, indent=1) + "\n")

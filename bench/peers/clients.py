@@ -1,8 +1,8 @@
-"""Members of a team through three kinds of interfaces: a library, a command line, and an MCP server.
+"""Team members that use a peer through one of three interfaces: a library, a command line, or an MCP server.
 
-A member does one operation at a time and returns how many microseconds it took. A library call is timed inside the
-process that uses the library, a command from the start of its process to its end, a tool from the request to the
-answer.
+A member does one operation at a time and returns how many microseconds the operation took. A library call is timed
+inside the process that uses the library, a command from the start of its process to the exit, and a tool call from
+the request to the response.
 """
 
 import http.client
@@ -21,20 +21,20 @@ CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"n
 
 
 class Refused(Exception):
-    """The peer returned an error, or has ended."""
+    """The peer returned an error, or its process has exited."""
 
 
 def message_text(name, number):
-    """A text of 500 bytes that starts with its sender and number."""
+    """Returns a message text of 500 bytes that starts with the sender and the message number."""
     return f"{name}/{number} ".ljust(500, ".")
 
 
 class Member:
-    """Base of all members. `send`, `read`, `mark` and `claim` return microseconds; `claim` also returns whether it got
-    the task."""
+    """Base class of all members. `send`, `read`, `mark` and `claim` return microseconds; `claim` also returns whether
+    the member got the task."""
 
     def burst(self, first, count):
-        """Starts sending in a thread; `over` waits for the end."""
+        """Starts a thread that sends `count` messages; `over` waits for that thread."""
         self.acked, self.refused, self.end = [], [], None
 
         def run():
@@ -55,7 +55,7 @@ class Member:
         self.start(run)
 
     def claims(self, count):
-        """Starts claiming all tasks in order; the results are in `got` and `refused`."""
+        """Starts a thread that claims all tasks in order and stores the results in `got` and `refused`."""
         self.got, self.refused, self.end = [], [], None
 
         def run():
@@ -87,7 +87,7 @@ class Member:
 
 
 class Library(Member):
-    """A process that uses the library and reads its commands line by line."""
+    """A process that uses the peer's library and reads one command per line from standard input."""
 
     def __init__(self, command, env):
         self.child = subprocess.Popen(command, env=env, text=True, bufsize=1, stdin=subprocess.PIPE,
@@ -97,7 +97,7 @@ class Library(Member):
     def read_reply(self, *expected):
         line = self.child.stdout.readline()
         if not line.endswith("\n"):
-            raise Refused("the process is gone")
+            raise Refused("the library process has exited")
         reply = line.split()
         if reply[0] not in expected:
             raise Refused(line.strip())
@@ -147,13 +147,13 @@ class Library(Member):
                     into.append(kind(rest.split()[0]))
                     self.end = time.monotonic()
                 elif "status transition" not in rest:
-                    # agent-teams reports this if another member was first.
+                    # agent-teams reports "status transition" if another member claimed the task first.
                     self.refused.append(rest)
 
         self.start(run)
 
     def watch(self, heard):
-        """Calls `heard` with the sender and number of each message, and the time."""
+        """Calls `heard` from a thread, with the sender and number of each message and its time of arrival."""
         self.request("watch", "ready")
 
         def run():
@@ -174,14 +174,14 @@ class Library(Member):
 
 
 class Command(Member):
-    """One process for each operation. `line` makes its arguments from the operation and its object."""
+    """A member that runs a process for each operation. `line` returns the command for an operation."""
 
     def __init__(self, line, env, cwd):
         self.line, self.env, self.cwd, self.child = line, env, cwd, None
         self.killed = False
 
     def run(self, what, about="", codes=(0,)):
-        """Its output, and the microseconds from start to exit."""
+        """Runs the command; returns its output and the microseconds from start to exit."""
         start = time.perf_counter()
         self.child = subprocess.Popen(self.line(what, about), env=self.env, cwd=self.cwd, text=True,
                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -219,8 +219,8 @@ class Command(Member):
 
 
 class Server(Member):
-    """An MCP server on standard input and output. `calls` has a function for each operation, which makes the name and
-    the arguments of a tool call."""
+    """A member that calls an MCP server over standard input and output. `calls` has a function for each operation,
+    which returns the name and the arguments of a tool call."""
 
     def __init__(self, command, env, calls, cwd):
         self.calls, self.last = calls, 0
@@ -242,7 +242,7 @@ class Server(Member):
         while True:
             line = self.child.stdout.readline()
             if not line.endswith(b"\n"):
-                raise Refused("the server is gone")
+                raise Refused("the MCP server has exited")
             answer = json.loads(line)
             if answer.get("id") == self.last:
                 return self.result(answer)
@@ -254,7 +254,7 @@ class Server(Member):
         return answer["result"]
 
     def call(self, what, about=""):
-        """The result of a tool call, and its microseconds."""
+        """Calls the tool for an operation; returns the result and the microseconds that the call took."""
         return self.call_tool(*self.calls[what](about))
 
     def call_tool(self, tool, arguments):
@@ -283,7 +283,7 @@ class Server(Member):
         except Refused as error:
             if self.dead():
                 raise
-            # An error that reports another owner is a valid answer; any other is a failure.
+            # An error that says that another member owns the task is a valid answer. Any other error is a failure.
             if not any(sign in str(error) for sign in ("already", "is taken", "belongs to", "somebody", "'s")):
                 raise
             return 0, False
@@ -292,7 +292,7 @@ class Server(Member):
         return self.ask("tools/list", {})
 
     def memory(self):
-        """The proportional memory of the server and its children, in bytes."""
+        """Returns the proportional set size (PSS) of the server and its children, in bytes."""
         return sum(proportional_memory(process.pid) for process in tree(self.child.pid))
 
     def dead(self):
@@ -309,7 +309,7 @@ class Server(Member):
 
 
 class HttpServer(Server):
-    """One of several clients of an MCP server over HTTP."""
+    """A member that calls an MCP server over HTTP. Several members share one server."""
 
     def __init__(self, child, port, calls):
         self.child, self.calls, self.last = child, calls, 0

@@ -1,4 +1,4 @@
-"""The parts of the benchmark, the same for every peer: single operations, races, kills, wake-ups, starts."""
+"""The parts of the benchmark: single operations, races, kills, wake-ups, startup. All peers run the same parts."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 from peers import PEERS, READER, WRITERS, AnyteamTools, Node, Ours, program
 from clients import Refused, Server
 
-# The number of rounds (short, full), and the seconds after which no further round starts.
+# For each part: the rounds in a short and in a full run, and the seconds after which no further round starts.
 ROUNDS = {"costs": (1, 12, 70), "share": (1, 5, 40), "writers": (1, 5, 60), "claims": (1, 5, 60),
           "kill": (1, 20, 120), "wake": (3, 25, 60), "start": (1, 7, 60)}
 
@@ -22,7 +22,7 @@ SIZES = (10, 1_000, 10_000)
 
 
 def spread(values):
-    """Median, 10th, 90th and 99th percentile, and the number of measurements."""
+    """Returns the median, the 10th, 90th and 99th percentile, and the number of measurements."""
     values = sorted(values)
     last = len(values) - 1
     at = {name: values[round(last * part)] for name, part in (("p10", .1), ("p50", .5), ("p90", .9), ("p99", .99))}
@@ -38,7 +38,7 @@ class Bench:
 
     @contextlib.contextmanager
     def careful(self, part, peer):
-        """Excludes a peer that fails from this part, and records its error; brigade must not fail."""
+        """Excludes a failing peer from this part and records the error. Errors of brigade end the run."""
         try:
             yield
         except (Refused, OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError) as error:
@@ -64,14 +64,14 @@ class Bench:
         shutil.rmtree(root, ignore_errors=True)
 
     def in_turns(self, what, peers=None):
-        """Yields all peers in each round, so that they are measured in turn. Each round starts with another peer, because
-        the file system is slower for later ones."""
+        """Yields every peer once per round, so that all peers are measured over the same period. Each round starts
+        with a different peer, because the file system is slower for the later peers of a round."""
         peers = list(self.peers if peers is None else peers)
         short, full, seconds = ROUNDS[what]
         until = time.monotonic() + seconds
         for number in range(short if self.short else full):
             if time.monotonic() > until:
-                self.say(f"{what}: time is up after {number} rounds")
+                self.say(f"{what}: stopped at the time limit, after {number} rounds")
                 return
             for peer in peers:
                 if peer.name in self.failed.get(what, {}):
@@ -81,7 +81,7 @@ class Bench:
             peers = peers[1:] + peers[:1]
 
     def costs(self):
-        """Sends, reads and marks one message, with a history of read messages."""
+        """Measures how long it takes to send, read and mark one message, for histories of several lengths."""
         rows = {}
         for size in SIZES[:1] if self.short else SIZES:
             opened = {}
@@ -90,7 +90,7 @@ class Bench:
                     if size in peer.sizes and peer.name not in self.failed.get("costs", {}):
                         root = self.prepare(peer, history=size)
                         opened[peer] = root, peer.member(root, WRITERS[0]), peer.member(root, READER)
-            self.say(f"a history of {size} is made")
+            self.say(f"created a history of {size} messages for each peer")
             times = {peer: {"send": [], "read": [], "mark": []} for peer in opened}
             for number, peer in self.in_turns("costs", opened):
                 with self.careful("costs", peer):
@@ -113,7 +113,7 @@ class Bench:
         return rows
 
     def share(self):
-        """The native protocol in Node and the peer write 300 messages each into one inbox."""
+        """Lets the native protocol in Node and the peer write 300 messages each into one inbox at the same time."""
         count, rows = 30 if self.short else 300, {}
         for _, peer in self.in_turns("share", [peer for peer in self.peers if peer.native and peer.kind == "library"]):
             with self.careful("share", peer):
@@ -142,10 +142,10 @@ class Bench:
         return rows
 
     def writers(self):
-        """Four and sixteen writers of the same peer on one inbox."""
+        """Lets four and then sixteen members of the same peer write into one inbox at the same time."""
         rows = {}
         for many in (4, 16):
-            # Without peers that need seconds of CPU time for each start.
+            # With sixteen writers, leave out peers that need seconds of CPU time for each start.
             peers = [peer for peer in self.peers if many == 4 or not peer.slow]
             for _, peer in self.in_turns("writers", peers):
                 with self.careful("writers", peer):
@@ -166,11 +166,11 @@ class Bench:
                         "why": next((member.refused[0][:200] for member in members if member.refused), ""),
                     })
                     self.close(peer, root)
-            self.say(f"{many} writers are done")
+            self.say(f"measured {many} writers")
         return rows
 
     def claims(self):
-        """Four members claim the same tasks, in the same order."""
+        """Lets four members claim the same tasks in the same order, at the same time."""
         tasks, rows = 20 if self.short else 100, {}
         for _, peer in self.in_turns("claims", [peer for peer in self.peers if peer.board]):
             with self.careful("claims", peer):
@@ -190,7 +190,7 @@ class Bench:
         return rows
 
     def kill(self):
-        """Kills four writers during their sends, again and again in the same team."""
+        """Kills four writers while they send, in every round in the same team."""
         rows, folders, rng = {}, {}, random.Random(9)
         for number, peer in self.in_turns("kill"):
             with self.careful("kill", peer):
@@ -213,7 +213,7 @@ class Bench:
                 texts = peer.texts(root)
                 row["rounds"] += 1
                 row["torn"] += texts is None
-                # Does a send still work? It may have to wait for the lock of a dead process.
+                # Check that another member can still send. It may have to wait for the lock of a killed process.
                 start, late = time.monotonic(), peer.member(root, WRITERS[4])
                 try:
                     late.send(number)
@@ -223,7 +223,7 @@ class Bench:
                 row["slowest next send"] = max(row.get("slowest next send", 0), time.monotonic() - start)
                 late.close()
                 if texts is None and peer.native and peer.texts(root) is None:
-                    # The inbox is corrupt: start over with an empty one, and count its messages as lost.
+                    # The inbox is corrupt: replace it with an empty one. Its messages then count as lost.
                     peer.inbox(root).write_text("[]")
         for peer, (root, acked) in folders.items():
             texts = peer.texts(root)
@@ -235,7 +235,7 @@ class Bench:
         return rows
 
     def wake(self):
-        """From the return of a send until the reader has the message."""
+        """Measures the time from the end of a send until the waiting reader has the message."""
         rows, opened, rng = {}, {}, random.Random(9)
         for peer in self.peers:
             if "wake" in peer.why or peer.kind == "command" or peer.name.endswith("`power`"):
@@ -265,7 +265,7 @@ class Bench:
         return rows
 
     def servers(self):
-        """The time from the start to the list of tools, memory when idle, size of the list."""
+        """Measures how fast an MCP server lists its tools after its start, its idle memory, and the list's size."""
         rows = {}
         others = [peer for peer in self.peers if peer.kind == "tools"]
         others += [] if self.short else [Wrapper(), Cao()]
@@ -299,7 +299,7 @@ class Bench:
 
 
 class Wrapper(AnyteamTools):
-    """The server that claude-anyteam starts for a teammate; the other one is for a lead."""
+    """The MCP server that claude-anyteam starts for a teammate; `AnyteamTools` is the one for a lead."""
 
     name = "claude-anyteam-wrapper 0.8.4"
 
@@ -309,7 +309,7 @@ class Wrapper(AnyteamTools):
 
 
 class Cao(Ours):
-    """Its mail needs an agent in a terminal, so only its server is measured."""
+    """cli-agent-orchestrator. Its mail needs an agent in a terminal, so only its MCP server is measured."""
 
     name, slow = "cli-agent-orchestrator 2.5.4", False
 
@@ -318,8 +318,8 @@ class Cao(Ours):
 
 
 def finish(members, start):
-    """Waits for members and closes them; returns whether all came to their end, and the seconds until the last of them
-    got something done."""
+    """Waits for the members' threads and closes the members. Returns whether all threads ended in time, and the
+    seconds until the last successful operation."""
     over = all([member.over() for member in members])
     for member in members:
         member.close()
@@ -327,7 +327,7 @@ def finish(members, start):
 
 
 def wait_for_messages(reader, heard):
-    """Waits for messages in a loop with the server's own tool."""
+    """Waits for messages with the server's own tool, and stores their times of arrival in `heard`."""
     while True:
         try:
             given, _ = reader.call("wait")
@@ -341,8 +341,8 @@ def wait_for_messages(reader, heard):
 
 
 def inspect(inbox, prefix):
-    """Whether the messages with this prefix, of the native protocol, are unchanged, and whether an unknown field is
-    still there."""
+    """Returns whether the native messages, whose text starts with `prefix`, still have all their fields, and
+    whether the inbox still has the unknown field."""
     try:
         entries = json.loads(inbox.read_text())
     except ValueError:
@@ -353,7 +353,7 @@ def inspect(inbox, prefix):
 
 
 def size(path):
-    """The disk usage of an installation, without its interpreter."""
+    """Returns the disk usage of an installation, without its interpreter."""
     path = os.path.realpath(path)
     return int(subprocess.run(["du", "-sbL" if os.path.isfile(path) else "-sb", path], check=True, text=True,
                               stdout=subprocess.PIPE).stdout.split()[0])

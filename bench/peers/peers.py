@@ -1,4 +1,4 @@
-"""The peers: how to set up a team, start a member, and read its inbox."""
+"""The peers, that is the measured programs: how to set up a team, start a member and read an inbox with each."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from clients import CLIENT, Command, HttpServer, Library, Refused, Server, messa
 
 TEAM, READER = "bench", "reader"
 INBOX = f"claude/teams/{TEAM}/inboxes/{READER}.json"
-# The largest team has seventeen members.
+# The largest team has sixteen writers and one reader.
 WRITERS = [f"w{number}" for number in range(16)]
 KEEP = {name: os.environ[name] for name in ("PATH", "LANG")}
 
@@ -23,18 +23,18 @@ def program(name):
 
 
 class Peer:
-    """One interface of one program."""
+    """One interface (library, tools or commands) of one program."""
 
-    native = False  # On Claude Code's own files, so that both can share an inbox.
+    native = False  # Uses Claude Code's own files, so that both programs can share an inbox.
     board = True    # Has tasks that can be claimed.
-    slow = False    # Takes part in every fourth round only.
+    slow = False    # Is measured only in every fourth round.
     sizes = (10, 1_000, 10_000)
-    why = {}        # Operations that it does not support, and why.
+    why = {}        # The operations that the peer does not support, each with the reason.
 
     def env(self, root):
         return KEEP | {"HOME": str(root / "home"), "CLAUDE_CONFIG_DIR": str(root / "claude"),
                        "XDG_STATE_HOME": str(root / "state"), "PYTHONDONTWRITEBYTECODE": "1",
-                       # Otherwise a library of a peer tries to fetch prices from the network first.
+                       # Keeps a library that a peer uses from fetching prices over the network.
                        "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 
     def prepare(self, root, history=0, tasks=0):
@@ -53,7 +53,7 @@ def add_tasks(member, count):
 
 
 def native_team(root):
-    """A team in the files of Claude Code 2.1.50; brigade creates it here."""
+    """Creates a team in the file format of Claude Code 2.1.50, with brigade."""
     (root / "claude").mkdir()
     (root / "home/.claude").symlink_to(root / "claude")
     env = Peer().env(root)
@@ -66,7 +66,7 @@ def native_team(root):
 
 
 class Native(Peer):
-    """Base of all peers that keep a team in Claude Code's files."""
+    """Base class of all peers that store teams in Claude Code's files."""
 
     native = True
 
@@ -85,7 +85,7 @@ class Native(Peer):
                 "color": "blue", "read": True, "summary": "a message"}
 
     def texts(self, root):
-        """The texts of all messages; None if the file is not valid JSON."""
+        """Returns the texts of all messages in the inbox, or None if the file is not valid JSON."""
         try:
             entries = json.loads(self.inbox(root).read_text())
         except ValueError:
@@ -94,8 +94,8 @@ class Native(Peer):
 
 
 class Ours(Native):
-    """Base of the three interfaces of brigade. A history is created by sending and reading, because read messages
-    move from the inbox to the journal."""
+    """Base class of the three interfaces of brigade. A history is created by sending and reading messages, because
+    brigade moves read messages from the inbox to the journal."""
 
     made = {}
 
@@ -115,7 +115,7 @@ class Ours(Native):
             Ours.made[history] = first
         shutil.rmtree(root)
         shutil.copytree(Ours.made[history], root, symlinks=True)
-        # The link in the copied home still points to the original.
+        # The symbolic link in the copied home still points into the original home.
         (root / "home/.claude").unlink()
         (root / "home/.claude").symlink_to(root / "claude")
         if tasks:
@@ -179,7 +179,7 @@ class Node(Native):
     why = {"wake": "Claude Code polls about once a second"}
 
     def fill(self, root, history, tasks):
-        # Read messages are no longer in the file.
+        # The native protocol removes read messages from the inbox, so there is no history to create.
         super().fill(root, 0, tasks)
 
     def member(self, root, name):
@@ -207,7 +207,7 @@ class Anyteam(Native):
 
 
 class AnyteamTools(Anyteam):
-    """The server of claude-code-teams-mcp, which claude-anyteam bundles."""
+    """The MCP server of claude-code-teams-mcp, which claude-anyteam bundles."""
 
     name, kind, slow = "claude_teams.server (claude-anyteam 0.8.4)", "tools", True
     why = {"mark": "reading marks", "wake": "no tool waits"}
@@ -216,7 +216,7 @@ class AnyteamTools(Anyteam):
         return super().env(root) | {"PATH": f"{root}/bin:{KEEP['PATH']}"}
 
     def fill(self, root, history, tasks):
-        # It does not start without a `claude` on the path; this one is never run.
+        # The server does not start without a `claude` program on the path. It never runs that program.
         (root / "bin").mkdir()
         (root / "bin/claude").write_text("#!/bin/sh\n")
         (root / "bin/claude").chmod(0o755)
@@ -238,7 +238,7 @@ class AnyteamTools(Anyteam):
 
 
 class CheckingServer(Server):
-    """A member without a claim operation: it checks whether a task is free, and then sets the owner."""
+    """A member of a peer without a claim operation: it checks whether a task is free, and then sets the owner."""
 
     def claim(self, task):
         seen, first = self.call("get", task)
@@ -257,7 +257,7 @@ class TeamMcp(Peer):
             member = self.member(root, "old")
             member.send(0)
             member.close()
-            # Copies of the first message, because only their number and size matter.
+            # Insert copies of the first message, because only the number and size of the messages matter.
             with sqlite3.connect(root / "mailbox.db") as base:
                 base.execute("update messages set acked_at = sent_at, delivered_at = sent_at")
                 columns = [row[1] for row in base.execute("pragma table_info(messages)") if row[1] != "id"]
@@ -284,7 +284,7 @@ class TeamMcp(Peer):
 
 
 class AckServer(Server):
-    """A member that marks messages by id in a separate call."""
+    """A member that marks messages as read by id, in a separate call."""
 
     def read(self):
         given, took = self.call("read")
@@ -298,7 +298,7 @@ class AckServer(Server):
 
 
 class MailHttpServer(AckServer, HttpServer):
-    """A member of mcp-agent-mail, which marks one message at a time."""
+    """A member of mcp-agent-mail, which marks one message as read per call."""
 
     def mark(self):
         self.read()
@@ -402,7 +402,7 @@ class Maildir(Peer):
 
 
 class ScanCommand(Command):
-    """A member that marks one message at a time, by reading it."""
+    """A member that marks messages as read by reading them one at a time."""
 
     def mark(self):
         out, _ = self.run("read")
@@ -447,7 +447,7 @@ class Omc(Peer):
 
 
 class ListCommand(Command):
-    """A member whose commands answer in JSON, and which marks one message at a time."""
+    """A member whose commands print JSON, and which marks one message as read per command."""
 
     def mark(self):
         out, _ = self.run("read")

@@ -1,10 +1,10 @@
-"""Renders the figures of a run as tables and a chart."""
+"""Renders the figures of a benchmark run as tables and a chart."""
 
 import math
 import statistics
 
 OURS = {"library": "brigade-core", "tools": "brigade mcp", "command": "brigade"}
-KINDS = {"library": "By library call", "tools": "By tool of an MCP server", "command": "By command, a process each"}
+KINDS = {"library": "By library call", "tools": "By tool of an MCP server", "command": "By command, one process each"}
 
 
 def table(head, rows):
@@ -35,7 +35,7 @@ def middle(rows, key):
 
 
 def span(rows, key):
-    """The median of the rounds, with minimum and maximum where they differ."""
+    """Formats the median over all rounds, with minimum and maximum if they differ."""
     values = sorted(row[key] for row in rows)
     middle_one, least, most = (f"{value:.1f}" if 0 < value < 10 and value % 1 else f"{value:.0f}"
                                for value in (statistics.median(values), values[0], values[-1]))
@@ -82,8 +82,8 @@ def share(results):
             name, f"{span(its, 'peer there')} of {span(its, 'peer acked')}",
             f"{span(its, 'native there')} of {span(its, 'native acked')}", span(its, "refused"),
             yes(its, "json"), yes(its, "whole"), yes(its, "unknown kept")])
-    return table(["native protocol in Node, and", "its own there, of those acknowledged", "native ones there",
-                  "refused", "still JSON", "native entries as written", "unknown field kept"], rows)
+    return table(["writes beside the native protocol", "its acknowledged messages found", "native messages found",
+                  "refused", "file still JSON", "native entries unchanged", "unknown field kept"], rows)
 
 
 def yes(its, key):
@@ -106,7 +106,7 @@ def writers(results):
                     ratio = f" **{middle(its[many], 'rate') / middle(ours, 'rate'):.2f}×**"
                 cells += [span(its[many], "rate") + ratio, losses(its[many])]
             rows.append([name, *cells])
-    return table(["", "4 writers, a second", "of those asked for", "16 writers, a second", "of those asked for"], rows)
+    return table(["", "4 writers: messages per second", "failures", "16 writers: messages per second", "failures"], rows)
 
 
 def losses(its):
@@ -116,15 +116,15 @@ def losses(its):
     if asked > acked:
         words.append(f"{asked - acked} refused")
     if twice:
-        words.append(f"{twice} twice")
+        words.append(f"{twice} stored twice")
     torn = sum(not row["json"] for row in its)
     if torn:
-        words.append(f"file no JSON {torn} of {len(its)} times")
+        words.append(f"file not valid JSON {torn} of {len(its)} times")
     return ", ".join(words)
 
 
 def reason(results, name, operation, default=""):
-    """Why there are no figures of a peer."""
+    """Returns why a peer has no figures for an operation."""
     why = results["cannot"][name].get(operation, default)
     return f"cannot: {why}" if why else "not measured"
 
@@ -140,7 +140,7 @@ def claims(results):
         ratio = f" **{middle(its, 'rate') / middle(ours, 'rate'):.2f}×**" if ours and name != OURS[kind] else ""
         rows.append([name, len(its), span(its, "rate") + ratio, *(sum(row[key] for row in its)
                                                                    for key in ("twice", "lost", "failed"))])
-    return table(["", "rounds", "claims a second", "claimed twice", "not claimed", "failed calls"], rows)
+    return table(["", "rounds", "claims per second", "claimed twice", "not claimed", "failed calls"], rows)
 
 
 def kill(results):
@@ -148,8 +148,8 @@ def kill(results):
     for name, row in results["kill"].items():
         rows.append([name, row["rounds"], row["acked"], row["lost"], row["twice"], row["torn"], row["stuck"],
                      f"{row['slowest next send']:.1f} s"])
-    return table(["", "rounds", "acknowledged", "of these lost", "there twice", "file torn", "next send refused",
-                  "slowest next send, start included"], rows)
+    return table(["", "rounds", "acknowledged", "of these lost", "stored twice", "file torn", "next send refused",
+                  "slowest next send, including startup"], rows)
 
 
 def wake(results):
@@ -184,14 +184,14 @@ def servers(results):
         rows.append([name, f"{short(start['p50'] * 1e3)}{ratio[0]} ({short(start['p10'] * 1e3)}–"
                      f"{short(start['p90'] * 1e3)})", f"{memory['p50']:.1f} MB{ratio[1]}", row["tools"],
                      f"{row['tokens']:,}{ratio[2]}"])
-    return table(["", "start to the list of tools", "memory at rest", "tools", "tokens of the list"], rows)
+    return table(["", "start to tool list", "idle memory", "tools", "tokens in tool list"], rows)
 
 
 def installs(results):
     least = results["installs"]["brigade"]
     rows = [[name, f"{taken / 1e6:.1f} MB", times(taken, least) if name != "brigade" else ""]
             for name, taken in sorted(results["installs"].items(), key=lambda item: item[1])]
-    return table(["", "on the disk", "of brigade's"], rows)
+    return table(["", "disk usage", "relative to brigade"], rows)
 
 
 def about(results):
@@ -210,20 +210,20 @@ def tables(results):
 
 
 def into(page, made):
-    """Replaces each table between its two marks."""
+    """Writes each table into the page, between the two HTML comments that name it."""
     text = page.read_text()
     for name, table_text in made.items():
         begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
         head, found, rest = text.partition(begin)
         _, closed, tail = rest.partition(end)
         if not found or not closed:
-            raise SystemExit(f"{page} has no place for {name}")
+            raise SystemExit(f"{page} does not contain {begin} and {end}")
         text = f"{head}{begin}\n\n{table_text}\n\n{end}{tail}"
     page.write_text(text)
 
 
 def ours_broken(results):
-    """The guarantees that brigade violated in this run."""
+    """Returns the results in which brigade violated one of its guarantees."""
     broken = []
     for name in ("brigade-core", "brigade-core, `power`", "brigade mcp", "brigade"):
         for many, its in results.get("writers", {}).get(name, {}).items():
@@ -242,7 +242,7 @@ def ours_broken(results):
 
 
 def chart(results, path):
-    """The cost of a send as the history grows, with logarithmic axes."""
+    """Draws the cost of a send as the history grows, on logarithmic axes."""
     lines = {name: {int(size): cell["p50"] for size, cell in row["send"].items()}
              for name, row in results.get("costs", {}).items() if len(row["send"]) > 1}
     if not lines:

@@ -1,4 +1,4 @@
-# Cuts a file system off from its disk, like a power cut: data that is not written yet is lost.
+# Shuts a file system down without writing its pending data to the disk, as a power failure does.
 #   python3 cut.py <mount point>
 import fcntl
 import os

@@ -1,6 +1,7 @@
 """Runs the examples of the guide, page by page, and compares their output with the pages.
 
-Commands that only read are repeated for a while. A command has to exit with 0, unless the page shows an error."""
+Read-only commands are repeated for a while until their output matches. Every command must exit with code 0, unless
+the page shows an error."""
 
 import os
 import re
@@ -21,12 +22,12 @@ from lib.util import SLACK
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 TIMEOUT = 20 * SLACK
-# Commands that may be repeated: they only read, or change nothing the second time.
+# Commands that may be repeated, because they only read or because a second run changes nothing.
 REPEATABLE = ("org apply", "status", "approvals", "log", "inbox", "agents", "doctor", "team show", "task list")
 
 
 class PageShell(pages.Shell):
-    """A shell in an empty home, for one page."""
+    """A shell with an empty home, in which the commands of one page run."""
 
     def __init__(self, folder):
         self.home = folder / "home"
@@ -69,12 +70,12 @@ class PageShell(pages.Shell):
 
 
 def may_fail(command, expected):
-    """Whether the page shows an error, or findings of `brigade doctor`."""
+    """Returns whether the page shows an error, or problems that `brigade doctor` found."""
     return "brigade doctor" in command and expected or any(line.startswith("error:") for line in expected or [])
 
 
 def run_step(shell, command, expected, keys):
-    """Runs one command; returns the difference to the page, None if there is none."""
+    """Runs one command; returns how its output differs from the page, or None if it matches."""
     until = time.monotonic() + TIMEOUT
     while True:
         code, output = shell.run(command, keys)
@@ -122,7 +123,7 @@ def run_page(page, setups, report):
 
 
 def commands(block, setup):
-    """The commands of a block. An `sh` block is one command, except in a terminal, where each line is one."""
+    """Returns the commands of a block. An `sh` block is one command; if it runs in a terminal, each line is one."""
     if block.language == "sh" and not setup.keys:
         return [pages.Step(block.text, None)]
     return block.steps()
@@ -138,7 +139,7 @@ def prepare(shell, setup):
 class PageReport:
     def __init__(self):
         self.used, self.count, self.failures = set(), 0, []
-        # By the name of another test: the number of blocks that it runs.
+        # The number of blocks that other tests run, by the name of the test.
         self.elsewhere = Counter()
 
     def add(self, place, difference):
@@ -167,11 +168,11 @@ def main():
                 print(f"{page}: {report.count - before} commands, {time.monotonic() - started:.1f} s", flush=True)
     stale = [setup for setup in SETUPS if setup not in report.used and not selected]
     for setup in stale:
-        print(f"FAIL {setup.page}: no block starts with {setup.command!r}, or the page has no block")
+        print(f"FAIL {setup.page}: the setup in setups.py is unused: no block starts with {setup.command!r}")
     for name, count in sorted(report.elsewhere.items()):
-        print(f"{count} blocks are run by {name}")
+        print(f"{count} blocks are not run here, because {name} runs them")
     links = external_links(names)
-    print(f"{len(links)} external links, which are not followed:", *links, sep="\n  ")
+    print(f"{len(links)} external links, which this test does not check:", *links, sep="\n  ")
     print(f"{report.count} commands were run, {len(report.failures)} differ from the page")
     sys.exit(1 if report.failures or stale else 0)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A fake agent with the name of its link. It implements the Agent Client Protocol. The prompt "run `COMMAND`" makes it
-request permission for a command; in plan mode it submits a plan; it agrees to every shutdown request."""
+"""A fake agent that implements the Agent Client Protocol. Symbolic links to this file give it the names of real agents.
+It requests permission for a command on the prompt "run `COMMAND`", submits a plan in plan mode, and agrees to every
+shutdown request."""
 
 import json
 import os
@@ -22,7 +23,7 @@ class FakeAgent:
         self.mode = None
 
     def call(self, tool, **arguments):
-        """Calls a tool of the team's server."""
+        """Calls a tool of the team's MCP server."""
         environ = os.environ | {pair["name"]: pair["value"] for pair in self.tools["env"]}
         command = [self.tools["command"], *self.tools["args"]]
         greeting = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": NAME, "version": "1"}}

@@ -1,5 +1,5 @@
-"""Runs a command in a pseudo-terminal: run_in_pty.py KEYS COMMAND. Presses the keys once the command has printed
-something, and prints its output."""
+"""Runs a command in a pseudo-terminal: run_in_pty.py KEYS COMMAND. Presses the keys as soon as the command has printed
+something, and prints the command's output."""
 
 import fcntl
 import os
@@ -13,7 +13,7 @@ import time
 keys, command = sys.argv[1].encode(), sys.argv[2]
 child, terminal = pty.fork()
 if child == 0:
-    time.sleep(0.2)  # Until the parent has set the size.
+    time.sleep(0.2)  # Wait until the parent has set the terminal size.
     os.execvp("bash", ["bash", "-c", command])
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
 output, until = b"", time.monotonic() + 20
@@ -22,7 +22,7 @@ while time.monotonic() < until:
         try:
             part = os.read(terminal, 65536)
         except OSError:
-            break  # The command has ended.
+            break  # The command has exited.
         if not part:
             break
         output += part

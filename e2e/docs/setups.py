@@ -1,19 +1,19 @@
-"""The setup that the examples of each page need, and the examples that another test runs."""
+"""The setup for the examples of each page, and which examples are run by other tests."""
 
 from typing import NamedTuple
 
 
 class Setup(NamedTuple):
     page: str
-    # The beginning of the first command of a block; "" is the whole page, before its first block.
+    # Selects the block whose first command starts with this text; "" applies to the page, before its first block.
     command: str = ""
     # Names of fake agents to install.
     agents: tuple = ()
-    # A command to run first.
+    # A command to run before the block.
     before: str = ""
     # Run the block in a terminal, and press these keys.
     keys: str | None = None
-    # Another test that runs the block.
+    # The test that runs the block instead of this one.
     run_by: str = ""
 
 

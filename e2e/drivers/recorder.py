@@ -1,5 +1,5 @@
-"""Prepares one recording: /home/dev with a project and a team, the scripted model, and the vendor's settings. Then runs
-the driver tests in their recording mode."""
+"""Records the transcript of one agent. Sets up /home/dev with a project, a team and the vendor's settings, starts the
+scripted model, and then runs the driver tests in recording mode."""
 
 import http.server
 import json
@@ -32,8 +32,8 @@ LIMITS = {
 
 
 class RecordingProxy(http.server.BaseHTTPRequestHandler):
-    """A proxy of the scripted model. It answers a prompt with [fail] with status 500, and a prompt with [limit] with the
-    vendor's rate limit, until a prompt has [enough]."""
+    """A proxy in front of the scripted model. If the prompt contains [fail] it returns status 500, and if it contains
+    [limit] the vendor's rate limit error, until a prompt contains [enough]."""
 
     protocol_version = "HTTP/1.1"
 
@@ -64,7 +64,7 @@ class RecordingProxy(http.server.BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(body)
         except OSError:
-            pass  # The agent has closed the connection.
+            pass  # The agent closed the connection.
 
     def log_message(self, *_):
         pass
@@ -72,7 +72,7 @@ class RecordingProxy(http.server.BaseHTTPRequestHandler):
 
 def codex(url):
     more = ["request_max_retries = 1", "stream_max_retries = 1"]
-    # An MCP server of the user's own, whose tools need permission.
+    # An MCP server that the user configured. Its tools need permission.
     more += ["[mcp_servers.other]", f'command = "{HOME}/bin/brigade"', 'args = ["mcp", "--team", "demo", "--as", "bob"]']
     more += ['default_tools_approval_mode = "prompt"']
     return vendors.codex(FOLDERS, url, *more, first=['model = "scripted"'])
@@ -92,7 +92,7 @@ def opencode(url):
 
 
 def claude(url):
-    # The scripted model does not search for tools.
+    # Turn off tool search, because the scripted model cannot search for tools.
     return vendors.claude(FOLDERS, url) | {"CLAUDE_CODE_MAX_RETRIES": "1", "ENABLE_TOOL_SEARCH": "false"}
 
 
@@ -113,7 +113,7 @@ PROJECT.mkdir(parents=True)
 (HOME / "other").mkdir()
 (HOME / "bin").mkdir()
 (HOME / "bin" / "brigade").symlink_to(BRIGADE)
-# An agent reports its install path, so it gets the same one in every recording.
+# Agents report their install path, so install each one at the same path for every recording.
 installed, enter, rest = PROGRAM.partition("/node_modules/")
 if enter:
     (HOME / "agent").mkdir()

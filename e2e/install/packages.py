@@ -19,12 +19,12 @@ from lib.util import capture
 
 DIST = Path(os.environ["DIST"])
 BRIGADE = os.environ["BRIGADE"]
-# The path of a new user, without this checkout.
+# The $PATH of a new user, without this checkout.
 PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
 
 
 def run(*command, env=None, **more):
-    """Runs a program; its result also has `output`, which is stdout and stderr together."""
+    """Runs a program. The result has the additional attribute `output`: stdout and stderr together."""
     environ = {"PATH": PATH} | (env or {})
     done = capture([str(argument) for argument in command], env=environ, timeout=120, **more)
     done.output = done.stdout + done.stderr
@@ -32,7 +32,7 @@ def run(*command, env=None, **more):
 
 
 def session(report, package, program, home, prefix=()):
-    """Creates a team, a message and a task, as a new user would. Returns the version information."""
+    """Creates a team, a message and a task, as a new user would. Returns brigade's version information."""
     home.mkdir(parents=True, exist_ok=True)
 
     def brigade(*arguments):
@@ -40,18 +40,18 @@ def session(report, package, program, home, prefix=()):
 
     first = brigade("--version", "--json")
     version = json.loads(first.stdout) if first.stdout.startswith("{") else {}
-    report.check(f"{package}: prints its version", version.get("version") == VERSION, first.output)
+    report.check(f"{package}: brigade prints its version", version.get("version") == VERSION, first.output)
     steps = [("team", "create", "demo"), ("team", "join", "bob"), ("send", "bob", "hello"),
              ("--as", "bob", "inbox", "--mark-read"), ("task", "add", "Write the parser"), ("task", "graph")]
     results = [brigade(*arguments) for arguments in steps]
-    report.check(f"{package}: a team, a message, a task", all(one.returncode == 0 for one in results)
+    report.check(f"{package}: a team, a message and a task can be created", all(one.returncode == 0 for one in results)
                  and "hello" in results[3].stdout and "Write the parser" in results[5].stdout,
                  [one.output for one in results])
     return version
 
 
 def empty_system(root):
-    """A root folder with nothing but a home and three devices that every Linux has."""
+    """Creates a root folder that contains only a home and three devices that every Linux system has."""
     for folder in ["home", "dev"]:
         (root / folder).mkdir(parents=True)
     for name, minor in [("null", 3), ("random", 8), ("urandom", 9)]:
@@ -60,17 +60,17 @@ def empty_system(root):
 
 
 def static(report, root):
-    """The program is static, and needs no other file of the system."""
+    """Checks that the program is static, and runs on a system without any other file."""
     output = run("ldd", BRIGADE).output
     report.check("ldd reports a static program", "statically linked" in output or "not a dynamic" in output, output)
     empty = empty_system(root / "empty")
     shutil.copy(BRIGADE, empty / "brigade")
     version = session(report, "an empty system", "/brigade", empty / "home", prefix=("chroot", empty))
-    report.check("it reports that it is static", version.get("static") is True, version)
+    report.check("brigade reports that it is a static program", version.get("static") is True, version)
     report.figure("size", f"{os.path.getsize(BRIGADE):,} bytes")
 
-    # The C library resolves host names. A static program loads parts of it at run time if the system has them, and
-    # has to work without them.
+    # The C library resolves host names. A static program loads parts of the library at run time if the system has
+    # them, and must work without them.
     port = 42211
     server = subprocess.Popen([os.environ["NATS_SERVER"], "-a", "127.0.0.1", "-p", str(port), "--jetstream",
                                "--store_dir", str(root / "nats")], stdout=subprocess.DEVNULL,
@@ -79,7 +79,7 @@ def static(report, root):
         (empty / "etc").mkdir()
         (empty / "etc" / "hosts").write_text("127.0.0.1 localhost nats.test\n")
         for where, prefix, name in [("here", (), "localhost"), ("in an empty system", ("chroot", empty), "localhost"),
-                                    ("in an empty system, by its own hosts file", ("chroot", empty), "nats.test")]:
+                                    ("in an empty system, through its hosts file", ("chroot", empty), "nats.test")]:
             program = "/brigade" if prefix else BRIGADE
             for _ in range(50):
                 done = run(*prefix, program, "--store", f"nats://{name}:{port}", "team", "create",
@@ -87,14 +87,14 @@ def static(report, root):
                 if done.returncode == 0:
                     break
                 time.sleep(0.1)
-            report.check(f"nats://{name} is found {where}", done.returncode == 0, done.output)
+            report.check(f"brigade resolves nats://{name} {where}", done.returncode == 0, done.output)
     finally:
         server.terminate()
         server.wait()
 
 
 def archive(report, root):
-    """The archive, unpacked into a user's own prefix, with completions and manual pages."""
+    """Unpacks the archive into a user's own prefix, and checks the program, completions and manual pages."""
     packed = next(DIST.glob("brigade-*.tar.gz"))
     prefix = root / "home" / ".local"
     prefix.mkdir(parents=True)
@@ -103,7 +103,7 @@ def archive(report, root):
     session(report, "archive", prefix / "bin" / "brigade", root / "home")
     with tarfile.open(packed) as tar:
         owners = {(one.uid, one.gid, one.mode & 0o022) for one in tar}
-    report.check("its files belong to root, and only root may write", owners == {(0, 0, 0)}, owners)
+    report.check("archive: files belong to root, and only root may write to them", owners == {(0, 0, 0)}, owners)
 
     share = prefix / "share"
     script = f"""
@@ -119,7 +119,7 @@ def archive(report, root):
 
 
 def deb(report, root):
-    """The Debian package, installed by dpkg into an empty system, and removed."""
+    """Installs the Debian package into an empty system with dpkg, and removes it."""
     package = next(DIST.glob("*.deb"))
     system = empty_system(root / "system")
     for folder in ["var/lib/dpkg/info", "var/lib/dpkg/updates"]:
@@ -129,10 +129,10 @@ def deb(report, root):
     before = {path for path in system.rglob("*") if "dpkg" not in str(path)}
     dpkg = ("dpkg", f"--root={system}", "--force-script-chrootless", "--log=/dev/null")
     done = run(*dpkg, "--install", package)
-    report.check("dpkg installs it without dependencies", done.returncode == 0, done.output)
+    report.check("dpkg installs the package without dependencies", done.returncode == 0, done.output)
     session(report, "deb", "/usr/bin/brigade", system / "home", prefix=("chroot", system))
     listed = run(*dpkg, "--verify", "brigade")
-    report.check("every file is unchanged", listed.stdout == "", listed.output)
+    report.check("every installed file is unchanged", listed.stdout == "", listed.output)
     shutil.rmtree(system / "home")
     (system / "home").mkdir()
     done = run(*dpkg, "--purge", "brigade")
@@ -141,7 +141,7 @@ def deb(report, root):
 
 
 def npm(report, root):
-    """`npm install -g`, from a registry that has only these packages."""
+    """Runs `npm install -g` with a registry that has only brigade's packages."""
     registry = Registry(DIST)
     prefix, home = root / "prefix", root / "home"
     home.mkdir()
@@ -152,17 +152,17 @@ def npm(report, root):
     done = run(shutil.which("npm"), "install", "-g", "brigade-teams", env=environ)
     report.check("npm install -g brigade-teams", done.returncode == 0, done.output)
     tarballs = sorted(name for name in registry.requested if name.endswith(".tgz"))
-    report.check("it fetches the package and the one for this platform", len(tarballs) == 2, tarballs)
+    report.check("npm fetches brigade-teams and the package for this platform", len(tarballs) == 2, tarballs)
     program = prefix / "bin" / "brigade"
     session(report, "npm", program, home)
 
     for arguments, code in [(("inbox", "bob", "--unread"), 4), (("no-such-command",), 2), (("send", "nobody", "x"), 1)]:
         done = run(program, *arguments, env={"HOME": str(home)})
-        report.check(f"exit code {code} is passed on", done.returncode == code, done.output)
+        report.check(f"the npm command returns brigade's exit code {code}", done.returncode == code, done.output)
     signals = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
     def default_signals():
-        """A background process of a script ignores some signals."""
+        """Restores default signal handling, because background processes of a script ignore some signals."""
         for number in signals:
             signal.signal(number, signal.SIG_DFL)
 
@@ -176,22 +176,22 @@ def npm(report, root):
             running.send_signal(number)
             ends.append((running.wait(timeout=20), executable))
         (code, executable), (direct_code, _) = ends
-        report.check(f"{number.name} ends it the same way as the program itself", code == direct_code, ends)
-        report.check("the process is brigade itself, without a wrapper",
+        report.check(f"{number.name} ends the npm command in the same way as brigade itself", code == direct_code, ends)
+        report.check("the process of the npm command is brigade itself, without a wrapper",
                      executable.is_relative_to(prefix) and executable.parent.parent.name.startswith("brigade-teams-"),
                      executable)
-    for one, how in [(program, "through npm's link"), (BRIGADE, "of the program itself")]:
+    for one, how in [(program, "through npm's symbolic link"), (BRIGADE, "without npm")]:
         started = time.monotonic()
         for _ in range(20):
             run(one, "-V")
-        report.figure(f"a call {how}", f"{(time.monotonic() - started) * 50:.1f} ms")
+        report.figure(f"time to run brigade {how}", f"{(time.monotonic() - started) * 50:.1f} ms")
 
     package = prefix / "lib" / "node_modules" / "brigade-teams"
     for path in package.rglob("bin/brigade"):
         if path != package / "bin" / "brigade":
             path.unlink()
     done = run(program, "-V", env={"HOME": str(home)})
-    report.check("without the package for this platform it reports what is missing",
+    report.check("without the package for this platform, the npm command reports what is missing",
                  done.returncode == 1 and "is not installed" in done.stderr, done.output)
     done = run(shutil.which("npm"), "uninstall", "-g", "brigade-teams", env=environ)
     left = [path for path in prefix.rglob("*") if path.is_file() or path.is_symlink()]
@@ -199,13 +199,13 @@ def npm(report, root):
 
     tarballs = sorted(DIST.glob("*.tgz"))
     done = run(shutil.which("npm"), "install", "-g", *tarballs, env=environ)
-    report.check("npm install -g of the two files", done.returncode == 0, done.output)
+    report.check("npm install -g installs from the two package files", done.returncode == 0, done.output)
     done = run(program, "-V")
-    report.check("and it runs", done.stdout.startswith(f"brigade {VERSION} ("), done.output)
+    report.check("brigade runs after this installation", done.stdout.startswith(f"brigade {VERSION} ("), done.output)
 
 
 def plugin(report, root):
-    """The plugin: the real Claude Code validates and installs it, and connects to its server."""
+    """Lets the real Claude Code validate and install the plugin, and connect to the plugin's MCP server."""
     home, tree = root / "home", root / "tree"
     home.mkdir()
     tree.mkdir()
@@ -226,15 +226,15 @@ def plugin(report, root):
     report.check("claude plugin install brigade@brigade", done.returncode == 0, done.output)
     done = claude("mcp", "list")
     reached = [line for line in done.stdout.splitlines() if "brigade mcp" in line and "Connected" in line]
-    report.check("Claude Code connects to its server", len(reached) == 1, done.output)
+    report.check("Claude Code connects to the plugin's MCP server", len(reached) == 1, done.output)
 
 
 def checksums(report, _root):
-    """The checksums match, and a second build has the same ones."""
+    """Checks that the checksums match, and that a second build produces the same packages."""
     done = run("sha256sum", "--check", "--quiet", "sha256sums.txt", cwd=DIST)
     report.check("the checksums match", done.returncode == 0, done.output)
     before, after = Path(os.environ["BEFORE"]).read_text(), (DIST / "sha256sums.txt").read_text()
-    report.check("built again with another umask, time zone and language, every package has the same bytes",
+    report.check("a second build with another umask, time zone and language produces identical packages",
                  before == after, before + after)
 
 

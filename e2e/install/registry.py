@@ -1,4 +1,4 @@
-"""A minimal npm registry on loopback, with the packages of one folder."""
+"""A minimal npm registry on the loopback interface, which serves the packages in one folder."""
 
 import base64
 import hashlib
@@ -34,7 +34,7 @@ class Registry:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def _describe(self, path):
-        """The metadata of a package: its package.json, and where to download it."""
+        """Returns the metadata of a package: its package.json, and the URL to download it from."""
         with tarfile.open(path) as packed:
             package = json.load(packed.extractfile("package/package.json"))
         digest = base64.b64encode(hashlib.sha512(self.files[path.name]).digest()).decode()

@@ -1,5 +1,5 @@
-"""The library's example `review` with real agents: one writes a draft, the other comments on it, the first one writes a
-better draft. The models follow the scripts that the messages carry."""
+"""Runs the library's example `review` with two real agents: the writer writes a draft, the reviewer comments on it, and
+the writer improves it. The messages contain scripts, which the scripted model follows."""
 
 import json
 import os
@@ -26,26 +26,26 @@ def scenario(env, report, short):
         began = time.monotonic()
         command = [os.environ["REVIEW"], writer, reviewer, f"Say what this is. {task}"]
         ran = capture(command, env=environ, cwd=env.project, timeout=180)
-        report.figure("the whole review", f"{time.monotonic() - began:.1f} s")
+        report.figure("duration of the whole review", f"{time.monotonic() - began:.1f} s")
         report.check("the example exits with 0", ran.returncode == 0, ran)
         printed = [line.split(" [script]")[0] for line in ran.stdout.splitlines()]
         expected = ["writer: a draft", "reviewer: a remark", "writer: a better draft"]
-        report.check("it prints a draft, a remark and a better draft, in this order", printed == expected, ran)
+        report.check("the example prints a draft, a remark and a better draft, in this order", printed == expected, ran)
         body = models[reviewer].last_input()
-        report.check(f"{reviewer} gets the draft to comment on", "better? a draft" in body, body)
+        report.check(f"the reviewer, {reviewer}, receives the draft", "better? a draft" in body, body)
         body = models[writer].last_input()
-        report.check(f"{writer} gets the remark", "in mind: a remark" in body, body)
+        report.check(f"the writer, {writer}, receives the remark", "in mind: a remark" in body, body)
         env.check_no_process_left(report)
         teams = list((env.claude_dir / "teams").glob("*"))
-        report.check("the team is gone", not teams, teams)
+        report.check("the team is deleted at the end", not teams, teams)
 
 
 def message_script(text, then=""):
-    """The script of a model that sends this text to the lead, together with a script for the next reader."""
+    """Returns a script that sends `text` to the lead, followed by the script `then` for the next reader."""
     message = team_tool("send_message", to="team-lead", message=f"{text} {then}".strip())
     steps = json.dumps([message, say("That was all.")])
-    # The scripted model follows the last mark in a text, so inner marks are escaped. Claude Code removes the escapes
-    # from its model's text, and so cannot be the writer.
+    # The scripted model follows the last [script] marker in a text, so the markers of nested scripts are escaped.
+    # Claude Code removes these escapes from the model's text, so it cannot be the writer.
     steps = steps.replace("[script]", "\\u005bscript]").replace("[/script]", "\\u005b/script]")
     return f"[script]{steps}[/script]"
 

@@ -1,6 +1,6 @@
 """The official MCP Inspector calls every tool, resource and prompt of `brigade mcp`.
 
-Each call is a new process of the Inspector and of the server, so the only state between two calls is in the
+Each call starts a new Inspector process and a new server process, so that all state between two calls is in the
 team's files.
 """
 
@@ -17,7 +17,7 @@ from lib.report import Report
 from lib.util import capture
 
 TEAM = "inspected"
-# Inspector processes at a time.
+# Maximum number of Inspector processes that run at the same time.
 PARALLEL = 2
 
 
@@ -60,7 +60,7 @@ class InspectorEnv:
         return output.get("result", output), done.returncode
 
     def shutdown_request(self, name):
-        """Waits for a shutdown request to a member; returns its id."""
+        """Waits for a shutdown request to a member and returns the id of the request."""
         for _ in range(100):
             done = capture([os.environ["BRIGADE"], "--team", TEAM, "inbox", name, "--json"], env=self.environ)
             for entry in json.loads(done.stdout or "[]"):
@@ -70,7 +70,7 @@ class InspectorEnv:
         return ""
 
     def request_permission(self):
-        """Writes a permission request of bob's as Claude Code would; brigade has no tool for that."""
+        """Writes a permission request from bob, as Claude Code would. brigade has no tool for that."""
         request = {
             "type": "permission_request", "request_id": "perm-1-abcdefg", "agent_id": "bob",
             "tool_name": "Bash", "tool_use_id": "t", "description": "List",
@@ -85,9 +85,9 @@ class InspectorEnv:
 
 
 def schema_errors(value, schema, where="result"):
-    """Validates a value. A schema keyword that is not implemented here is an error, too."""
+    """Validates a value against a schema. A schema keyword that is not implemented here also counts as an error."""
     types = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
-    found = [f"{where}: cannot check {word}" for word in schema.keys() - {"type", "properties", "required"}]
+    found = [f"{where}: cannot check the keyword {word}" for word in schema.keys() - {"type", "properties", "required"}]
     name = schema.get("type")
     if name is not None and (name not in types or not isinstance(value, types[name])):
         return found + [f"{where}: not a {name}: {value!r}"]
@@ -108,7 +108,7 @@ class Inspection:
     def list_tools(self, role, member):
         listed, code = self.env.inspect(member, "tools/list", "--strict")
         tools = listed.get("tools", [])
-        self.report.check(f"{role}: tools/list gives {len(tools)} tools, portable to every client",
+        self.report.check(f"{role}: tools/list returns {len(tools)} tools that every client accepts",
                           code == 0 and tools, (code, listed))
         self.schemas[role] = {tool["name"]: tool["outputSchema"] for tool in tools}
 
@@ -140,7 +140,7 @@ class Inspection:
         for kind, key, method, option, field in kinds:
             listed, code = self.env.inspect(member, f"{kind}/list")
             found = [item[key] for item in listed.get(kind, [])]
-            self.report.check(f"{role}: {kind}/list gives {len(found)}", code == 0 and found, (code, listed))
+            self.report.check(f"{role}: {kind}/list returns {len(found)} entries", code == 0 and found, (code, listed))
             with ThreadPoolExecutor(PARALLEL) as pool:
                 answers = pool.map(lambda one: self.env.inspect(member, method, option, one), found)
             for one, (answer, code) in zip(found, answers):
@@ -210,7 +210,7 @@ def inspect(env, report):
     i.call("lead", lead, "team_delete")
     i.all_called("teammate")
     i.all_called("lead")
-    # A founder that has created its team is its lead.
+    # The founder of a team becomes its lead, so the lead's calls count for the founder too.
     i.called["founder"] |= i.called["lead"]
     i.all_called("founder")
 

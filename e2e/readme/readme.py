@@ -1,5 +1,5 @@
-"""Runs every block of README.md, in order, in an empty home. Fails if the output differs from the page, or if a block
-cannot be run."""
+"""Runs every code block of README.md, in order, in an empty home. Fails if the output differs from the page, or if a
+block cannot be run."""
 
 import json
 import os
@@ -23,23 +23,23 @@ from lib.util import SLACK, capture, eventually
 from lib.vendors import CODEX_PLAIN_TOOLS, CONFIGURE
 
 PAGE = Path(os.environ["PAGE"])
-# More patterns for text that differs from run to run.
+# Additional patterns for output that differs from run to run, each with a replacement.
 MASKS = (
     (r"\bprocess \d+, .* for \d+ \w+", "PROCESS"),
     (r"^(\w+): (starting|idle|working) \(.*\)", r"\1: \2"),
     (r"\b\d+/\d+\b", "TOKENS"),
 )
-# Commands that are repeated until their output matches the page: they only read.
+# Commands that are repeated until their output matches the page. They change nothing.
 READ_ONLY = ("brigade status", "brigade inbox", "brigade log", "brigade approvals")
-# Commands that are not run here, and why.
+# Commands on the page that this test does not run, and why.
 NOT_RUN = {
     "cargo install --locked --path crates/brigade": "it compiles for minutes, and this test gets a built program",
     "cargo uninstall brigade": "cargo did not install it here",
 }
 LEAD_STARTS = "brigade init"
-# The new Claude Code checks permissions with its vendor's servers, which are out of reach here.
+# The new Claude Code checks permissions with its vendor's servers, which this test cannot reach.
 SKIP_PERMISSIONS = "alias claude='claude --dangerously-skip-permissions'"
-# The steps of a model for texts of the page.
+# The steps that the scripted model takes when it receives a text of the page.
 SCRIPTS = {
     "Tell me in one sentence what is in this folder": [
         team_tool("task_claim", taskId="1"),
@@ -61,7 +61,7 @@ SCRIPTS = {
 
 
 def spawn_steps(request):
-    """The steps by which a lead starts a Codex teammate. Only the old version has the tool TeamCreate."""
+    """Returns the steps by which a lead starts a Codex teammate. Only the old Claude Code has the tool TeamCreate."""
     teammate = {"name": "rev", "description": "reviews", "prompt": "Review it.", "subagent_type": "codex"}
     if b'"TeamCreate"' not in request:
         return [tool("Agent", **teammate), say("rev is on it.")]
@@ -96,7 +96,7 @@ class ReadmeHome:
             "ENABLE_TOOL_SEARCH": "false",
             "IS_SANDBOX": "1",
         }
-        # The login shells of new panes reset the path and read this file.
+        # The login shell in a new pane resets the path and then reads this file.
         (self.home / ".profile").write_text(f'PATH="{self.bin}:$PATH"\n')
         (self.project / "README").write_text("A parser.\n")
         commit = ["-c", "user.name=me", "-c", "user.email=me@example.com", "commit", "--quiet", "-m", "begin"]
@@ -104,7 +104,7 @@ class ReadmeHome:
             subprocess.run(["git", *arguments], cwd=self.project, env=self.environ, check=True)
 
     def configure_agents(self, url):
-        """Points each vendor's program at the model, and answers everything it asks at its first start."""
+        """Configures each vendor's program to use the model, and to ask nothing at its first start."""
         (self.home / ".claude").mkdir()
         mark_trusted(self.home, self.project)
         settings = {"skipDangerousModePermissionPrompt": True}
@@ -113,13 +113,13 @@ class ReadmeHome:
             self.environ |= CONFIGURE[vendor](self, url)
 
     def install_claude(self, version):
-        """Makes `claude` the old or the new Claude Code."""
+        """Makes the command `claude` run the old or the new Claude Code."""
         link = self.bin / "claude"
         link.unlink(missing_ok=True)
         link.symlink_to(os.environ[f"CLAUDE_{version.upper()}"])
 
     def settings(self):
-        """The files that `brigade init` changes."""
+        """Returns the settings files that `brigade init` changes, with their contents."""
         names = (".claude/settings.json", ".claude/agents", ".codex/config.toml")
         paths = [self.home / name for name in names]
         files = [file for path in paths for file in ([path] if path.is_file() else path.glob("*"))]
@@ -154,18 +154,18 @@ def printed(lines):
 
 
 def run_lead_block(home, report, block, version):
-    """Runs `brigade init` and Claude Code in a terminal, and types the prompt of the page."""
+    """Runs `brigade init` and Claude Code in a terminal, and types the prompt from the page."""
     before = home.settings()
     with Terminal(home.environ, home.project, home.root / "tmux") as terminal:
         init, claude = (step.command for step in block.steps())
         terminal.type(init)
-        report.check(f"{version}: {init} asks", terminal.shows("apply? [y/N]", 20), terminal.screens())
+        report.check(f"{version}: {init} asks first", terminal.shows("apply? [y/N]", 20), terminal.screens())
         terminal.type("y")
         applied = terminal.shows("now use brigade", 20)
-        report.check(f"{version}: and changes the settings", applied and home.settings() != before, terminal.screens())
+        report.check(f"{version}: y changes the settings", applied and home.settings() != before, terminal.screens())
         terminal.type(f"{SKIP_PERMISSIONS}; clear")
         terminal.type(claude)
-        # Its input box is visible before it accepts input.
+        # Claude Code shows its input box before it accepts input.
         ready = terminal.shows("❯", 60) and terminal.shows("bypass permissions on", 20)
         time.sleep(1)
         started = ready and terminal.prompt(block.prompt, "rev of team", 60 * SLACK)
@@ -173,10 +173,10 @@ def run_lead_block(home, report, block, version):
         shown = lambda: any("→ rev" in line and "shown" in line for line in home.run("log").splitlines())  # noqa: E731
         report.check(f"{version}: the real Codex receives its message", eventually(shown, 60), home.run("log"))
         answered = terminal.shows("No script. You said:", 20)
-        report.check(f"{version}: and its answer is in the pane", answered, terminal.screens())
+        report.check(f"{version}: the answer of Codex is in the pane", answered, terminal.screens())
     gone = eventually(lambda: not brigade_processes(home), 20)
-    report.check(f"{version}: no brigade process is left without the terminal", gone, brigade_processes(home))
-    # A lead whose terminal is closed may leave its team behind.
+    report.check(f"{version}: no brigade process is left after the terminal is closed", gone, brigade_processes(home))
+    # Delete the team: a lead whose terminal was closed may leave it behind.
     for left in json.loads(home.run("team", "list", "--json") or "[]"):
         home.run("--as", "team-lead", "team", "delete", left["name"], "--force")
 
@@ -186,15 +186,15 @@ def brigade_processes(home):
 
 
 def check_removed(home, report, before):
-    """Checks that brigade has left only the user's own file in the home."""
+    """Checks that nothing of brigade is left in the home except the user's own brigade.toml."""
     report.check("every setting is as before", home.settings() == before, set(home.settings()) ^ set(before))
     left = [str(path) for path in home.home.rglob("*") if "brigade" in path.name]
     expected = [str(home.project / "brigade.toml")]
     report.check("only brigade.toml is left", left == expected, left)
     teams = [*(home.home / ".claude/teams").glob("*"), *(home.home / ".claude/tasks").glob("*")]
-    # Claude Code leaves the empty board of a session behind.
+    # Ignore the empty board of a session, which Claude Code leaves behind.
     teams = [team for team in teams if not team.name.startswith("session-")]
-    report.check("and no team", not teams, teams)
+    report.check("no team is left", not teams, teams)
 
 
 def run_page(home, report, leads):
@@ -211,7 +211,7 @@ def run_page(home, report, leads):
             home.install_claude("new")
             continue
         run_block(home, report, block, skipped)
-    report.check("every command that is not run is on the page", sorted(skipped) == sorted(NOT_RUN), skipped)
+    report.check("every command in NOT_RUN is on the page", sorted(skipped) == sorted(NOT_RUN), skipped)
     report.check("the page has the block with a Claude Code lead", before is not None)
     check_removed(home, report, before)
 

@@ -1,5 +1,5 @@
-"""A proxy between an agent and the scripted model. It appends a script to the texts of README.md in each request, so
-that the page itself needs no scripts."""
+"""A proxy between an agent and the scripted model. In each request, it appends a script to every text that comes from
+README.md, so that the page itself needs no scripts."""
 
 import http.client
 import json
@@ -13,8 +13,8 @@ FORWARDED_HEADERS = ("content-type", "authorization", "x-api-key", "anthropic-ve
 
 
 class ScriptProxy:
-    """A context manager that runs the proxy. `scripts` maps a text to the steps that follow it, or to a function that
-    makes the steps from a request."""
+    """A context manager that runs the proxy. `scripts` maps a text to the steps that the model takes after it, or to a
+    function that returns these steps for a request."""
 
     def __init__(self, model, scripts):
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), ProxyHandler)
@@ -43,7 +43,7 @@ class ProxyHandler(BaseHTTPRequestHandler):
         for text, steps in self.server.scripts.items():
             if body:
                 steps = steps(body) if callable(steps) else steps
-                # Escaped, because it goes into a JSON string.
+                # Escape the script, because it is inserted into a JSON string.
                 escaped = json.dumps(script(*steps))[1:-1]
                 body = body.replace(text.encode(), f"{text} {escaped}".encode())
         headers = {name: value for name, value in self.headers.items() if name.lower() in FORWARDED_HEADERS}
@@ -59,4 +59,4 @@ class ProxyHandler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_):
-        """Disables the log."""
+        """Prints nothing."""

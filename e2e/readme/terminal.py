@@ -1,4 +1,4 @@
-"""A terminal for interactive programs."""
+"""A terminal in which tests run interactive programs."""
 
 import os
 import time
@@ -26,13 +26,13 @@ class Terminal:
 
     def type(self, text):
         self._tmux("send-keys", "-t", "{top-left}", "-l", text)
-        # Programs treat an Enter that comes at once as part of a paste.
+        # Programs treat an Enter that follows immediately as part of a paste.
         time.sleep(0.5)
         self.press("Enter")
 
     def prompt(self, text, reaction, timeout):
-        """Types a prompt; returns whether the expected reaction is on the screen. A busy program treats even a late
-        Enter as part of a paste, so Enter is repeated; at an empty line it has no effect."""
+        """Types a prompt and presses Enter; returns whether the expected reaction appears. Enter is pressed again and
+        again, because a busy program treats even a late Enter as part of a paste. It does nothing on an empty line."""
         self.type(text)
         end = time.monotonic() + timeout
         while not (reacted := self.shows(reaction, 4)) and time.monotonic() < end:
@@ -43,7 +43,7 @@ class Terminal:
         self._tmux("send-keys", "-t", "{top-left}", key)
 
     def screens(self):
-        """The text of every pane, the newest first, without empty lines."""
+        """Returns the text of every pane, newest pane first, without empty lines."""
         panes = reversed(self._tmux("list-panes", "-a", "-F", "#{pane_id}").split())
         shown = "\n".join(self._tmux("capture-pane", "-p", "-t", pane) for pane in panes)
         return "\n".join(line for line in shown.splitlines() if line.strip())

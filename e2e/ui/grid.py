@@ -12,7 +12,7 @@ SEQUENCE = re.compile(
     r"|\x1b[0-9=>A-Z\\c]"
     r"|[\x00-\x1a\x1c-\x1f\x7f]"
 )
-# An escape sequence that is not complete yet.
+# The start of an escape sequence whose end has not arrived yet.
 BEGUN = re.compile(r"\x1b(?:\[[?<=>]?[\d;:]*[ -/]*|\][^\x07\x1b]*\x1b?|[ -/]*)?\Z")
 FLAGS = {1: "bold", 2: "dim", 3: "italic", 4: "underlined", 7: "reversed"}
 
@@ -26,7 +26,7 @@ class Style(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One cell; its text is empty after a character that is two cells wide."""
+    """One cell. The second cell of a wide character has an empty text."""
 
     text: str = " "
     style: Style = Style()
@@ -35,7 +35,7 @@ class Cell(NamedTuple):
 class Grid:
     def __init__(self, columns, rows):
         self.columns, self.rows = columns, rows
-        # The private modes that are on, such as 1049 for the alternate screen.
+        # The private terminal modes that are on, such as 1049 for the alternate screen.
         self.modes = set()
         self._rest = ""
         self._style = Style()
@@ -46,7 +46,7 @@ class Grid:
         self._x = self._y = 0
 
     def feed(self, data):
-        """Processes output of the program; it may end in the middle of an escape sequence."""
+        """Processes output of the program. The output may end in the middle of an escape sequence."""
         text = self._rest + data
         started = BEGUN.search(text)
         text, self._rest = (text[: started.start()], text[started.start() :]) if started else (text, "")
@@ -125,7 +125,7 @@ class Grid:
 
 
 def restyled(style, numbers):
-    """The style after an SGR sequence."""
+    """Returns the style after an SGR sequence is applied to it."""
     numbers = iter(numbers)
     for number in numbers:
         if number == 0:

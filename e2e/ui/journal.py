@@ -1,5 +1,5 @@
-"""Generates a long journal of a busy team. Of a hundred records 25 are sent messages, 25 read and 25 shown ones, 15 are
-changes of tasks and 10 are work events. It is the same in every run."""
+"""Generates a long journal of a busy team, which is the same in every run. Of a hundred records, 25 each are about
+messages being sent, read and shown, 15 are task changes and 10 are work events."""
 
 import json
 from datetime import UTC, datetime
@@ -14,12 +14,12 @@ TEXT = (
 TASKS = 400
 # One in this many messages stays unread.
 UNREAD = 49
-# The time of the first record, in milliseconds.
+# The time of the first record, in milliseconds since 1970.
 START = 1_794_214_800_000
 
 
 class Journal:
-    """Generates records, and counts what a screen must show at the end."""
+    """Generates records, and counts what the UI must show after the last record."""
 
     def __init__(self, started=START, step=40):
         self.first = started
@@ -43,7 +43,7 @@ class Journal:
         return f'{{"at":"{stamp(self._at)}","by":"{by}","event":{event}}}\n'
 
     def team_records(self):
-        """Records of the team and its members."""
+        """Returns the records that create the team and add its members."""
         lead = (
             f'{{"agentId":"{LEAD}@test-team","name":"{LEAD}","joinedAt":{self._at},"tmuxPaneId":"","subscriptions":[],'
             f'"agentType":"{LEAD}","cwd":"/work","backendType":"process"}}'
@@ -63,7 +63,7 @@ class Journal:
         ]
 
     def more(self, count):
-        """Generates records, each with the journal it belongs to: `mail/NAME`, `work/NAME` or `team`."""
+        """Generates records. Yields each with the name of its journal: `mail/NAME`, `work/NAME` or `team`."""
         for _ in range(count):
             turn = self.records % 20
             if turn % 4 != 3:
@@ -74,7 +74,7 @@ class Journal:
                 yield self._work()
 
     def _mail(self, turn):
-        """A message, followed by its `read` and `shown` records."""
+        """Returns the next mail record: first a message, then its `read` record, then its `shown` record."""
         if turn == 0:
             number = self._sent
             self._sent += 1
@@ -97,12 +97,12 @@ class Journal:
         return f"mail/{to}", self._record(to, f'{{"{event}":{{"to":"{to}","key":"{key}"}}}}')
 
     def open_turns(self, name):
-        """The number of turns of a member that have started and not ended, at most one."""
+        """Returns 1 if the member's last turn has not ended, else 0."""
         turn, step = divmod(self._worked, 6)
         return int(step > 0 and MEMBERS[turn % 10] == name)
 
     def _task(self):
-        """A task goes from pending to in progress to completed, and starts over."""
+        """Returns the next task record. Tasks go from pending to in progress to completed, and start over."""
         number, state = self._changes // 3 % TASKS + 1, self._changes % 3
         self._changes += 1
         self.tasks.add(number)
@@ -117,7 +117,7 @@ class Journal:
         return self._record(owner, f'{{"task":{{"id":{number},"task":{task}}}}}')
 
     def _work(self):
-        """A turn of six events, for one member after the other."""
+        """Returns the next work record. The members take turns of six events each, one member after the other."""
         turn, step = divmod(self._worked, 6)
         self._worked += 1
         name = MEMBERS[turn % 10]
@@ -144,7 +144,7 @@ _latest = (None, None)
 
 
 def seconds(second):
-    """Formats a second; cached, because most records share it with the record before."""
+    """Formats a time in seconds. Cached, because most records have the same second as the record before."""
     global _latest
     if _latest[0] != second:
         _latest = (second, datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
@@ -152,7 +152,7 @@ def seconds(second):
 
 
 def write_replay(path, count):
-    """Writes a file in the format of `brigade log --json`."""
+    """Writes a journal file of `count` records, in the format of `brigade log --json`."""
     journal = Journal()
     with path.open("w") as file:
         file.writelines(journal.team_records())
@@ -161,10 +161,10 @@ def write_replay(path, count):
 
 
 def write_team(folder, count, step):
-    """Writes the journals of a team in brigade's own folder; they end about now."""
+    """Writes a team's journals into brigade's own folder. The last record has about the current time."""
     now = int(datetime.now(UTC).timestamp() * 1000)
     journal = Journal(now - (count + 20) * step, step)
-    # Make the team older than its records.
+    # Make the existing record of the team older than all new records.
     team = folder / "team.jsonl"
     created = [json.loads(line) | {"at": stamp(journal.first)} for line in team.read_text().split("\n") if line]
     team.write_text("".join(json.dumps(record) + "\n" for record in created))

@@ -1,5 +1,5 @@
-"""`brigade ui` with a journal of a million records, as a replay and as a running team; then with a thousand new records
-per second."""
+"""Opens `brigade ui` on a million records, as a replay and as a running team, and then adds a thousand records per
+second. Checks times, memory and CPU use."""
 
 import os
 import re
@@ -15,12 +15,12 @@ from lib.processes import find
 from lib.util import SLACK
 
 LONG, SHORT = 1_000_000, 200_000
-# Limits for a million records: seconds to read them, seconds to start, bytes of memory.
+# Limits for a million records: seconds to load them, seconds to start the program, bytes of memory.
 MAX_READ, MAX_START, MAX_MEMORY = 1.0, 0.05, 150_000_000
 TIMES = 3
-# Limit for the answer to a key, in seconds.
+# Limit for the time from a key press to the next frame, in seconds.
 MAX_KEY = 0.050
-# New records per second, and the limit for their share of a core.
+# New records per second, and the share of a core that the UI may use for them.
 RATE, MAX_CPU = 1000, 0.25
 UP, DOWN, RIGHT, LEFT, HOME, END, PAGE_UP, PAGE_DOWN = (
     "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D", "\x1b[H", "\x1b[F", "\x1b[5~", "\x1b[6~",
@@ -47,7 +47,7 @@ def scenario(env, report, short):
 def replay(env, report, count):
     path = env.root / "long.jsonl"
     made = journal.write_replay(path, count)
-    report.figure("a journal to replay", f"{count:,} records, {path.stat().st_size / 1e6:.0f} MB")
+    report.figure("size of the replayed journal", f"{count:,} records, {path.stat().st_size / 1e6:.0f} MB")
     argv = [*env.ui(), "--replay", str(path), "--speed", "0"]
     pty = open_ui(env, report, "replay", argv, lambda grid: "replay over" in grid.lines()[0], count)
     check_counts(report, "replay", pty, made)
@@ -59,7 +59,7 @@ def replay(env, report, count):
 def running_team(env, report, count, seconds):
     env.run_ok("team", "create", TEAM)
     [own] = env.state.glob(f"files/*/{TEAM}")
-    # Forty milliseconds apart: a million records are half a day.
+    # Records are 40 ms apart, so a million records cover half a day.
     made = journal.write_team(own, count, 40)
 
     def is_read(grid):
@@ -73,8 +73,8 @@ def running_team(env, report, count, seconds):
 
 
 def open_ui(env, report, case, argv, is_read, count):
-    """Opens it three times and takes the best time, because other programs share the machine. The last one stays
-    open."""
+    """Opens the UI three times and checks the best time, because other programs share the machine. Returns the
+    terminal of the last UI, which stays open."""
     times, pty = [], None
     for _ in range(TIMES):
         if pty:
@@ -82,24 +82,24 @@ def open_ui(env, report, case, argv, is_read, count):
         pty = env.pty(argv)
         arrived = pty.read_until(is_read, 60)
         if arrived is None:
-            raise TimeoutError(f"{case}: not all records are read: {pty.grid.lines()[0]}")
+            raise TimeoutError(f"{case}: the UI did not load all records in 60 s: {pty.grid.lines()[0]}")
         times.append(arrived - pty.started)
     took, bar = min(times), (MAX_READ * count / LONG + MAX_START) * SLACK
-    report.check(f"{case}: all records are read in time (bar {bar:.2f} s)", took <= bar, f"{took:.2f} s")
+    report.check(f"{case}: the UI loads all records within {bar:.2f} s", took <= bar, f"{took:.2f} s")
     line = ", ".join(f"{seconds:.2f} s" for seconds in times)
-    report.figure(f"{case}: from the start to the end of {count:,} records", line)
+    report.figure(f"{case}: time from the start until {count:,} records are loaded", line)
     pty.read_until_quiet()
     report.figure(f"{case}: peak memory", f"{peak_memory(pty.pid) / 1e6:.0f} MB")
     return pty
 
 
 def peak_memory(pid):
-    """The peak resident memory of a process, in bytes."""
+    """Returns the peak resident memory of a process, in bytes."""
     return int(re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) * 1024
 
 
 def measure_keys(report, case, pty):
-    """The time from each key to the next frame."""
+    """Presses keys in every view, and checks the time from each key to the next frame."""
     took = []
     for key in KEYS:
         took.append((pty.press(key), key))
@@ -108,20 +108,20 @@ def measure_keys(report, case, pty):
     median = took[len(took) // 2][0]
     most, slowest = took[-1]
     line = f"p50 {median * 1e3:.1f} ms, max {most * 1e3:.1f} ms ({slowest!r})"
-    report.figure(f"{case}: {len(took)} keys answered in", line)
-    report.check(f"{case}: every key is answered in time (bar {MAX_KEY * SLACK * 1e3:.0f} ms)", not slow, slow)
+    report.figure(f"{case}: time from key to frame, for {len(took)} keys", line)
+    report.check(f"{case}: a frame follows every key within {MAX_KEY * SLACK * 1e3:.0f} ms", not slow, slow)
     check_memory(report, f"{case}: peak memory after the keys", pty)
 
 
 def check_memory(report, name, pty):
     memory = peak_memory(pty.pid)
     report.figure(name, f"{memory / 1e6:.0f} MB")
-    report.check(f"{name} (bar {MAX_MEMORY / 1e6:.0f} MB)", memory <= MAX_MEMORY, f"{memory / 1e6:.0f} MB")
+    report.check(f"{name} is at most {MAX_MEMORY / 1e6:.0f} MB", memory <= MAX_MEMORY, f"{memory / 1e6:.0f} MB")
 
 
 def check_counts(report, case, pty, made):
-    """Checks the counts on the screen, which are right only if no record was missed. The mail and the timeline count
-    messages, the team view counts unread ones, the timeline counts turns, the title counts tasks."""
+    """Checks the counts on the screen, which are right only if no record was missed. The mail view and the timeline
+    count messages, the team view counts unread messages, the timeline counts turns, and the title counts tasks."""
     pty.press("1")
     wrong = eventually_none(pty, lambda: wrong_in_team_view(pty.grid, made))
     pty.press("2")
@@ -134,15 +134,15 @@ def check_counts(report, case, pty, made):
     for name in journal.MEMBERS:
         pty.press(DOWN)
         turns, wrote, got = made.turns[name] + made.open_turns(name), made.wrote[name], made.received[name]
-        # For a large number of messages the timeline shows only the sum.
+        # For a large number of messages, the timeline shows only the sum of sent and received ones.
         forms = [f"{turns} turns, sent {counts} messages" for counts in (f"{wrote} and received {got}", f"or received {wrote + got}")]
         wrong += eventually_none(pty, lambda: wrong_in_timeline(name, pty.grid, forms))
     pty.press("1")
-    report.check(f"{case}: the screen counts every record", not wrong, wrong)
+    report.check(f"{case}: the counts on the screen include every record", not wrong, wrong)
 
 
 def wrong_in_timeline(name, grid, forms):
-    """The timeline's text about a member, if it has none of these forms."""
+    """Returns the timeline's text about a member, if it contains none of the expected `forms`."""
     if any(text in grid.text() for text in forms):
         return []
     return [name, forms[0], *(line for line in grid.lines() if "turns, sent" in line)]
@@ -156,7 +156,7 @@ def eventually_none(pty, wrong, timeout=3):
 
 
 def wrong_in_team_view(grid, made):
-    """The counts in the team view that are wrong, with their lines."""
+    """Returns the wrong counts in the team view, with the lines that show them."""
     title = grid.lines()[0]
     expected = f"{len(made.done)}/{len(made.tasks)} done"
     wrong = [] if expected in title else [(expected, title)]
@@ -168,7 +168,7 @@ def wrong_in_team_view(grid, made):
 
 
 def new_records(report, pty, own, made, seconds):
-    """Another process appends a thousand records per second."""
+    """Lets another process append a thousand records per second, and checks the UI's CPU use and counts."""
     batch = list(made.more(RATE * seconds))
     writer = RecordWriter(own, batch, seconds)
     process = find(pty.pid)
@@ -178,17 +178,17 @@ def new_records(report, pty, own, made, seconds):
     took = time.monotonic() - started
     share = (process.cpu_seconds() - before) / took
     wrote = writer.end()
-    line = f"{share * 100:.1f} % of a core, written in {wrote:.1f} s"
-    report.figure(f"{RATE:,} records per second for {seconds} s", line)
+    line = f"{share * 100:.1f} % of a core; the records were written in {wrote:.1f} s"
+    report.figure(f"CPU use of the UI at {RATE:,} new records per second for {seconds} s", line)
     bar = MAX_CPU * SLACK
-    report.check(f"new records: share of a core (bar {bar * 100:.0f} %)", share <= bar, f"{share * 100:.1f} %")
+    report.check(f"new records: the UI uses at most {bar * 100:.0f} % of a core", share <= bar, f"{share * 100:.1f} %")
     check_counts(report, "new records", pty, made)
     pty.press("2")
-    check_memory(report, "peak memory at the end", pty)
+    check_memory(report, "new records: peak memory at the end", pty)
 
 
 class RecordWriter:
-    """A process that appends records to journals, one write each, at an even pace."""
+    """A process that appends records to journals at a constant rate, with one write for each record."""
 
     def __init__(self, own, batch, seconds):
         self._plan = own.parent.parent / "plan"
@@ -204,7 +204,7 @@ class RecordWriter:
     def end(self):
         out, _ = self._process.communicate(timeout=60)
         if self._process.returncode != 0:
-            raise RuntimeError("the records were not appended")
+            raise RuntimeError("the process that appends records failed")
         return float(out)
 
 
@@ -216,7 +216,7 @@ def append(plan, seconds):
         if path not in files:
             files[path] = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         early = started + number * seconds / len(lines) - time.monotonic()
-        # Ten at a time: a sleep of less than a millisecond takes longer than a write.
+        # Sleep only before every tenth record: a sleep of under a millisecond would take longer than a write.
         if number % 10 == 0 and early > 0:
             time.sleep(early)
         os.write(files[path], record.encode())

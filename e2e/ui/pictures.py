@@ -1,5 +1,5 @@
-"""Makes the screenshots of `brigade ui` for the documentation, from the real program in a real tmux: an SVG of each view,
-and an animated one of a replay."""
+"""Makes the screenshots of `brigade ui` for the documentation, from the real program in a real tmux: an SVG of each
+view, and an animated SVG of a replay."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from grid import Grid
 from terminals import Tmux
 
 DEMO = "fixtures/ui/demo.jsonl"
-# Each screenshot: the view it starts with, and the keys to press.
+# For each screenshot: the view to start with, and the keys to press.
 STILLS = {
     "team": ("team", ["Down"]),
     "mail": ("mail", []),
@@ -23,7 +23,7 @@ STILLS = {
     "member": ("team", ["Down", "6"]),
 }
 COLUMNS, ROWS = 120, 36
-# The animation: keys to press, and the number of frames to take after each, one second apart.
+# The animation: each key to press, and how many frames to capture after it, one second apart.
 FRAMES = (("1", 9), ("2", 8), ("3", 7), ("5", 8), ("6", 5), ("4", 6))
 SPEED = 60
 FILM_COLUMNS, FILM_ROWS = 110, 30
@@ -45,7 +45,7 @@ def save(path, frames, seconds):
     path.write_text(svg.film(frames, seconds))
     print(f"{path}: {path.stat().st_size / 1e3:.0f} kB, {len(frames)} frames")
     if path.stat().st_size > MAX_SVG_BYTES:
-        sys.exit(f"{path} is too big for a page")
+        sys.exit(f"{path} is too big for a documentation page")
 
 
 def open_ui(brigade, folder, environ, arguments, columns, rows):
@@ -57,7 +57,7 @@ def open_ui(brigade, folder, environ, arguments, columns, rows):
 
 
 def still(brigade, view, keys, folder, environ):
-    """A screenshot of the end of the demo in one view."""
+    """Captures the end of the demo journal in one view."""
     with open_ui(brigade, folder, environ, f"--speed 0 --view {view}", COLUMNS, ROWS) as tmux:
         tmux.shows("replay over")
         for key in keys:
@@ -86,7 +86,7 @@ def film(brigade, folder, environ):
 
 
 def cells(text, columns, rows):
-    """Converts a screen from tmux to cells."""
+    """Converts a screen that tmux captured to cells."""
     grid = Grid(columns, rows)
     grid.feed(text.rstrip("\n").replace("\n", "\r\n"))
     return grid.cells()

@@ -1,5 +1,6 @@
-"""Viewing writes no file and uses no network. Checks the system calls with strace, and every file of the home before and
-after: for a replay, for a team, and while another program writes to the team."""
+"""Checks that viewing a team in `brigade ui` writes no file and uses no network. Inspects the system calls with
+strace and compares every file in the home before and after: for a replay, for a team, and while another program
+writes to the team."""
 
 import fnmatch
 import hashlib
@@ -13,7 +14,7 @@ from ui_env import TEAM, run_ui_scenario
 from lib.util import eventually
 
 DEMO = Path(__file__).parents[2] / "fixtures/ui/demo.jsonl"
-# Keys for every view: movement, display options, help and palette, but no key that changes something.
+# Keys for every view: movement, display options, help and palette, but no key that changes the team.
 VIEW_KEYS = [key for view in "123456" for key in (view, "Down", "Up", "PageDown", "Home", "End", "Enter", "Escape")]
 VIEW_KEYS += ["2", "p", "p", "f", "Escape", "3", "v", "v", "5", "+", "-", "0"]
 VIEW_KEYS += ["?", "Escape", ":", "Escape", "t", "Escape", "1"]
@@ -30,13 +31,13 @@ SOCKET_CALLS = {
     "socket", "socketpair", "connect", "bind", "listen", "sendto", "recvfrom", "sendmsg", "recvmsg", "shutdown",
     "getsockopt", "setsockopt", "getsockname", "getpeername",
 }  # fmt: skip
-# Files in brigade's own folder of the team that viewing opens for writing, and why.
+# Files in brigade's folder for the team that `brigade ui` opens for writing, and why.
 OPENED_FOR_WRITING = {
-    "mail/*.state": "locked while the inbox is compared with the journal",
-    "mail/*.jsonl": "any brigade process records the changes that another program made to an inbox",
-    "team.jsonl": "the same for the roster and the board",
+    "mail/*.state": "locked while brigade compares the inbox with the journal",
+    "mail/*.jsonl": "any brigade process records changes that another program made to an inbox",
+    "team.jsonl": "any brigade process records changes that another program made to the roster or the board",
     "work/*.jsonl": "only read, but journals are always opened for writing",
-    "*.lock": "excludes other brigade processes during that",
+    "*.lock": "excludes other brigade processes while changes are recorded",
     "board.seen": "the last known state of the board",
     "roster.json*": "the last known state of the roster",
 }
@@ -52,22 +53,22 @@ def scenario(env, report, short):
     changed = view(env, report, "changing team", [], before, own=True, meanwhile=native_message)
     [inbox] = [path for path in changed if path.endswith("inboxes/ann.json")]
     ours = sorted(set(changed) - {inbox})
-    report.figure("changing team: changed files of brigade", ours)
+    report.figure("changing team: files of brigade that changed", ours)
     known = all(
         any(fnmatch.fnmatch(path, f"*/files/*/{TEAM}/{pattern}") for pattern in OPENED_FOR_WRITING) for path in ours
     )
-    report.check("changing team: only files that record the change are changed", ours and known, ours)
+    report.check("changing team: brigade changes only files that record the new message", ours and known, ours)
 
 
 def view(env, report, case, arguments, before, own, meanwhile=None):
-    """Opens all views under strace; returns the files that have changed."""
+    """Opens all views of the UI under strace; returns the files in the home that changed."""
     log = env.root / "calls"
     log.mkdir()
     tmux = env.tmux()
     command = " ".join(env.ui(*arguments))
     tmux.run(f"strace -ff -y -s 300 -o {log}/of -e trace={CALLS} {command}; echo left with $?")
     opened = tmux.shows("1 Team", "6 Member", timeout=20)
-    report.check(f"{case}: it opens", opened, tmux.screen())
+    report.check(f"{case}: the UI opens", opened, tmux.screen())
     for key in VIEW_KEYS:
         tmux.press(key)
     if meanwhile:
@@ -76,7 +77,7 @@ def view(env, report, case, arguments, before, own, meanwhile=None):
     tmux.press("q")
     report.check(f"{case}: q quits", tmux.shows("left with 0"), tmux.screen())
     tmux.close()
-    # One file per thread, because in one file strace splits calls.
+    # strace writes one file per thread; in a single file, calls of different threads would interrupt each other.
     check_calls(env, report, case, "".join(path.read_text(errors="replace") for path in log.iterdir()), own)
     shutil.rmtree(log)
     after = files(env)
@@ -84,7 +85,7 @@ def view(env, report, case, arguments, before, own, meanwhile=None):
 
 
 def native_message(env, report, tmux):
-    """Adds a message to an inbox, as another program on the team would."""
+    """Adds a message to an inbox file, as another program on the team would."""
     inbox = env.inbox("ann")
     entries = json.loads(inbox.read_text())
     entries.append(entries[-1] | {"from": "bob", "text": "from elsewhere", "read": False, "msg_id": "elsewhere"})
@@ -94,14 +95,14 @@ def native_message(env, report, tmux):
 
 
 def check_calls(env, report, case, log, own):
-    """Checks every system call that succeeded."""
+    """Checks every successful system call in a log of strace."""
     calls = [found for found in map(CALL.match, log.splitlines()) if found and not found["result"].startswith("-")]
     report.figure(f"{case}: system calls", len(calls))
-    report.check(f"{case}: strace recorded calls", len(calls) > 50, log[-500:])
+    report.check(f"{case}: strace recorded system calls", len(calls) > 50, log[-500:])
     network = [call[0] for call in calls if is_network(call)]
     report.check(f"{case}: no network", not network, network)
     started = [call[0] for call in calls if call["name"] == "execve" and f'"{env.program}"' not in call["arguments"]]
-    report.check(f"{case}: no other program", not started, started)
+    report.check(f"{case}: the UI starts no other program", not started, started)
     [folder] = env.state.glob(f"files/*/{TEAM}")
     opened, wrong = {}, []
     for call in calls:
@@ -120,14 +121,14 @@ def check_calls(env, report, case, log, own):
 
 
 def is_network(call):
-    """Whether a call connects to another process, or creates a socket that could."""
+    """Returns whether a system call opens a connection, or creates a socket that could."""
     if call["name"] == "socket":
         return not call["arguments"].startswith("AF_UNIX")
     return call["name"] in ("connect", "bind", "listen", "sendto")
 
 
 def written_path(call):
-    """The path that a call may change; None if it only reads."""
+    """Returns the path that a system call may change, or None if the call only reads."""
     name, arguments = call["name"], call["arguments"]
     if name in ("open", "openat", "openat2", "creat"):
         if name != "creat" and not WRITES.search(arguments):
@@ -142,7 +143,7 @@ def written_path(call):
 
 
 def files(env):
-    """Every file and folder of the home, with a hash of its content."""
+    """Returns every file and folder in the home, with a hash of its content."""
     found = {}
     for path in env.home.rglob("*"):
         name = str(path.relative_to(env.home))

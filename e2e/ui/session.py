@@ -1,5 +1,5 @@
-"""A person leads a real Codex with `brigade ui`, in a real tmux: opens every view, sends a message and reads the answer,
-approves one command and denies another, assigns a task, and quits."""
+"""A person uses `brigade ui` in a real tmux to lead a real Codex: opens every view, sends a message and reads the
+answer, approves one command and denies another, assigns a task, and quits."""
 
 import json
 
@@ -9,7 +9,7 @@ from ui_env import TEAM, run_ui_scenario
 from lib.scripted_model import say, script, team_tool, tool
 from lib.util import eventually
 
-# Each view: its key, and texts that only this view shows.
+# For each view: its key, and texts that only this view shows.
 VIEWS = {
     "team": ("1", ["WORKS ON"]),
     "mail": ("2", ["All mail"]),
@@ -31,7 +31,7 @@ def scenario(env, report, short):
         shell = ShellState(env, tmux)
         tmux.run(" ".join(env.ui()))
         opens = tmux.shows(TEAM, "2 members", "cody", timeout=TIMEOUT)
-        report.check("it opens, with the team and its members", opens, tmux.screen())
+        report.check("brigade ui opens and shows the team and its members", opens, tmux.screen())
         views(report, tmux)
         talk(env, report, tmux)
         approve(env, report, tmux)
@@ -45,7 +45,7 @@ def scenario(env, report, short):
 
 
 def views(report, tmux):
-    """Each view shows its own texts, and none of the other views."""
+    """Checks that each view shows its own texts, and no text of another view."""
     for name, (key, texts) in VIEWS.items():
         tmux.press(key)
         shown = tmux.shows(*texts)
@@ -56,11 +56,11 @@ def views(report, tmux):
 
 
 def send(tmux, text):
-    """Sends a message to the selected member with the form."""
+    """Sends a message to the selected member through the message form."""
     tmux.press("1")
     tmux.press("s")
     if not tmux.shows("text", "cody"):
-        raise RuntimeError(f"the form does not open: {tmux.screen()}")
+        raise RuntimeError(f"the message form does not open: {tmux.screen()}")
     tmux.type(text)
     tmux.press("Enter")
 
@@ -69,18 +69,18 @@ def talk(env, report, tmux):
     question, answer = "How far are you?", "cody has read the whole plan"
     message = team_tool("send_message", to="team-lead", message=answer, summary="how far")
     send(tmux, f"{question} {script(message, say('I have answered.'))}")
-    report.check("it confirms the sent message", tmux.shows("sent to cody"), tmux.screen())
+    report.check("the UI confirms that the message was sent", tmux.shows("sent to cody"), tmux.screen())
     received = eventually(lambda: any(question in turn["heard"] for turn in env.model.turns()), TIMEOUT)
     report.check("Codex's model receives the message", received)
     tmux.press("2")
     shown = tmux.shows(question, answer, timeout=TIMEOUT)
-    report.check("the mail shows the question and the real Codex's answer", shown, tmux.screen())
-    # The question was shown to the model; the answer is in the lead's inbox until the lead reads it.
+    report.check("the mail view shows the question and the real Codex's answer", shown, tmux.screen())
+    # The question was shown to Codex's model. The answer stays unread until the lead reads the inbox.
     states = tmux.shows("shown", timeout=TIMEOUT) and tmux.shows("○ sent")
-    report.check("and the delivery status of each", states, tmux.screen())
+    report.check("the mail view shows the delivery status of both messages", states, tmux.screen())
     tmux.press("1")
     idle = tmux.shows("idle", timeout=TIMEOUT)
-    report.check("the team view shows that it is idle afterwards", idle, tmux.screen())
+    report.check("the team view shows that Codex is idle after its answer", idle, tmux.screen())
 
 
 def request_permission(env, report, tmux, file, case, bells):
@@ -91,14 +91,14 @@ def request_permission(env, report, tmux, file, case, bells):
     )
     send(tmux, f"Make a file. {script(command, say('{result}'))}")
     waits = tmux.shows("1 for you", timeout=TIMEOUT)
-    report.check(f"{case}: the title shows that a request waits for you", waits, tmux.screen())
+    report.check(f"{case}: the title line shows that a request waits for you", waits, tmux.screen())
     rung = tmux.raw().count(b"\x07\x1b]9;cody asks")
     report.check(f"{case}: the bell rings once", rung == bells, rung)
     tmux.press("4")
     tmux.lacks("WORKS ON")
     screen = tmux.screen()
     shown = file.name in screen and "cody" in screen and env.project.name in screen
-    report.check(f"{case}: the approvals show the member, the command and the directory", shown, screen)
+    report.check(f"{case}: the approvals view shows the member, the command and the directory", shown, screen)
     report.check(f"{case}: the command does not run before the answer", not file.exists())
 
 
@@ -107,15 +107,15 @@ def approve(env, report, tmux):
     request_permission(env, report, tmux, file, "approved command", 1)
     tmux.press("a")
     question = tmux.shows("Approve cody")
-    report.check("a asks for confirmation", question and not file.exists(), tmux.screen())
+    report.check("the key a asks for confirmation", question and not file.exists(), tmux.screen())
     tmux.press("n")
     tmux.lacks("Approve cody")
-    report.check("n leaves the request open", not file.exists() and "1 for you" in tmux.screen(), tmux.screen())
+    report.check("the key n leaves the request open", not file.exists() and "1 for you" in tmux.screen(), tmux.screen())
     tmux.press("a")
     tmux.shows("Approve cody")
     tmux.press("y")
     done = eventually(file.exists, TIMEOUT)
-    report.check("y approves: the real Codex has run the command", done, tmux.screen())
+    report.check("the key y approves the request, and the real Codex runs the command", done, tmux.screen())
     gone = tmux.lacks("for you", timeout=TIMEOUT)
     report.check("no request waits for you any more", gone, tmux.screen())
     approvals = [event for event in answers(env) if event["yes"]]
@@ -131,13 +131,13 @@ def deny(env, report, tmux):
     tmux.type(reason)
     tmux.press("Enter")
     gone = tmux.lacks("for you", timeout=TIMEOUT)
-    report.check("d and a reason: no request waits for you any more", gone, tmux.screen())
-    # Codex's protocol has no reason for a denial; only the journal records it.
+    report.check("after d and a reason, no request waits for you any more", gone, tmux.screen())
+    # Codex's protocol cannot carry the reason for a denial, so only the journal has it.
     denied = eventually(lambda: "rejected by user" in env.model.last_input(), TIMEOUT)
-    report.check("the real Codex's model learns of the denial", denied, env.model.last_input()[-600:])
+    report.check("the real Codex reports the denial to its model", denied, env.model.last_input()[-600:])
     reasons = [event.get("reason") for event in answers(env) if not event["yes"]]
-    report.check("the journal has the reason", reasons == [reason], reasons)
-    report.check("the command was not run", not file.exists())
+    report.check("the journal records the reason for the denial", reasons == [reason], reasons)
+    report.check("the denied command was not run", not file.exists())
 
 
 def answers(env):
@@ -151,21 +151,21 @@ def board(env, report, tmux):
     tmux.type(subject)
     tmux.press("Enter", "Enter", "Enter", "Enter")
     added = tmux.lacks("Add a task") and tmux.shows("Ready 1", subject)
-    report.check("a new task is on the board", added, tmux.screen())
+    report.check("the board shows the new task", added, tmux.screen())
     tmux.press("Home")
     tmux.press("o")
-    report.check("o asks for the owner of the task", tmux.shows("Assign task 1 to"), tmux.screen())
+    report.check("the key o asks for the owner of the task", tmux.shows("Assign task 1 to"), tmux.screen())
     tmux.type("cody")
     tmux.press("Enter")
     owned = eventually(lambda: task(env).get("owner") == "cody", 10)
-    report.check("cody owns the task on disk", owned, task(env))
+    report.check("the task file names cody as the owner", owned, task(env))
     seen = tmux.lacks("Assign task 1 to") and tmux.shows(subject, "cody")
-    report.check("and on the board", seen, tmux.screen())
+    report.check("the board shows cody as the owner", seen, tmux.screen())
     tmux.press("d")
     tmux.shows("Mark task 1 as done?")
     tmux.press("y")
     done = eventually(lambda: task(env)["status"] == "completed", 10)
-    report.check("d and y: it is done", done and tmux.shows("1/1 done"), task(env))
+    report.check("after d and y, the task is done", done and tmux.shows("1/1 done"), task(env))
 
 
 def task(env):
@@ -180,9 +180,9 @@ def palette(report, tmux):
     tmux.type("work over time")
     tmux.press("Enter")
     there = tmux.shows(*VIEWS["timeline"][1]) and tmux.lacks("WORKS ON")
-    report.check("the palette finds a command by its words", there, tmux.screen())
+    report.check("the palette finds a command by words of its description", there, tmux.screen())
     tmux.press("?")
-    report.check("? shows the keys", tmux.shows("Keys in"), tmux.screen())
+    report.check("the key ? shows the key bindings", tmux.shows("Keys in"), tmux.screen())
     tmux.press("Escape")
     tmux.lacks("Keys in")
 

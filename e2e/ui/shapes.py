@@ -1,4 +1,4 @@
-"""Box-drawing characters and blocks as shapes, so that they join without gaps in any font."""
+"""Converts box-drawing and block characters to shapes, which join without gaps whatever the font."""
 
 import re
 import unicodedata
@@ -7,7 +7,7 @@ from typing import NamedTuple
 ARMS = {"LEFT": "l", "RIGHT": "r", "UP": "u", "DOWN": "d", "HORIZONTAL": "lr", "VERTICAL": "ud"}
 WEIGHTS = {"LIGHT": 1, "SINGLE": 1, "HEAVY": 2, "DOUBLE": 3}
 DASHES = {"DOUBLE": 2, "TRIPLE": 3, "QUADRUPLE": 4}
-# The end of each arm, in half cells from the centre.
+# The end of each arm of a box-drawing character, in half cells from the centre.
 ENDS = {"l": (-1, 0), "r": (1, 0), "u": (0, -1), "d": (0, 1)}
 SHADES = {"░": 0.25, "▒": 0.5, "▓": 0.75}
 
@@ -33,7 +33,7 @@ class Block(NamedTuple):
 
 
 def shapes(letter):
-    """The shapes of a character; None if the font has to draw it."""
+    """Returns the shapes of a character, or None if the font has to draw the character."""
     if "\u2500" <= letter <= "\u257f":
         return lines(unicodedata.name(letter).removeprefix("BOX DRAWINGS "))
     if "\u2580" <= letter <= "\u259f":
@@ -58,7 +58,7 @@ def lines(name):
     found = []
     for one, other in ("lr", "ud"):
         if arms.get(one) == arms.get(other) is not None:
-            # Two opposite arms of the same weight are one line.
+            # Draw two opposite arms of the same weight as one line.
             found.append(Line(end(one), end(other), arms.pop(one), dashes=dashes))
             arms.pop(other)
     return found + [Line((0.5, 0.5), end(arm), weight, dashes=dashes) for arm, weight in arms.items()]

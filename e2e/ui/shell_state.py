@@ -1,4 +1,4 @@
-"""The terminal state of a shell in tmux before and after `brigade ui`."""
+"""Compares the terminal state of a shell in tmux before and after `brigade ui`."""
 
 from grid import Grid
 from terminals import COLUMNS, ROWS
@@ -11,7 +11,7 @@ CHECKED_MODES = MOUSE | {1, 47, 1047, 1049, 2004, 2026}
 
 
 class ShellState:
-    """Remembers the state of the terminal at the beginning, and compares it later."""
+    """Stores the initial state of the terminal, and compares later states with it."""
 
     def __init__(self, env, tmux):
         self._tmux = tmux
@@ -19,14 +19,14 @@ class ShellState:
         self._commands = 0
         tmux.run("echo written-$((40+2))-before")
         tmux.shows("written-42-before")
-        # Otherwise bash itself turns bracketed paste on and off between two commands.
+        # Keep bash from turning bracketed paste on and off between two commands.
         tmux.run("bind 'set enable-bracketed-paste off'")
         self._settings = self.output("stty -a")
         self._modes = tmux.modes()
         self._offset = len(tmux.raw())
 
     def output(self, command):
-        """The output of a command that is typed into the shell."""
+        """Types a command into the shell and returns its output."""
         self._commands += 1
         out, done = (self._folder / f"command-{self._commands}{end}" for end in ("", ".done"))
         self._tmux.run(f"{command} >{out}; touch {done}")
@@ -35,8 +35,8 @@ class ShellState:
         return out.read_text()
 
     def check(self, report, when, code=None):
-        """Checks that the terminal is as at the beginning; `code` is the expected exit code of the last command."""
-        # Before the shell is in the foreground, another program would read the input.
+        """Checks that the terminal is in its initial state. `code` is the expected exit code of the last command."""
+        # Wait for the shell to be in the foreground; until then, another program would read the input.
         if not eventually(self._is_in_foreground, 10):
             report.check(f"{when}: the shell is in the foreground again", False, self._tmux.screen())
         actual = self.output("echo $?").strip()
@@ -46,14 +46,14 @@ class ShellState:
             report.check(f"{when}: the exit code is {code}", actual == str(code), actual)
         settings = self.output("stty -a")
         same = settings == self._settings
-        report.check(f"{when}: the terminal's settings are as before", same, (self._settings, settings))
+        report.check(f"{when}: the terminal settings are as before", same, (self._settings, settings))
         modes = self._tmux.modes()
         same = modes == self._modes and modes["alternate_on"] == "0" and modes["cursor_flag"] == "1"
-        report.check(f"{when}: tmux reports the main screen, the cursor and no mouse", same, modes)
+        report.check(f"{when}: tmux reports the main screen, a visible cursor and no mouse reporting", same, modes)
         left = self.modes_left_on()
-        report.check(f"{when}: every mode that was set is reset", not left, left)
+        report.check(f"{when}: every terminal mode that was changed is reset", not left, left)
         back = "written-42-before" in self._tmux.screen()
-        report.check(f"{when}: the shell's earlier output is back", back, self._tmux.screen()[-600:])
+        report.check(f"{when}: the earlier output of the shell is visible again", back, self._tmux.screen()[-600:])
         self._tmux.run("clear; echo written-$((40+2))-before")
         self._tmux.run("echo still-$((6*7))-here")
         echoed = self._tmux.shows("echo still-$((6*7))-here", "still-42-here")
@@ -63,7 +63,7 @@ class ShellState:
         return self._tmux.foreground_group() == self._tmux.shell()
 
     def modes_left_on(self):
-        """The private modes that the bytes written since the beginning leave in another state than the default."""
+        """Returns the private modes that all output so far leaves in a state other than the default."""
         grid = Grid(COLUMNS, ROWS)
         # Mode 25, the visible cursor, is on by default.
         grid.modes.add(25)
@@ -71,6 +71,6 @@ class ShellState:
         return sorted(grid.modes & CHECKED_MODES) + ([] if 25 in grid.modes else ["hidden cursor"])
 
     def was_used(self):
-        """Whether a program used alternate screen, cursor and mouse at all; otherwise the checks prove nothing."""
+        """Returns whether a program used screen, cursor and mouse modes at all. If not, the checks prove nothing."""
         raw = self._tmux.raw()[self._offset :]
         return all(mode in raw for mode in (b"\x1b[?1049h", b"\x1b[?25l", b"\x1b[?1000h"))

@@ -1,5 +1,5 @@
-"""The start of `brigade ui`: from the start of the process to the last byte of the first complete frame of a small
-team."""
+"""Measures the startup of `brigade ui` with a small team: from the start of the process to the last byte of the
+first complete frame."""
 
 from ui_env import TEAM, run_ui_scenario
 
@@ -14,8 +14,8 @@ def scenario(env, report, short):
     took = sorted(start(env) for _ in range(SHORT_TIMES if short else TIMES))
     median = took[len(took) // 2]
     line = f"p50 {ms(median)}, min {ms(took[0])}, max {ms(took[-1])}"
-    report.figure("from the start to the first complete frame", line)
-    report.check(f"the median is in time (bar {ms(BAR * SLACK)})", median <= BAR * SLACK, ms(median))
+    report.figure("time from the start to the first complete frame", line)
+    report.check(f"the median startup time is at most {ms(BAR * SLACK)}", median <= BAR * SLACK, ms(median))
 
 
 def start(env):
@@ -23,7 +23,7 @@ def start(env):
         arrived = pty.read_until(is_complete, 10)
         if arrived is None:
             raise TimeoutError(pty.grid.text())
-        # A frame may arrive in more than one piece.
+        # Read the rest of the frame, which may arrive in several parts.
         arrived = pty.read_until_quiet(0.02) or arrived
         pty.write("q")
         pty.wait(5)
@@ -31,7 +31,7 @@ def start(env):
 
 
 def is_complete(grid):
-    """Whether the screen shows the team, the last messages of its members, and the keys."""
+    """Returns whether the screen shows the team, its members' last messages, and the key hints."""
     text = grid.text()
     return all(words in text for words in (TEAM, "3 members", "ann", "bob says hello", "quit"))
 

@@ -1,11 +1,11 @@
-"""Draws one or more terminal screens as an SVG, animated if there are several: plain shapes and text, no scripts."""
+"""Draws terminal screens as an SVG of shapes and text, without scripts. Several screens become an animation."""
 
 from html import escape
 from itertools import groupby
 
 from shapes import Line, shapes
 
-# The size of one cell.
+# Width and height of one cell, in SVG units.
 WIDTH, HEIGHT = 8.4, 17.0
 FONT = 14
 MARGIN = 14
@@ -18,7 +18,7 @@ PALETTE = (
 
 
 def colors(style):
-    """The colours of text and background; the background is None if it is the default."""
+    """Returns the colours of text and background; None stands for the default background."""
     fg = PALETTE[style.fg] if style.fg is not None and style.fg < 16 else TEXT
     bg = PALETTE[style.bg] if style.bg is not None and style.bg < 16 else None
     if "reversed" in style.flags:
@@ -34,7 +34,7 @@ def mixed(one, other, share):
 
 
 def film(frames, seconds):
-    """An SVG of several screens of the same size, each shown for some seconds."""
+    """Returns an SVG of screens of the same size. `seconds` says how long each screen is shown."""
     columns, rows = len(frames[0][0]), len(frames[0])
     width, height = columns * WIDTH + 2 * MARGIN, rows * HEIGHT + 2 * MARGIN
     names, defs, groups = {}, [], []
@@ -44,14 +44,14 @@ def film(frames, seconds):
             drawn = row_of(row)
             if not drawn:
                 continue
-            # Identical rows are written once.
+            # Write identical rows only once.
             if drawn not in names:
                 names[drawn] = f"r{len(names)}"
                 defs.append(f'<g id="{names[drawn]}">{drawn}</g>')
             uses.append(f'<use href="#{names[drawn]}" y="{y * HEIGHT:g}"/>')
         groups.append(f'<g transform="translate({number * width:g})">{"".join(uses)}</g>')
     style = f"text{{font:{FONT}px 'DejaVu Sans Mono','Menlo','Consolas',monospace;white-space:pre}}"
-    # Crisp edges leave no seams between the backgrounds of adjacent rows.
+    # Crisp edges avoid gaps between the backgrounds of adjacent rows.
     style += ".b{font-weight:bold}.i{font-style:italic}g rect{shape-rendering:crispEdges}"
     if len(frames) > 1:
         style += motion(seconds, width)
@@ -66,7 +66,7 @@ def film(frames, seconds):
 
 
 def motion(seconds, width):
-    """The animation: the frames are next to each other, and jump into view one by one."""
+    """Returns the CSS animation. The frames are side by side, and each step moves one of them into view."""
     whole, at, steps = sum(seconds), 0.0, []
     for number, time in enumerate(seconds):
         steps.append(f"{at / whole * 100:.3g}%{{transform:translate({-number * width:g}px)}}")
@@ -79,7 +79,7 @@ def motion(seconds, width):
 
 
 def row_of(row):
-    """One row of a screen: backgrounds, texts and shapes."""
+    """Returns the SVG of one row of a screen: backgrounds, texts and shapes."""
     grounds, texts, drawn, x = [], [], [], 0
     for style, cells in groupby(row, key=lambda cell: cell.style):
         cells = list(cells)
@@ -100,7 +100,7 @@ def texts_of(cells, x, fg, flags):
     look = f' class="{" ".join(look)}"' if look else ""
 
     def kind(cell):
-        # A character outside ASCII may be wider in some fonts, so it gets its own position.
+        # A character outside ASCII is wider in some fonts, so it gets a position of its own.
         return "none" if cell.text in ("", " ") or shapes(cell.text) else "plain" if cell.text.isascii() else "own"
 
     found, words = [], []
@@ -123,7 +123,7 @@ def texts_of(cells, x, fg, flags):
 
 
 def shapes_of(cells, x, fg):
-    """Lines and blocks; adjacent equal ones are merged."""
+    """Yields the SVG of lines and blocks; adjacent equal shapes are merged."""
     place = 0
     for letter, same in groupby(cells, key=lambda cell: cell.text):
         count = len(list(same))

@@ -16,17 +16,17 @@ from lib.processes import stat_fields
 from lib.util import SLACK, capture, eventually
 
 COLUMNS, ROWS = 120, 40
-# A frame is complete after this many seconds without a byte.
+# A frame counts as complete after this many seconds without output.
 QUIET = 0.015
 
 
 class Pty:
-    """A program in its own pseudo-terminal."""
+    """A program that runs in a pseudo-terminal of its own."""
 
     def __init__(self, argv, environ, cwd, columns=COLUMNS, rows=ROWS):
         self.grid = Grid(columns, rows)
         self.code = None
-        # Output may end in the middle of a character.
+        # A read may end in the middle of a UTF-8 character.
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.started = time.monotonic()
         self.pid, self._master = pty.fork()
@@ -40,7 +40,7 @@ class Pty:
                 os._exit(127)
 
     def read(self, timeout):
-        """Waits for output and reads it; returns when it arrived, None at the timeout."""
+        """Waits for output and reads it; returns the time of its arrival, or None after the timeout."""
         ready, _, _ = select.select([self._master], [], [], max(timeout, 0))
         if not ready:
             return None
@@ -55,7 +55,7 @@ class Pty:
         return arrived
 
     def read_until(self, condition, timeout):
-        """Reads until the screen meets a condition; returns when the last bytes arrived, None at the timeout."""
+        """Reads until the screen meets a condition; returns when the last bytes arrived, None after the timeout."""
         end = time.monotonic() + timeout * SLACK
         arrived = time.monotonic()
         while not condition(self.grid):
@@ -65,7 +65,7 @@ class Pty:
         return arrived
 
     def read_until_quiet(self, timeout=1.0, quiet=QUIET):
-        """Reads until no more output arrives; returns when the last byte arrived, None if there was none."""
+        """Reads until no more output arrives; returns when the last byte arrived, or None if there was no output."""
         last = None
         end = time.monotonic() + timeout
         while arrived := self.read(quiet if last else end - time.monotonic()):
@@ -91,11 +91,11 @@ class Pty:
         return last - started
 
     def hang_up(self):
-        """Closes the terminal."""
+        """Closes the terminal while the program runs."""
         os.close(self._master)
 
     def wait(self, timeout):
-        """Reads until the program ends; returns its exit code, None at the timeout."""
+        """Reads until the program exits; returns its exit code, or None after the timeout."""
         end = time.monotonic() + timeout * SLACK
         while self.code is None and time.monotonic() < end:
             try:
@@ -151,7 +151,7 @@ class Tmux:
         return self._do("capture-pane", "-p")
 
     def drawn(self):
-        """The screen with its escape sequences, including trailing spaces that have a colour."""
+        """Returns the screen with its escape sequences, including trailing spaces that have a colour."""
         return self._do("capture-pane", "-p", "-e", "-N")
 
     def resize(self, columns, rows):
@@ -166,21 +166,21 @@ class Tmux:
         return eventually(lambda: not any(word in self.screen() for word in argv), timeout)
 
     def modes(self):
-        """tmux's view of the terminal: alternate screen, cursor and mouse."""
+        """Returns what tmux reports about the terminal: alternate screen, cursor and mouse."""
         names = ("alternate_on", "cursor_flag", "mouse_any_flag", "mouse_button_flag", "mouse_standard_flag")
         values = self._do("display-message", "-p", " ".join(f"#{{{name}}}" for name in names)).split()
         return dict(zip(names, values))
 
     def raw(self):
-        """Every byte that was written to the terminal so far."""
+        """Returns every byte that was written to the terminal so far."""
         return self._raw.read_bytes()
 
     def shell(self):
-        """The process id of the shell."""
+        """Returns the process id of the shell."""
         return int(self._do("list-panes", "-F", "#{pane_pid}").split()[0])
 
     def foreground_group(self):
-        """The foreground process group of the terminal."""
+        """Returns the foreground process group of the terminal."""
         return int(stat_fields(self.shell())[5])
 
     def close(self):

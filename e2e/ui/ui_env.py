@@ -1,4 +1,4 @@
-"""A test environment with a team that brigade leads, and terminals in which `brigade ui` runs."""
+"""A test environment for `brigade ui`: a team whose lead uses brigade, and terminals to run the UI in."""
 
 import os
 from contextlib import ExitStack
@@ -41,7 +41,7 @@ class UiEnv(TestEnv):
         return "\n".join(tmux.screen() for tmux in self._terminals)
 
     def with_codex(self):
-        """Starts a model for Codex, and tells brigade where Codex is."""
+        """Starts a scripted model for Codex, and configures brigade with the path of Codex."""
         self.model = self._stack.enter_context(ScriptedModel(self.root / "model" / "codex"))
         self.environ |= CONFIGURE["codex"](self, self.model.url) | CODEX_PLAIN_TOOLS
         self.environ["BRIGADE_CODEX"] = os.environ["PROGRAM_CODEX"]
@@ -56,7 +56,7 @@ class UiEnv(TestEnv):
         self.run_ok("--team", TEAM, "task", "add", "lay the table")
 
     def ui(self, *arguments):
-        """The command that starts the UI."""
+        """Returns the command that starts the UI."""
         return [self.program, "ui", "--team", TEAM, *arguments]
 
     def pty(self, argv, **more):
@@ -67,11 +67,11 @@ class UiEnv(TestEnv):
         tmux = self._stack.enter_context(Tmux(socket, self.environ, self.project, **more))
         self._terminals.append(tmux)
         if not tmux.shows("prompt>"):
-            raise RuntimeError("no shell in tmux")
+            raise RuntimeError("the shell in tmux did not start")
         return tmux
 
     def ui_process(self, parent, timeout=10):
-        """The process of `brigade ui` that a shell started."""
+        """Waits for the `brigade ui` process that the shell `parent` started, and returns it."""
 
         def found():
             running = all_processes()

@@ -1,4 +1,4 @@
-//! Actions that a person triggers on the screen, carried out by the same functions as on the command line.
+//! Actions that a person starts from the dashboard. They call the same functions as the command line.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,10 +15,10 @@ use brigade_host::{Context, HostError, answer, spawn};
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 
-/// How long to wait for a member to agree to stop.
+/// How long to wait until a member agrees to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An action on the team.
+/// A change to the team that a person requests from the dashboard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TeamAction {
     Send { to: String, text: String },
@@ -33,7 +33,7 @@ pub(crate) enum TeamAction {
 }
 
 impl TeamAction {
-    /// The text shown while the action runs.
+    /// Returns the text to show while the action runs.
     pub(crate) fn progress_text(&self) -> String {
         match self {
             Self::Send { to, .. } => format!("sending to {to} …"),
@@ -50,7 +50,7 @@ impl TeamAction {
     }
 }
 
-/// Carries out an action as the member `me` and returns the text to show.
+/// Carries out an action as the member `me` and returns the text to show when it is done.
 pub(crate) async fn carry_out(
     context: &Context,
     team: &TeamName,
@@ -163,7 +163,8 @@ async fn stop_member(
     let manner =
         StopOptions { ask: (!now).then_some(STOP_TIMEOUT), reason: None, may_refuse: !now };
     Ok(match down::stop_or_ask(context, seat, name, manner, &silent).await? {
-        // Another host or a Claude Code lead runs it; all we can do is ask it to stop.
+        // Another host or a Claude Code lead runs this member, so this process can only ask the member to
+        // stop.
         StopResult::Asked => format!("asked {name} to stop"),
         StopResult::Here(Ended::Refused(why)) => format!("{name} refused to stop: {why}"),
         StopResult::Here(Ended::WasGone) => format!("{name} had already stopped"),

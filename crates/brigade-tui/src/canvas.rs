@@ -1,4 +1,4 @@
-//! The drawing surface of the views: the screen buffer, click targets and scroll limits.
+//! The surface that the views draw on: the screen buffer, click targets and scroll limits.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -9,7 +9,7 @@ use ratatui::widgets::Widget;
 use super::style::Theme;
 use crate::view::View;
 
-/// Something that can be clicked.
+/// What a click on an area of the screen selects or does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ClickTarget {
     View(View),
@@ -17,24 +17,24 @@ pub(crate) enum ClickTarget {
     Message(u32),
     Task(u64),
     Request(String),
-    /// An entry of a list dialog, by index.
+    /// The index of an entry in a list dialog.
     Choice(usize),
 }
 
-/// Facts about the last drawn frame that key and mouse handling need.
+/// Facts about the last drawn frame that the key and mouse handlers need.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FrameInfo {
     pub(crate) click_targets: Vec<(Rect, ClickTarget)>,
-    /// How far the view can be scrolled, and how much a page key moves.
+    /// How far the view can be scrolled, and how many lines a page key scrolls.
     pub(crate) max_scroll: usize,
     pub(crate) page: usize,
-    /// The number of columns of the timeline, or of a text line.
+    /// Width of the timeline, or of a line of text, in columns.
     pub(crate) columns: usize,
     /// The cursor position while the person types in a dialog.
     pub(crate) cursor: Option<Position>,
 }
 
-/// The screen buffer and what is recorded while drawing on it.
+/// The screen buffer, with the click targets and scroll limits of what was drawn on it.
 pub(crate) struct Canvas<'b> {
     pub(crate) buffer: &'b mut Buffer,
     pub(crate) theme: Theme,
@@ -51,7 +51,7 @@ impl<'b> Canvas<'b> {
         widget.render(area.intersection(self.buffer.area), self.buffer);
     }
 
-    /// Draws one line, cut at the right edge of the area.
+    /// Draws one line of text and cuts it at the right edge of the area.
     pub(crate) fn line<'l>(&mut self, area: Rect, line: impl Into<Line<'l>>) {
         if area.height > 0 {
             let area = Rect { height: 1, ..area };
@@ -59,14 +59,14 @@ impl<'b> Canvas<'b> {
         }
     }
 
-    /// Draws as many lines as fit in the area, from its top.
+    /// Draws lines of text from the top of the area down; lines that do not fit are left out.
     pub(crate) fn lines<'l>(&mut self, area: Rect, lines: impl IntoIterator<Item = Line<'l>>) {
         for (y, line) in (area.y..area.bottom()).zip(lines) {
             self.line(Rect { y, height: 1, ..area }, line);
         }
     }
 
-    /// Draws a selectable line. The selected one is highlighted over its whole width.
+    /// Draws a selectable line. The selected line is highlighted over its whole width.
     pub(crate) fn row<'l>(
         &mut self,
         area: Rect,
@@ -77,7 +77,7 @@ impl<'b> Canvas<'b> {
         let area = Rect { height: 1, ..area }.intersection(self.buffer.area);
         let mut line = line.into();
         if is_selected {
-            // Drop the line's own styles: dim text is unreadable when reversed.
+            // Drop the line's own styles: dim text is unreadable in reverse video.
             line = Line::from(line.to_string()).style(self.theme.selected());
             self.buffer.set_style(area, self.theme.selected());
         }
@@ -90,19 +90,19 @@ impl<'b> Canvas<'b> {
         self.buffer.set_style(area.intersection(self.buffer.area), style);
     }
 
-    /// Registers a click target.
+    /// Makes an area clickable.
     pub(crate) fn add_click_target(&mut self, area: Rect, target: ClickTarget) {
         self.frame.click_targets.push((area, target));
     }
 
-    /// Sets the scroll limits for `total` lines, of which `height` fit.
+    /// Sets the scroll limits for a text of `total` lines in an area that is `height` lines high.
     pub(crate) fn set_scroll(&mut self, total: usize, height: u16) {
         self.frame.page = usize::from(height);
         self.frame.max_scroll = total.saturating_sub(usize::from(height));
     }
 }
 
-/// The first row to show of a list, so that the selected row is visible.
+/// Returns the index of the first list row to draw, chosen so that the selected row is visible.
 pub(crate) fn first_visible(total: usize, height: usize, selected: usize) -> usize {
     selected.saturating_sub(height / 2).min(total.saturating_sub(height))
 }

@@ -1,5 +1,5 @@
 //! The table of all key bindings: key, view, command and description. The help, the command palette, the
-//! bottom line and the documentation are generated from it.
+//! bottom line and the documentation are generated from this table.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -54,7 +54,7 @@ pub(crate) enum KeyCommand {
 }
 
 impl KeyCommand {
-    /// Whether the command acts on the team. A replay cannot run these.
+    /// Returns whether the command changes the team. A replay cannot run such commands.
     pub(crate) fn acts_on_team(self) -> bool {
         matches!(
             self,
@@ -89,7 +89,7 @@ pub(crate) struct KeyBinding {
     /// Key names in the form that [`key_name`] returns.
     pub(crate) keys: &'static [&'static str],
     pub(crate) command: KeyCommand,
-    /// Description for the help and the palette, at most 24 characters.
+    /// Description for the help and the command palette, at most 24 characters.
     pub(crate) description: &'static str,
     /// Label for the bottom line; empty if the binding is not shown there.
     pub(crate) label: &'static str,
@@ -163,7 +163,7 @@ pub(crate) const KEYS: &[KeyBinding] = &[
 ];
 
 impl KeyScope {
-    /// Whether the binding applies in this view.
+    /// Returns whether the binding applies in this view.
     pub(crate) fn applies_to(self, view: View, is_replay: bool) -> bool {
         match self {
             Everywhere => true,
@@ -173,7 +173,7 @@ impl KeyScope {
     }
 }
 
-/// The bindings that apply in a view.
+/// Returns the bindings that apply in a view.
 pub(crate) fn bindings_for(
     view: View,
     is_replay: bool,
@@ -181,7 +181,7 @@ pub(crate) fn bindings_for(
     KEYS.iter().filter(move |key| key.scope.applies_to(view, is_replay))
 }
 
-/// The command bound to a key in a view.
+/// Returns the command bound to a key in a view.
 pub(crate) fn command(event: &KeyEvent, view: View, is_replay: bool) -> Option<KeyCommand> {
     let pressed = key_name(event)?;
     let bindings = bindings_for(view, is_replay).filter(|key| key.keys.contains(&pressed.as_str()));
@@ -189,7 +189,7 @@ pub(crate) fn command(event: &KeyEvent, view: View, is_replay: bool) -> Option<K
     bindings.min_by_key(|key| key.scope == Everywhere).map(|key| key.command)
 }
 
-/// The key's name as written in the table.
+/// Returns the name of a key as written in the table of key bindings.
 fn key_name(event: &KeyEvent) -> Option<String> {
     let name = match event.code {
         KeyCode::Char(' ') => "space".to_owned(),
@@ -219,7 +219,7 @@ fn key_name(event: &KeyEvent) -> Option<String> {
     })
 }
 
-/// The table as Markdown, for the documentation.
+/// Returns the table of key bindings as Markdown, for the documentation.
 pub fn key_table() -> String {
     let mut text = "| where | keys | action |\n|---|---|---|\n".to_owned();
     for key in KEYS {

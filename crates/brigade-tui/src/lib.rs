@@ -1,32 +1,31 @@
 //! `brigade ui`: the terminal dashboard of a team.
 //!
-//! It shows the members, their mail, the task board, open approval requests and a timeline of a running team,
-//! or replays a journal. A person can act from it: send a message, add a task, approve a plan, start and stop
-//! members.
+//! The dashboard shows a running team's members, mail, task board, open approval requests and timeline, or
+//! replays a journal. In it, a person can send messages, add tasks, approve plans, and start and stop members.
 //!
 //! # Parts
 //!
-//! - `screen` is the state of the dashboard. An event goes in (`Screen::update`), a list of effects comes out,
-//!   and `Screen::draw` draws the state. Neither reads a clock, a file or the terminal, so tests press keys
-//!   and compare what is drawn.
-//! - Below it, `views` has one module for each tab, `dialog` asks for input or confirmation before an action,
-//!   and `frame` draws the title, the tabs and the bottom line around them.
+//! - `screen` is the state of the dashboard. `Screen::update` takes an event and returns a list of effects, and
+//!   `Screen::draw` draws the state. Neither function reads a clock, a file or the terminal, so tests can press
+//!   keys and compare what is drawn.
+//! - Inside `screen`, `views` has one module for each tab, `dialog` asks for input or confirmation before an
+//!   action, and `frame` draws the title, the tabs and the bottom line around the view.
 //! - `run` is the event loop. It connects the screen to the store, the clock and the terminal, and
 //!   carries out the effects. `source` opens a team or a journal; `replay` delivers the records of a journal
-//!   at their original pace.
-//! - `actions` changes the team; `programs` builds the commands that borrow the terminal; `terminal` sets it
-//!   up and restores it.
-//! - `keys` is the table of all key bindings; `view` names the views; `canvas`, `style`, `text_layout`,
-//!   `markdown` and `time` are what every view draws with.
+//!   at their original speed.
+//! - `actions` changes the team; `programs` builds the commands that use the terminal in place of the
+//!   dashboard; `terminal` sets the terminal up and restores it.
+//! - `keys` is the table of all key bindings; `view` names the views; every view draws with `canvas`, `style`,
+//!   `text_layout`, `markdown` and `time`.
 //!
-//! # What it must not do
+//! # What this crate must not do
 //!
-//! - Decide rules. Who may answer a request, or when a member may be stopped, is decided by `brigade-core` and
-//!   `brigade-host`; an action calls the function that the command line calls and shows its result.
-//! - Talk to agents. It reads the team's records and writes mail; `brigade-agents` only supplies the names of
-//!   the agents that can be started.
-//! - Print, or read the environment. Everything is drawn on the screen, errors are returned, and the caller
-//!   passes what it knows of the terminal in [`UiOptions`].
+//! - Decide rules. `brigade-core` and `brigade-host` decide who may answer a request and when a member may be
+//!   stopped. An action calls the same function as the command line and shows the result.
+//! - Communicate with agents. The dashboard reads the team's records and writes mail; it uses `brigade-agents`
+//!   only for the names of the agents that can be started.
+//! - Print to standard output, or read the environment. Everything is drawn on the screen, errors are
+//!   returned, and the caller passes facts about the terminal in [`UiOptions`].
 //!
 //! # Example
 //!

@@ -1,5 +1,5 @@
-//! Renders Markdown for the terminal. No text is left out, because a person who approves a plan must see
-//! all of it: HTML is shown as written, links show their target, and long code lines continue on the next
+//! Renders Markdown for the terminal. No text is left out, because a person who approves a plan must see all
+//! of the plan: HTML is shown as written, links show their target, and long code lines continue on the next
 //! line.
 
 #[cfg(test)]
@@ -14,10 +14,10 @@ use super::style::Theme;
 use super::text_layout::wrap;
 use brigade_core::text::plain;
 
-/// Minimum width for text, however deeply it is nested.
+/// Minimum width of text, however deeply the text is nested in lists and quotations.
 const MIN_WIDTH: usize = 8;
 
-/// Renders a text as lines.
+/// Renders Markdown as styled lines, at most `width` wide.
 pub(crate) fn lines(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
@@ -29,9 +29,9 @@ pub(crate) fn lines(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>
     writer.lines
 }
 
-/// The prefix of the lines of a list item or quotation.
+/// The prefix of each line in a list item or quotation.
 struct Margin {
-    /// The prefix of the first line, until that line has been written.
+    /// The prefix of the first line; `None` after that line has been written.
     first: Option<String>,
     rest: String,
 }
@@ -44,15 +44,15 @@ struct MarkdownWriter {
     spans: Vec<Span<'static>>,
     styles: Vec<Style>,
     margins: Vec<Margin>,
-    /// The enclosing lists; for numbered lists, the next number.
+    /// The enclosing lists, outermost first. Holds the number of the next item for a numbered list, else `None`.
     lists: Vec<Option<u64>>,
     /// The text of the current code block.
     code: Option<String>,
-    /// The enclosing links: target, and index in `spans` where the link text starts.
+    /// The enclosing links: the target of each, and the index in `spans` where the link text starts.
     links: Vec<(String, usize)>,
     /// The rows of the current table.
     rows: Vec<Vec<Vec<Span<'static>>>>,
-    /// Whether an empty line precedes the next block.
+    /// Whether to write an empty line before the next block.
     gap: bool,
 }
 
@@ -117,8 +117,8 @@ impl MarkdownWriter {
             }
             Tag::CodeBlock(kind) => {
                 self.flush();
-                // A plain language name is dropped. Anything else after the fence is shown, since it could
-                // hide text.
+                // A plain language name after the fence is dropped. Any other text there is shown, because a
+                // sender could use it to hide something.
                 if let CodeBlockKind::Fenced(language) = kind
                     && !language.chars().all(char::is_alphanumeric)
                 {
@@ -241,8 +241,8 @@ impl MarkdownWriter {
         self.add_styled(text, Style::new());
     }
 
-    /// Adds text. Control characters are escaped here and not earlier, because Markdown can write them as
-    /// `&#27;`.
+    /// Adds text. Control characters are escaped here and not before parsing, because Markdown can write them
+    /// as entities such as `&#27;`.
     fn add_styled(&mut self, text: &str, style: Style) {
         let style = self.styles.last().copied().unwrap_or_default().patch(style);
         let text = plain(text).replace('\t', "    ").replace('\n', " ");
@@ -254,7 +254,7 @@ impl MarkdownWriter {
         self.width.saturating_sub(margin).max(MIN_WIDTH)
     }
 
-    /// Writes the current line or paragraph.
+    /// Writes out the current line or paragraph.
     fn flush(&mut self) {
         if self.spans.is_empty() {
             return;
@@ -265,7 +265,8 @@ impl MarkdownWriter {
         }
     }
 
-    /// Writes a line of code. A long line continues below with a mark; no space is lost.
+    /// Writes a line of code. A long line is continued on the next line after a continuation symbol; all
+    /// spaces are kept.
     fn break_code(&mut self) {
         let spans = std::mem::take(&mut self.spans);
         let code: String = spans.iter().map(|span| &*span.content).collect();
@@ -299,7 +300,7 @@ impl MarkdownWriter {
         self.lines.push(Line::from(spans));
     }
 
-    /// Writes a table with aligned columns, or as `a | b` text if it is too wide.
+    /// Writes a table with aligned columns; if the table is too wide, writes each row as `a | b`.
     fn table(&mut self) {
         let rows = std::mem::take(&mut self.rows);
         let cell_width =

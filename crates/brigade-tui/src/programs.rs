@@ -1,4 +1,5 @@
-//! Programs that get the terminal for a while: a member's tmux window, or a shell in its folder.
+//! Commands that use the terminal in place of the dashboard: show a member's tmux window, or start a shell in
+//! the member's folder.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use brigade_host::Context;
 use brigade_host::spec::MemberPlace;
 use brigade_wire::name::TeamName;
 
-/// The command that shows a member's tmux window.
+/// Returns the command that shows a member's tmux window.
 pub(crate) fn window(
     context: &Context,
     in_tmux: bool,
@@ -27,7 +28,7 @@ pub(crate) fn window(
         }
         return Ok(host.tmux().show(team.as_str(), name));
     }
-    // The Claude Code lead opened this pane, in the current tmux server or in another.
+    // The Claude Code lead opened this pane, in the current tmux server or in another one.
     let pane = person.entry.as_ref().and_then(|entry| entry.tmux_pane_id.as_deref());
     let pane = pane.filter(|pane| pane.starts_with('%')).ok_or_else(none)?;
     let mut tmux = Command::new("tmux");
@@ -38,7 +39,7 @@ pub(crate) fn window(
     Ok(tmux)
 }
 
-/// The command that starts a shell in a member's folder.
+/// Returns the command that starts a shell in a member's folder.
 pub(crate) fn shell(
     context: &Context,
     shell: &OsStr,

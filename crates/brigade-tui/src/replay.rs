@@ -1,4 +1,4 @@
-//! Replays a journal: delivers its records at their original pace, or faster or slower.
+//! Replays a journal: delivers its records at their original speed, or faster or slower.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use tokio::time::Instant;
 use super::keys::KeyCommand;
 use super::screen::ReplayState;
 
-/// Upper bound on the wait for the next record, however long the pause in the journal was.
+/// Upper bound on the wait for the next record, however far apart the two records are in the journal.
 const MAX_WAIT: Duration = Duration::from_secs(2);
-/// How many records to read ahead.
+/// How many records to read in advance.
 const READ_AHEAD: usize = 4096;
-/// The range of speeds that the keys can set.
+/// The range of replay speeds that the keys can set.
 const SPEED_RANGE: std::ops::RangeInclusive<f64> = 0.25..=4096.0;
 
 /// A journal that is being replayed.
@@ -27,7 +27,7 @@ pub(crate) struct ReplayPlayer {
     is_at_end: bool,
     speed: f64,
     paused: bool,
-    /// A moment in the journal, and the instant at which the replay reached it.
+    /// A time in the journal; `reached_at` is the instant at which the replay reached that time.
     journal_time: Timestamp,
     reached_at: Instant,
 }
@@ -55,7 +55,7 @@ impl ReplayPlayer {
         ReplayState { speed: self.speed, paused: self.paused, over }
     }
 
-    /// The current time in the journal.
+    /// Returns the current time in the journal.
     pub(crate) fn now(&self) -> Timestamp {
         if self.paused || self.speed == 0.0 || self.state().over {
             return self.journal_time;
@@ -63,11 +63,12 @@ impl ReplayPlayer {
         let elapsed = self.reached_at.elapsed().as_secs_f64() * self.speed;
         let elapsed = SignedDuration::try_from_secs_f64(elapsed).unwrap_or_default();
         let now = self.journal_time.saturating_add(elapsed).unwrap_or(self.journal_time);
-        // A long pause is cut short; the clock must not run past the next record.
+        // The wait for the next record is cut short if it is long, so the clock must stop at the time of that
+        // record.
         self.queued.front().map_or(now, |(_, record)| now.min(record.at.max(self.journal_time)))
     }
 
-    /// Handles a replay key: pause, speed or skip.
+    /// Handles a key that pauses the replay, changes its speed or skips ahead.
     pub(crate) fn command(&mut self, command: KeyCommand) {
         self.set_clock(self.now());
         match command {
@@ -101,8 +102,8 @@ impl ReplayPlayer {
         }
     }
 
-    /// Waits until the next records are due and returns them. Never returns while paused or after the last
-    /// one.
+    /// Waits until the next records are due and returns them. Never returns while the replay is paused or
+    /// after the last record.
     pub(crate) async fn next(&mut self) -> RecordBatch {
         self.read_ahead().await;
         let Some((_, first)) = self.queued.front() else { return std::future::pending().await };

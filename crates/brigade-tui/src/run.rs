@@ -34,42 +34,42 @@ use super::style::Theme;
 use super::terminal::Terminal;
 use crate::view::View;
 
-/// How to show the dashboard: the person's choices, and facts about the terminal.
+/// Options of the dashboard: the person's choices, and facts about the terminal.
 #[derive(Clone, Debug)]
 pub struct UiOptions {
     /// The view to start in.
     pub view: View,
     /// A journal to replay instead of showing a team.
     pub replay: Option<PathBuf>,
-    /// Speed of the replay, as a multiple of the original; 0 shows the end immediately.
+    /// Speed of the replay, as a multiple of the original speed; 0 shows the end of the journal immediately.
     pub speed: f64,
-    /// Whether to leave the mouse to the terminal.
+    /// Whether the terminal keeps handling the mouse, for example to select text.
     pub no_mouse: bool,
     /// Whether to draw in colour.
     pub color: bool,
-    /// Whether the terminal cannot move its cursor, so that nothing can be drawn.
+    /// Whether the terminal cannot move its cursor, so that the dashboard cannot be drawn.
     pub is_dumb: bool,
     /// Whether the person works over ssh, where no browser can be opened.
     pub is_remote: bool,
     /// Whether the dashboard runs inside tmux.
     pub in_tmux: bool,
-    /// The person's shell.
+    /// Path of the person's shell.
     pub shell: OsString,
 }
 
-/// There is no terminal, or one that cannot be drawn on.
+/// The error when there is no terminal, or one that the dashboard cannot be drawn on.
 #[derive(Debug, Error)]
 #[error("there is no terminal to draw on")]
 struct NoTerminal;
 
-/// Minimum time between two redraws. Events that arrive in between are drawn together.
+/// Minimum time between two redraws. All events that arrive in between are drawn by one redraw.
 const FRAME_INTERVAL: Duration = Duration::from_millis(30);
 
-/// The same while the history is loading: the screen changes too fast to read, and each redraw delays the
-/// loading.
+/// Minimum time between two redraws while the history is loading. The screen then changes too fast to read,
+/// and each redraw delays the loading.
 const LOADING_FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Signals that end the program. They are caught so that the terminal is restored first.
+/// Signals that end the program. They are caught so that the terminal can be restored before the exit.
 const END_SIGNALS: [fn() -> SignalKind; 7] = [
     SignalKind::terminate,
     SignalKind::hangup,
@@ -80,7 +80,7 @@ const END_SIGNALS: [fn() -> SignalKind; 7] = [
     SignalKind::user_defined2,
 ];
 
-/// Ready as soon as one of the signals has arrived.
+/// Returns `Ready` as soon as one of the signals has arrived.
 fn poll_signals(end_signals: &mut [unix::Signal], context: &mut task::Context<'_>) -> Poll<()> {
     let mut received = false;
     for signal in end_signals {
@@ -96,18 +96,18 @@ struct EventLoop<'c> {
     screen: Screen,
     source: RecordSource,
     terminal: Terminal,
-    /// Terminal input; `None` while another program has the terminal.
+    /// Terminal input; `None` while another program uses the terminal.
     keys: Option<EventStream>,
-    /// Results of background tasks, and the sender for the tasks.
+    /// Receives the results of background tasks; each task sends through a clone of `sender`.
     results: mpsc::UnboundedReceiver<ScreenEvent>,
     sender: mpsc::UnboundedSender<ScreenEvent>,
     fetching_approvals: bool,
     fetch_again: bool,
 }
 
-/// Shows the dashboard until the person leaves it.
+/// Shows the dashboard until the person quits.
 pub async fn run(context: Context, ui: &UiOptions) -> Result<(), HostError> {
-    // A dumb terminal has no cursor addressing.
+    // A dumb terminal cannot position its cursor.
     if ui.is_dumb || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         let error = HostError::usage(NoTerminal);
         return Err(
@@ -144,7 +144,8 @@ impl EventLoop<'_> {
     async fn run_loop(&mut self) -> io::Result<()> {
         let mut end_signals =
             END_SIGNALS.into_iter().map(|kind| signal(kind())).collect::<io::Result<Vec<_>>>()?;
-        // A process that died reports nothing, so process liveness is the only thing that is polled.
+        // A process that died reports nothing, so the event loop polls whether processes are alive. It polls
+        // nothing else.
         let mut health_timer = interval(REPORT_INTERVAL);
         let mut clock_timer = interval(Duration::from_secs(1));
         let mut has_more_records = true;
@@ -187,7 +188,7 @@ impl EventLoop<'_> {
                         self.fetch_approvals();
                     }
                 }
-                // Redraw immediately after a key press, and once the history has loaded.
+                // Redraw immediately after a key press, and once the history is loaded.
                 let is_key = matches!(event, ScreenEvent::Key(_) | ScreenEvent::Paste(_));
                 for effect in self.screen.update(event) {
                     if effect == Effect::Quit {
@@ -212,7 +213,7 @@ impl EventLoop<'_> {
         }
     }
 
-    /// Whether the history is still loading.
+    /// Returns whether the history is still loading.
     fn is_loading(&self) -> bool {
         let is_instant = |replay: ReplayState| replay.speed == 0.0 && !replay.over;
         !self.screen.caught_up || self.screen.replay.is_some_and(is_instant)
@@ -230,7 +231,7 @@ impl EventLoop<'_> {
         }
     }
 
-    /// Sets the screen's clock to the time in the journal.
+    /// Sets the screen's clock to the current time of the replay.
     fn sync_clock(&mut self) {
         if let RecordSource::Replay(player) = &self.source {
             let (now, state) = (player.now(), player.state());
@@ -244,7 +245,7 @@ impl EventLoop<'_> {
             Ok((mut screen, source)) => {
                 screen.view = self.screen.view;
                 (self.screen, self.source) = (screen, source);
-                // Drop pending results of the previous team.
+                // Drop results that are still pending for the previous team.
                 (self.sender, self.results) = mpsc::unbounded_channel();
                 (self.fetching_approvals, self.fetch_again) = (false, false);
                 self.check_processes();
@@ -306,7 +307,7 @@ impl EventLoop<'_> {
         });
     }
 
-    /// Fetches the open approval requests. Calls during a pending fetch are merged into one more fetch.
+    /// Fetches the open approval requests. All calls during a pending fetch cause one further fetch.
     fn fetch_approvals(&mut self) {
         if std::mem::replace(&mut self.fetching_approvals, true) {
             self.fetch_again = true;
@@ -322,7 +323,7 @@ impl EventLoop<'_> {
         });
     }
 
-    /// Checks whether the members' processes are alive.
+    /// Checks in the background whether the members' processes are alive.
     fn check_processes(&self) {
         if matches!(self.source, RecordSource::Replay(_)) {
             return;
@@ -342,8 +343,7 @@ impl EventLoop<'_> {
                 let Ok((_, pulse, judged)) = state::liveness(&host, &lead, &name).await else {
                     continue;
                 };
-                // Skip members that this host does not run and that never sent a pulse: their state is
-                // unknown.
+                // Skip members that run on another host and never sent a pulse: their state is unknown.
                 if is_here || pulse.is_some() {
                     let (host, state) = pulse.map(|pulse| (pulse.host, pulse.state)).unzip();
                     let host = host.filter(|host| !host.is_empty());
@@ -358,7 +358,8 @@ impl EventLoop<'_> {
         });
     }
 
-    /// Opens a link in the browser. Without a browser, as over ssh, copies it to the clipboard.
+    /// Opens a link in the browser. Without a browser, for example over ssh, copies the link to the
+    /// clipboard.
     fn open_link(&mut self, link: &str) -> io::Result<()> {
         let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
         let opened = !self.options.is_remote
@@ -377,13 +378,13 @@ impl EventLoop<'_> {
         self.terminal.copy(link)
     }
 
-    /// A member of the team on the screen, by name.
+    /// Finds a member of the current team by name.
     fn member(&self, name: &MemberName) -> Result<(TeamName, &MemberView), String> {
         let team = self.screen.team.parse().map_err(|_| "no team".to_owned())?;
         Ok((team, self.screen.projection.member_named(name.as_str()).ok_or("no such member")?))
     }
 
-    /// Hands the terminal to a program until it ends.
+    /// Lets a program use the terminal until that program exits.
     async fn run_program(
         &mut self,
         program: Result<std::process::Command, String>,
@@ -395,7 +396,7 @@ impl EventLoop<'_> {
                 return Ok(());
             }
         };
-        // Stop reading keys: the other program needs them.
+        // Stop reading keys: the other program must receive them.
         self.keys = None;
         let status = self.terminal.release_while(async || program.status().await).await?;
         self.keys = Some(EventStream::new());
@@ -405,7 +406,7 @@ impl EventLoop<'_> {
         Ok(())
     }
 
-    /// Suspends the program until the shell resumes it, as ctrl-z does.
+    /// Suspends this process, as ctrl-z does, until the shell resumes it.
     async fn suspend(&mut self) -> io::Result<()> {
         self.keys = None;
         let stop = async || {
@@ -425,7 +426,7 @@ async fn next_key(keys: &mut Option<EventStream>) -> Option<io::Result<Event>> {
     }
 }
 
-/// Translates a terminal event; `None` for an event that only needs a redraw.
+/// Translates a terminal event; returns `None` if the event requires only a redraw.
 fn translate_event(event: Event) -> Option<ScreenEvent> {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => Some(ScreenEvent::Key(key)),

@@ -1,6 +1,6 @@
-//! The state of the screen and how events change it: one struct, one [`Screen::update`].
+//! The state of the dashboard ([`Screen`]), and how events change that state ([`Screen::update`]).
 //!
-//! Nothing here reads a clock, a file or a terminal. Work to be done outside is returned as [`Effect`]s.
+//! Nothing here reads a clock, a file or a terminal. Work for the event loop is returned as [`Effect`]s.
 
 mod dialog;
 mod frame;
@@ -39,7 +39,7 @@ use crate::view::View;
 /// An input to [`Screen::update`].
 #[derive(Debug)]
 pub(crate) enum ScreenEvent {
-    /// New records of the team.
+    /// New records of the team's history.
     Records(RecordBatch),
     /// The open approval requests, or why they could not be fetched.
     Approvals(Result<Vec<Approval>, String>),
@@ -47,33 +47,33 @@ pub(crate) enum ScreenEvent {
     Health(HashMap<String, ProcessHealth>),
     /// The teams in the store.
     Teams(Vec<TeamName>),
-    /// The result of an action, as text.
+    /// The result of an action, as text to show.
     Done(Result<String, String>),
     Key(KeyEvent),
     Mouse(MouseEvent),
     Paste(String),
     /// The current time.
     Time(Timestamp),
-    /// The current state of the replay.
+    /// The current speed and state of the replay.
     Replay(ReplayState),
 }
 
-/// Work that the event loop has to do.
+/// Work that [`Screen::update`] asks the event loop to do.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
-    /// Run an action on the team.
+    /// Run an action that changes the team.
     Run(TeamAction),
-    /// Open a member's window in place of the dashboard until the person leaves it.
+    /// Show a member's tmux window in place of the dashboard until the person leaves that window.
     OpenWindow(MemberName),
-    /// Open a shell in a member's folder, likewise.
+    /// Start a shell in a member's folder, in place of the dashboard until the shell exits.
     OpenShell(MemberName),
     /// Fetch the open approval requests.
     FetchApprovals,
-    /// Copy this to the clipboard.
+    /// Copy this text to the clipboard.
     Copy(String),
     /// Open this link in a browser.
     OpenLink(String),
-    /// Notify the person, who may be looking elsewhere.
+    /// Notify the person, who may be looking at another window.
     Notify(String),
     /// Switch to another team.
     SwitchTeam(TeamName),
@@ -86,13 +86,13 @@ pub(crate) enum Effect {
     Quit,
 }
 
-/// The liveness of a member's process.
+/// Whether a member's process is alive, and what the process reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessHealth {
     pub(crate) judged: Judgement,
-    /// The host it runs on, if the process reported one.
+    /// The host that the process runs on, if the process reported one.
     pub(crate) host: Option<String>,
-    /// Set while the agent retries a failed request to its vendor: the agent's own message.
+    /// The agent's own message while it retries a failed request to its vendor.
     pub(crate) retries: Option<String>,
 }
 
@@ -124,17 +124,18 @@ pub(crate) struct Screen {
     /// The team's name; in a replay, the name of the journal file.
     pub(crate) team: String,
     pub(crate) teams: Vec<TeamName>,
-    /// The member that the person acts as; `None` if the dashboard is view-only.
+    /// The member that the person acts as; `None` if the person can only view the team.
     pub(crate) me: Option<MemberName>,
     pub(crate) now: Timestamp,
     pub(crate) replay: Option<ReplayState>,
-    /// Whether the history has been loaded completely.
+    /// Whether the whole history has been loaded.
     pub(crate) caught_up: bool,
     pub(crate) approvals: Vec<Approval>,
     approvals_loaded: bool,
     pub(crate) health: HashMap<String, ProcessHealth>,
     pub(crate) view: View,
-    /// The selected items, by identity and not by index, so that new records do not move the selection.
+    /// The selected items. They are identified by name or number and not by index, so that new records do not
+    /// move the selection.
     pub(crate) member: Option<String>,
     pub(crate) message: Option<u32>,
     pub(crate) task: Option<u64>,
@@ -177,7 +178,7 @@ impl Screen {
         }
     }
 
-    /// Applies an event and returns the effects for the event loop.
+    /// Applies an event and returns the work for the event loop.
     pub(crate) fn update(&mut self, event: ScreenEvent) -> Vec<Effect> {
         match event {
             ScreenEvent::Records(batch) => return self.apply_records(&batch),
@@ -211,7 +212,7 @@ impl Screen {
         frame::draw(self, buffer)
     }
 
-    /// Shows a notice that stays until the next one replaces it.
+    /// Shows a notice that has no time limit: only the next notice replaces it.
     pub(crate) fn show_progress(&mut self, text: String) {
         self.notice = Some(Notice { text, is_error: false, at: Timestamp::MAX });
     }
@@ -244,18 +245,19 @@ impl Screen {
         self.set_approvals(waiting)
     }
 
-    /// Whether the person acts as the team's lead.
+    /// Returns whether the person acts as the team's lead.
     pub(crate) fn acts_as_lead(&self) -> bool {
         let lead = self.projection.lead().map(|lead| &*lead.name);
         self.me.as_ref().is_some_and(|me| lead == Some(me.as_str()))
     }
 
-    /// Whether open requests wait for the person at this screen. A replay is shown from the lead's side.
+    /// Returns whether open requests wait for the person at this screen. A replay is shown as the lead saw
+    /// the team.
     pub(crate) fn viewer_answers(&self) -> bool {
         self.replay.is_some() || self.acts_as_lead()
     }
 
-    /// Open requests according to the history, for viewers who may not answer them.
+    /// Returns the open requests according to the history, for viewers who may not answer them.
     fn approvals_from_history(&self) -> Vec<Approval> {
         let is_approval =
             |kind| matches!(kind, MessageKind::PlanRequest | MessageKind::PermissionRequest);
@@ -276,7 +278,7 @@ impl Screen {
             [one] => Some(format!("{} asks for approval: {}", one.from, one.subject.kind())),
             many => Some(format!("{} requests are waiting for you", many.len())),
         };
-        // Requests that were open at the start are visible on the screen; notify only about new ones.
+        // Requests that were open at startup are visible on the screen; notify only about new ones.
         let is_first = !std::mem::replace(&mut self.approvals_loaded, true);
         let notify = notify.filter(|_| !is_first && self.replay.is_none() && self.acts_as_lead());
         let is_there = |id: &String| approvals.iter().any(|approval| approval.request_id == *id);
@@ -286,8 +288,9 @@ impl Screen {
     }
 
     fn handle_key(&mut self, key: &KeyEvent) -> Vec<Effect> {
-        // On a slow line the terminal may report Escape and the following key as that key with Alt. Handle
-        // it as two keys. Only a form binds keys with Alt, and Escape there would discard the typed text.
+        // On a slow connection the terminal may report Escape and the next key as one key with Alt. Handle
+        // that as two keys, except in a form: a form binds keys with Alt, and Escape would discard the typed
+        // text.
         if let KeyCode::Char(_) = key.code
             && key.modifiers.contains(KeyModifiers::ALT)
             && !matches!(self.dialog, Some(Dialog::Form(_)))
@@ -335,7 +338,7 @@ impl Screen {
             MouseEventKind::ScrollUp => self.scroll(KeyCommand::Up),
             MouseEventKind::Down(MouseButton::Left) => {
                 let at = Position { x: mouse.column, y: mouse.row };
-                // Later areas are drawn on top of earlier ones.
+                // Search from the last click target: areas that were drawn later cover earlier ones.
                 let hit = self.frame.click_targets.iter().rev().find(|(area, _)| area.contains(at));
                 let Some((_, hit)) = hit.cloned() else { return Vec::new() };
                 self.click(hit)
@@ -371,41 +374,42 @@ impl Screen {
             }
             ClickTarget::Choice(_) => false,
         };
-        // A second click opens the item.
+        // A click on the item that was already selected opens it.
         if was_selected { self.run_command(KeyCommand::Open) } else { Vec::new() }
     }
 
-    /// The selected member, or the first one.
+    /// Returns the selected member, or the first member if none is selected.
     pub(crate) fn selected_member(&self) -> Option<&MemberView> {
         let members = self.projection.members();
         members.get(self.selected_index(&members)).copied()
     }
 
-    /// The index of the selected member in a list, or of the first one.
+    /// Returns the index of the selected member in `people`, or 0 if that member is not in the list.
     pub(crate) fn selected_index(&self, people: &[&MemberView]) -> usize {
         let selected = self.member.as_deref();
         people.iter().position(|person| Some(&*person.name) == selected).unwrap_or_default()
     }
 
-    /// The selected request, or the oldest one.
+    /// Returns the selected request, or the oldest one if none is selected.
     pub(crate) fn selected_request(&self) -> Option<&Approval> {
         let selected = |approval: &&Approval| Some(&approval.request_id) == self.request.as_ref();
         self.approvals.iter().find(selected).or_else(|| self.approvals.first())
     }
 
-    /// A member's name in its colour.
+    /// Returns a member's name in the member's colour.
     pub(crate) fn styled_name(&self, who: MemberIndex) -> Span<'static> {
         let person = self.projection.member(who);
         let style = person.map_or(self.theme.strong(), |person| self.theme.person(person));
         Span::styled(text::one_line(self.projection.name(who)), style)
     }
 
-    /// Loads a record with its full text.
+    /// Loads a record, including its full text.
     pub(crate) fn record(&self, spot: RecordRef) -> Option<Arc<Record>> {
         self.records.record(spot)
     }
 
-    /// Whether the member's process is dead or hung, so that its last reported activity is stale.
+    /// Returns whether the member's process is dead or hung, so that the activity it last reported is
+    /// outdated.
     pub(crate) fn is_dead(&self, person: &MemberView) -> bool {
         let health = self.health.get(&*person.name);
         health
@@ -413,7 +417,7 @@ impl Screen {
     }
 }
 
-/// The text of a record: something a member said, or a message.
+/// Returns the text of a record: what an agent said, or a message.
 pub(crate) fn record_text(record: &Record) -> Option<String> {
     match &record.event {
         Event::Worked { act: WorkEvent::Said { text }, .. } => Some(text.clone()),

@@ -12,7 +12,7 @@ use super::replay::ReplayPlayer;
 use super::screen::Screen;
 use super::style::Theme;
 
-/// The source of records: a live team or a journal.
+/// The source of the records on the screen: a live team or a journal.
 pub(crate) enum RecordSource {
     Live(EventStream),
     Replay(ReplayPlayer),
@@ -27,8 +27,8 @@ impl RecordSource {
     }
 }
 
-/// Opens the team named on the command line, else the only team, else the team of this folder's
-/// `brigade.toml`. With several other teams, opens the first one and asks which to show.
+/// Opens the team named on the command line, else the only team, else the team in this folder's
+/// `brigade.toml`. If several teams remain, opens the first one and shows the list of teams to choose from.
 pub(crate) async fn open_initial_team(
     context: &Context,
     theme: Theme,
@@ -38,7 +38,8 @@ pub(crate) async fn open_initial_team(
     match (context.named_team(), teams.as_slice()) {
         (None, [first, _, ..]) if folder_team().is_none() => {
             let (mut screen, source) = open_team(context, first.clone(), theme).await?;
-            // `open_team` has loaded the list of teams, so the effect that would fetch it is dropped.
+            // `open_team` has already loaded the list of teams, so ignore the effect that would fetch it
+            // again.
             let _ignored = screen.run_command(KeyCommand::Teams);
             Ok((screen, source))
         }
@@ -46,7 +47,7 @@ pub(crate) async fn open_initial_team(
     }
 }
 
-/// Opens a team of the store: its history first, then live events.
+/// Opens a team in the store. Its records are delivered from the start of its history, then live.
 pub(crate) async fn open_team(
     context: &Context,
     team: TeamName,
@@ -54,7 +55,7 @@ pub(crate) async fn open_team(
 ) -> Result<(Screen, RecordSource), HostError> {
     let (feed, lookup) = context.event_stream(&team).await?;
     let mut screen = Screen::new(team.to_string(), lookup, theme, context.clock.now());
-    // Without an identity on this team, the dashboard is view-only.
+    // A person without an identity on this team can only view it.
     screen.me = context.identity(&team).await.ok();
     if let Some(me) = context.named_member() {
         let seat = context.seat_of(team.clone(), me.clone());
@@ -66,7 +67,7 @@ pub(crate) async fn open_team(
     Ok((screen, RecordSource::Live(feed)))
 }
 
-/// Opens a journal file.
+/// Opens a journal file for a replay.
 pub(crate) async fn open_replay(
     path: &Path,
     speed: f64,

@@ -1,5 +1,5 @@
 //! Colours. Only the terminal's own sixteen colours are used, so that the dashboard works on light and dark
-//! backgrounds. Colour never carries information that the text does not.
+//! backgrounds. Everything that a colour says, the text says too.
 
 use brigade_core::projection::{MemberActivity, MemberView};
 use ratatui::style::{Color, Modifier, Style};
@@ -15,42 +15,42 @@ impl Theme {
         if self.color { Style::new().fg(color) } else { Style::new() }
     }
 
-    /// Titles and names.
+    /// Returns the style of titles and names.
     pub(crate) fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// Secondary information.
+    /// Returns the style of secondary information.
     pub(crate) fn faint(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// The selected row or item.
+    /// Returns the style of the selected row or item.
     pub(crate) fn selected(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// Something that waits for the person.
+    /// Returns the style of things that wait for the person.
     pub(crate) fn urgent(self) -> Style {
         self.colored(Color::Yellow).add_modifier(Modifier::BOLD)
     }
 
-    /// An error or a problem.
+    /// Returns the style of errors and problems.
     pub(crate) fn error(self) -> Style {
         self.colored(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// Success, or something ready to start.
+    /// Returns the style of successes and of tasks that are ready to start.
     pub(crate) fn success(self) -> Style {
         self.colored(Color::Green)
     }
 
-    /// Work in progress.
+    /// Returns the style of work in progress.
     pub(crate) fn busy(self) -> Style {
         self.colored(Color::Cyan)
     }
 
-    /// The style of a member's state.
+    /// Returns the style of a member's state.
     pub(crate) fn activity(self, activity: MemberActivity) -> Style {
         match activity {
             MemberActivity::Working => self.busy(),
@@ -61,7 +61,7 @@ impl Theme {
         }
     }
 
-    /// The colour assigned to a member in the roster.
+    /// Returns the colour assigned to a member in the roster.
     pub(crate) fn person(self, person: &MemberView) -> Style {
         let color = match person.entry.as_ref().and_then(|entry| entry.color.as_deref()) {
             Some("red") => Color::Red,
@@ -76,7 +76,7 @@ impl Theme {
     }
 }
 
-/// A member's state as a symbol and a word. The symbol is enough without colour.
+/// Returns a member's state as a symbol and a word. The symbols differ even without colour.
 pub(crate) fn state_label(activity: MemberActivity) -> (&'static str, &'static str) {
     match activity {
         MemberActivity::Starting => ("◌", "starting"),

@@ -1,4 +1,4 @@
-//! Sets up the terminal, and restores it however the program ends.
+//! Sets up the terminal for the dashboard, and restores it however the program ends.
 
 use std::io::{self, Write, stdout};
 use std::mem::ManuallyDrop;
@@ -18,20 +18,20 @@ use rustix::io::Errno;
 use super::canvas::FrameInfo;
 use super::screen::Screen;
 
-/// Limit for copied text, in bytes. Terminals drop longer sequences, some together with all following
-/// output.
+/// Maximum length of copied text, in bytes. Terminals drop longer escape sequences, and some then drop all
+/// output that follows.
 const MAX_COPY_BYTES: usize = 74_000;
 
 /// The terminal while the dashboard controls it.
 pub(crate) struct Terminal {
-    /// Never dropped: its `drop` shows the cursor again, and if the terminal is gone it reports the error
-    /// on standard error, which is gone too, so that it panics.
+    /// Never dropped. `Tui::drop` shows the cursor, and if that fails it prints to standard error; when the
+    /// terminal is gone, both fail and the print panics.
     tui: ManuallyDrop<Tui<CrosstermBackend<io::Stdout>>>,
     mouse: bool,
 }
 
 impl Terminal {
-    /// Sets up the terminal: raw mode, alternate screen, and optionally the mouse.
+    /// Sets up the terminal: raw mode, alternate screen, and mouse reporting if `mouse` is set.
     pub(crate) fn set_up(mouse: bool) -> io::Result<Self> {
         // Restore the terminal before a panic message is printed.
         let previous = std::panic::take_hook();
@@ -50,13 +50,13 @@ impl Terminal {
         enable_raw_mode()?;
         execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)?;
         if self.mouse {
-            // Report clicks and the wheel only. Reporting every movement floods an ssh connection.
+            // Report only clicks and the wheel. Reporting every mouse movement would flood an ssh connection.
             write_sequence("\x1b[?1000h\x1b[?1006h")?;
         }
         self.clear()
     }
 
-    /// Restores the terminal while `run` uses it, then takes it over again.
+    /// Restores the terminal while `run` uses it, then sets it up again.
     pub(crate) async fn release_while<T>(&mut self, run: impl AsyncFnOnce() -> T) -> io::Result<T> {
         restore();
         let result = run().await;
@@ -76,19 +76,19 @@ impl Terminal {
         Ok(info)
     }
 
-    /// Forces a full redraw, in case another program wrote on the screen.
+    /// Forces a full redraw, because another program may have written on the screen.
     ///
-    /// Does not use [`Tui::clear`]: that asks the terminal for the cursor position and waits for the
-    /// answer. Some terminals never answer, over ssh it takes a round trip, and the task that reads keys
-    /// may consume the answer.
+    /// Does not use [`Tui::clear`], which asks the terminal for the cursor position and waits for the answer.
+    /// Some terminals never answer, over ssh the answer takes a round trip, and the task that reads keys may
+    /// consume it.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
         execute!(stdout(), Clear(ClearType::All))?;
-        // An empty previous buffer makes the next draw write every cell.
+        // With an empty previous buffer, the next draw writes every cell.
         self.tui.swap_buffers();
         Ok(())
     }
 
-    /// Copies text to the clipboard through the terminal (OSC 52); works over ssh and in tmux.
+    /// Copies text to the clipboard through the terminal (OSC 52). This works over ssh and in tmux.
     pub(crate) fn copy(&self, text: &str) -> io::Result<()> {
         let mut end = text.len().min(MAX_COPY_BYTES);
         while !text.is_char_boundary(end) {
@@ -118,17 +118,17 @@ impl Drop for Terminal {
     }
 }
 
-/// How long the event loop has to end by itself once the terminal is gone.
+/// How long to let the event loop exit on its own after the terminal is gone, before the process is ended.
 const EXIT_GRACE: Duration = Duration::from_millis(500);
 
-/// Ends the program when its terminal is gone, for example after a broken connection. The hang-up signal is
+/// Ends the process when its terminal is gone, for example after a broken connection. The hang-up signal is
 /// not enough: crossterm reads keys on the thread that would handle the signal, treats end of input as no
 /// input, and keeps reading forever.
 fn end_with_terminal() -> io::Result<()> {
     let wait = || {
         let input = io::stdin();
         loop {
-            // Without requested events, `poll` returns only on hang-up or error.
+            // With no events requested, `poll` returns only on hang-up or error.
             let mut ends = [PollFd::new(&input, PollFlags::empty())];
             match poll(&mut ends, None) {
                 Ok(_) => break,
@@ -142,7 +142,7 @@ fn end_with_terminal() -> io::Result<()> {
     std::thread::Builder::new().name("brigade-terminal".into()).spawn(wait).map(drop)
 }
 
-/// Restores the terminal. Errors are ignored: a terminal that is gone needs no restoring.
+/// Restores the terminal. Errors are ignored, because a terminal that is gone needs no restoring.
 fn restore() {
     let _ignored = execute!(
         stdout(),

@@ -1,4 +1,4 @@
-//! Text layout: wraps styled text into lines, and formats ages and numbers briefly.
+//! Text layout: wraps styled text into lines, and formats ages and numbers in few characters.
 
 use brigade_core::projection::Millis;
 use jiff::Timestamp;
@@ -11,8 +11,8 @@ use brigade_core::text::plain;
 /// A character and its style.
 type StyledChar = (char, Style);
 
-/// Wraps styled text at spaces so that no line is wider than `width`. A longer word is split; no text is
-/// lost.
+/// Wraps styled text at spaces so that no line is wider than `width`. A word wider than `width` is split, so
+/// that no text is lost.
 pub(crate) fn wrap(spans: &[Span<'_>], width: usize) -> Vec<Line<'static>> {
     let styled_chars = |span: &Span<'_>| {
         let style = span.style;
@@ -37,13 +37,13 @@ pub(crate) fn wrap_plain(text: &str, width: usize, style: Style) -> Vec<Line<'st
     text.trim_end().lines().flat_map(|line| wrap(&[Span::styled(line, style)], width)).collect()
 }
 
-/// Returns the end of the first line and the start of the next.
+/// Returns the index where the first line ends and the index where the next line starts.
 fn end_of_line(chars: &[StyledChar], width: usize) -> (usize, usize) {
     let (mut used, mut blank, mut is_in_word) = (0, None, false);
     for (index, (character, _)) in chars.iter().enumerate() {
         let char_width = character.width().unwrap_or_default();
         if *character == ' ' {
-            // Spaces before the first word are indentation, not a place to break.
+            // Spaces before the first word are indentation; do not break the line there.
             if is_in_word {
                 blank = Some(index);
             }
@@ -75,7 +75,7 @@ pub(crate) fn prepend(before: Vec<Span<'static>>, line: Line<'static>) -> Line<'
     Line::from(spans)
 }
 
-/// Puts a label before the first line and indents the others by its width.
+/// Puts a label before the first line and indents the other lines by the width of the label.
 pub(crate) fn with_label(
     label: &str,
     width: usize,
@@ -87,7 +87,7 @@ pub(crate) fn with_label(
     lines.into_iter().enumerate().map(line).collect()
 }
 
-/// The time since `then`, in its largest unit.
+/// Returns the time since `then`, in the largest unit that fits.
 pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
     let seconds = now.duration_since(then).as_secs().max(0);
     match seconds {
@@ -98,12 +98,12 @@ pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
     }
 }
 
-/// The same for a time of the read model.
+/// Returns the time since `then`, like [`age`], for a time in milliseconds.
 pub(crate) fn since(now: Timestamp, then: Millis) -> String {
     age(now, then.timestamp())
 }
 
-/// A number in at most four characters: 950, 12k, 1.2M.
+/// Formats a number in at most four characters: 950, 12k, 1.2M.
 pub(crate) fn abbreviate(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),

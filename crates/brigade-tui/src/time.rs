@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// A time in the time zone of this machine; in UTC under test, so that tests draw the same everywhere.
+/// Converts a time to this machine's time zone. Tests use UTC, so that they draw the same on every machine.
 pub(crate) fn local(at: Timestamp) -> jiff::Zoned {
     at.to_zoned(if cfg!(test) { TimeZone::UTC } else { TimeZone::system() })
 }

@@ -1,4 +1,4 @@
-//! The views by name: what a tab, a key binding and `--view` select.
+//! The names of the views, for tabs, key bindings and the `--view` option.
 
 /// A view of the dashboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -32,7 +32,7 @@ impl View {
         }
     }
 
-    /// The next or previous view.
+    /// Returns the view after this one, or the view before it if `next` is false.
     pub(crate) fn adjacent(self, next: bool) -> Self {
         let index = Self::ALL.iter().position(|view| *view == self).unwrap_or_default();
         let step = if next { 1 } else { Self::ALL.len() - 1 };

@@ -1,4 +1,4 @@
-//! Rendering of Markdown.
+//! Tests of the Markdown renderer.
 
 use proptest::prelude::*;
 

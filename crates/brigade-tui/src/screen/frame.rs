@@ -29,7 +29,7 @@ pub(crate) fn draw(screen: &Screen, buffer: &mut Buffer) -> FrameInfo {
     canvas.frame
 }
 
-/// The title line: the team and a summary of its state on the left, the time on the right.
+/// Draws the title line: the team and a summary of its state on the left, the time on the right.
 fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let members = screen.projection.members();
@@ -42,7 +42,7 @@ fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         all += 1;
         done += usize::from(card.done.is_some());
     }
-    // In a replay `screen.team` is the file name; show the team's name from the journal.
+    // In a replay `screen.team` is the file name, so show the team name recorded in the journal.
     let title = screen.replay.and_then(|_| screen.projection.title()).unwrap_or(&screen.team);
     let mut spans = vec![Span::styled(one_line(title), theme.strong())];
     let mut part = |text: String, style| spans.extend([Span::raw("  "), Span::styled(text, style)]);
@@ -80,7 +80,7 @@ fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.line(area, Line::styled(right, theme.faint()));
 }
 
-/// The tabs: one for each view with its key, and the number of open requests.
+/// Draws the tabs: one for each view with its key, and the number of open requests.
 fn tabs(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let mut x = area.x;
@@ -105,7 +105,7 @@ fn tabs(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// The bottom line: the current notice, or the most useful keys of this view.
+/// Draws the bottom line: the current notice, or the most useful keys of this view.
 fn bottom(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     if let Some(notice) = &screen.notice {
@@ -118,7 +118,7 @@ fn bottom(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let is_replay = screen.replay.is_some();
     let keys = bindings_for(screen.view, is_replay)
         .filter(|key| !(is_replay && key.command.acts_on_team()));
-    // A finished replay cannot be paused.
+    // Hide the replay keys when the replay is finished.
     let over = screen.replay.is_some_and(|replay| replay.over);
     let keys = keys.filter(|key| !(over && key.scope == KeyScope::Replay));
     let keys: Vec<&KeyBinding> = keys.collect();

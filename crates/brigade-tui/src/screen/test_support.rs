@@ -1,6 +1,6 @@
-//! Screens for tests: a recorded team, and a scripted team where each call adds one record.
+//! Screens for tests: a recorded team, and a scripted team whose methods add one record each.
 //!
-//! The recording is `fixtures/ui/demo.jsonl`; each line is a record as `brigade log --json` prints it.
+//! The recorded team is in `fixtures/ui/demo.jsonl`. Each line is a record as `brigade log --json` prints it.
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ use crate::keys::KeyCommand;
 use crate::style::Theme;
 use crate::view::View;
 
-/// The recording.
+/// The text of the recording, one record per line.
 pub(crate) const RECORDING: &str = include_str!("../../../../fixtures/ui/demo.jsonl");
 /// The time at the end of the recording.
 pub(crate) const END: &str = "2026-11-09T09:45:00Z";
 
-/// The records of the recording.
+/// Parses the records of the recording.
 pub(crate) fn records() -> Vec<Arc<Record>> {
     let read = |line| Arc::new(serde_json::from_str::<Record>(line).expect(line));
     RECORDING.lines().map(read).collect()
 }
 
-/// A screen with these records at this time.
+/// Returns a screen that shows these records at the time `now`.
 pub(crate) fn screen_with(records: &[Arc<Record>], now: Timestamp) -> Screen {
     let stored = Arc::new(InMemoryRecords::default());
     let records = records.iter().map(|record| (stored.add(Arc::clone(record)), Arc::clone(record)));
@@ -39,7 +39,7 @@ pub(crate) fn screen_with(records: &[Arc<Record>], now: Timestamp) -> Screen {
     screen
 }
 
-/// The recording up to a time, seen by the lead.
+/// Returns a screen with the recording up to a time, as the lead sees it.
 pub(crate) fn recorded_screen(until: &str) -> Screen {
     let until = until.parse().expect("a time");
     let records: Vec<_> = records().into_iter().filter(|record| record.at <= until).collect();
@@ -48,7 +48,7 @@ pub(crate) fn recorded_screen(until: &str) -> Screen {
     screen
 }
 
-/// Presses keys by their names in the key table; other text is typed character by character.
+/// Presses keys by their names in the key table. Any other text is typed character by character.
 pub(crate) fn press(screen: &mut Screen, keys: &[&str]) {
     for key in keys {
         let code = match *key {
@@ -75,7 +75,7 @@ pub(crate) fn press(screen: &mut Screen, keys: &[&str]) {
     }
 }
 
-/// Draws the screen as the event loop does, so that the next key sees its scroll limits.
+/// Draws the screen as the event loop does, so that the scroll limits are set before the next key.
 pub(crate) fn draw(screen: &mut Screen, width: u16, height: u16) -> Buffer {
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
     screen.frame = screen.draw(&mut buffer);
@@ -87,7 +87,7 @@ pub(crate) fn draw_text(screen: &mut Screen, width: u16, height: u16) -> String 
     buffer_text(&draw(screen, width, height))
 }
 
-/// The text of a buffer, without trailing spaces.
+/// Returns the text of a buffer, without trailing spaces.
 pub(crate) fn buffer_text(buffer: &Buffer) -> String {
     let mut text = String::new();
     for y in buffer.area.top()..buffer.area.bottom() {
@@ -108,14 +108,14 @@ pub(crate) fn buffer_text(buffer: &Buffer) -> String {
     text
 }
 
-/// A screen whose records the test provides.
+/// A screen for which the test writes the records.
 pub(crate) struct ScriptedTeam {
     pub(crate) screen: Screen,
     stored: Arc<InMemoryRecords>,
     message_count: u64,
 }
 
-/// The time this many milliseconds after noon on 3 March 2026.
+/// Returns the time this many milliseconds after noon on 3 March 2026.
 pub(crate) fn at(milliseconds: i64) -> Timestamp {
     Timestamp::from_millisecond(1_772_539_200_000 + milliseconds).unwrap()
 }
@@ -151,7 +151,7 @@ impl ScriptedTeam {
         self.add_record(milliseconds, Event::Worked { name: name.into(), act });
     }
 
-    /// Sends a message and returns its key, for later `read` and `show` calls.
+    /// Sends a message and returns its key, which later `read` and `show` calls need.
     pub(crate) fn write(
         &mut self,
         milliseconds: i64,
@@ -186,7 +186,7 @@ impl ScriptedTeam {
         self.add_record(milliseconds, Event::Shown { to: to.into(), key });
     }
 
-    /// Draws the screen and returns the lines of the view, without trailing spaces.
+    /// Draws the screen and returns the lines of the current view, without trailing spaces.
     pub(crate) fn drawn(&mut self, width: u16, height: u16) -> Vec<String> {
         let text = draw_text(&mut self.screen, width, height);
         let lines = text.lines().take(usize::from(height.saturating_sub(1))).skip(2);

@@ -1,4 +1,4 @@
-//! Snapshot tests of the views, and tests of the whole screen, with a recorded team.
+//! Snapshot tests of each view, and tests of the whole screen, with a recorded team.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::keys::KEYS;
 use crate::style::Theme;
 use crate::view::View;
 
-/// Terminal sizes of the snapshots.
+/// The terminal sizes for which snapshots are taken.
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
 
 #[test]
@@ -39,7 +39,7 @@ fn hidden_members_are_counted() {
     assert!(shown.contains(&format!("… {} more", 60 - seen)), "{shown}");
 }
 
-/// Compares the screen with its snapshots. Draws after each key, as the event loop does.
+/// Presses the keys and compares the screen with its snapshots. Draws after each key, as the event loop does.
 fn snapshots(name: &str, screen: &mut Screen, keys: &[&str]) {
     let [(width, height), _] = SIZES;
     for key in keys {
@@ -104,7 +104,7 @@ fn a_plan_can_be_scrolled_to_its_end() {
     assert!(!seen(&[]).contains(spec));
     assert!(seen(&["end"]).contains(spec));
     assert!(seen(&["home"]).contains("Validate rows against the schema\nA row is checked"));
-    // Up and down select a request; in the full view they scroll it.
+    // Up and down select a request. In the full view of one request, they scroll.
     assert!(seen(&["down"]).contains("directory"));
     assert!(seen(&["up", "enter"]).contains("esc: back"));
     assert!(seen(&["pgdn", "pgdn", "down"]).contains(spec));
@@ -126,7 +126,7 @@ fn activity_can_be_scrolled() {
     assert!(before.contains("▼ newer activity below"), "{before}");
     assert!(seen(&["home"]).contains("agent started"));
     assert!(seen(&["end"]) == end);
-    // The scroll position applies to one member only; the next one starts at its latest activity.
+    // The scroll position belongs to one member; the next member is shown from the latest activity.
     seen(&["pgup"]);
     assert!(seen(&["right"]).contains("▲ plan (waiting, 3 min): Validate rows"));
 }
@@ -164,8 +164,8 @@ fn small_screens_show_one_line_per_member() {
     assert!(lower.contains("● dora") && !lower.contains("ada"), "{lower}");
 }
 
-/// On a slow line the terminal reports both as one key with Alt; the palette then stayed open with the key
-/// typed.
+/// On a slow connection the terminal reports Escape and the next key as one key with Alt. The palette once
+/// stayed open and inserted that key.
 #[test]
 fn escape_and_a_key_reported_together_are_two_keys() {
     for before in [":", "?", "1"] {
@@ -176,7 +176,7 @@ fn escape_and_a_key_reported_together_are_two_keys() {
         assert!(screen.dialog.is_none(), "{before}");
         assert_eq!(screen.view, View::Mail, "{before}");
     }
-    // A form binds keys with Alt and must not be closed by them.
+    // A form binds keys with Alt, and these keys must not close the form.
     let mut screen = recorded_screen(END);
     press(&mut screen, &["s", "one two"]);
     screen.update(ScreenEvent::Key(KeyEvent::new(KeyCode::Char('b'), KeyModifiers::ALT)));
@@ -220,7 +220,7 @@ fn an_empty_team_can_be_drawn() {
     }
 }
 
-/// A random input to the screen.
+/// A random event for the screen.
 #[derive(Clone, Debug)]
 enum ScreenInput {
     Record(usize),
@@ -238,7 +238,7 @@ fn screen_input() -> impl Strategy<Value = ScreenInput> {
     ]
 }
 
-/// The read model as text, for comparison.
+/// Returns the state of the read model as text, to compare two screens.
 fn read_model_text(screen: &Screen) -> String {
     format!("{:?}", screen.projection)
 }

@@ -23,7 +23,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// Draws a centred frame with this inner size and returns its inner area.
+/// Draws a centred frame whose inner area has this size, and returns the inner area.
 fn draw_frame(canvas: &mut Canvas<'_>, area: Rect, title: &str, size: (u16, u16)) -> Rect {
     let (width, height) = (size.0.saturating_add(4), size.1.saturating_add(2));
     let outside = area.centered(Constraint::Max(width), Constraint::Max(height));
@@ -34,7 +34,7 @@ fn draw_frame(canvas: &mut Canvas<'_>, area: Rect, title: &str, size: (u16, u16)
     let inside = block.inner(outside);
     canvas.draw(Clear, outside);
     canvas.draw(block, outside);
-    // Items behind the dialog cannot be clicked.
+    // Remove the click targets behind the dialog.
     canvas.frame.click_targets.clear();
     inside
 }
@@ -46,7 +46,7 @@ fn help(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let split = bindings.len();
     bindings.extend(global);
     let rows = u16::try_from(bindings.len()).unwrap_or(u16::MAX);
-    // Use two columns if one is too high for the screen.
+    // Use two columns if one column would be too high for the screen.
     let columns: u16 = if rows + 4 > area.height { 2 } else { 1 };
     let size = (38 * columns - 2, rows.div_ceil(columns) + 2);
     let theme = canvas.theme;
@@ -110,7 +110,7 @@ fn list(list: &ListDialog, canvas: &mut Canvas<'_>, area: Rect) {
 
 fn form(form: &FormDialog, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
-    // Each field is as high as its text needs, up to a limit.
+    // Each field is as high as its text requires, up to a limit.
     let inner = area.width.saturating_sub(4).min(72);
     let room = usize::from(inner.saturating_sub(13)).max(8);
     let rows = |value: &str| u16::try_from(wrap_input(value, room).len()).unwrap_or(1).min(8);
@@ -158,7 +158,7 @@ fn form(form: &FormDialog, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// Wraps the text of a field by characters. Every space is kept, because the person is editing it.
+/// Wraps the text of a form field at a fixed width. Keeps all spaces, because the person is editing the text.
 fn wrap_input(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for character in text.chars() {

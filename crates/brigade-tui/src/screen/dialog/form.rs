@@ -1,4 +1,4 @@
-//! A form: for a message, a task, a new member or a reason.
+//! A form in which the person writes a message, a task, a new member or a reason.
 
 use brigade_agents::driver;
 use brigade_wire::name::{MemberName, TaskId};
@@ -9,7 +9,7 @@ use tui_input::backend::crossterm::EventHandler;
 use crate::actions::TeamAction;
 use crate::screen::Effect;
 
-/// The action that a form collects input for.
+/// The action that is run with the values of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FormPurpose {
     Send,
@@ -25,7 +25,7 @@ pub(crate) struct FormField {
     pub(crate) label: &'static str,
     pub(crate) hint: &'static str,
     pub(crate) input: Input,
-    /// Values that up and down cycle through.
+    /// Values that the up and down keys cycle through.
     pub(crate) choices: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl FormField {
         self.input.value().trim()
     }
 
-    /// Selects the next or previous value.
+    /// Sets the field to the next of its choices, or to the previous one.
     fn cycle(&mut self, next: bool) {
         let total = self.choices.len();
         if total == 0 {
@@ -64,14 +64,14 @@ impl FormField {
     }
 }
 
-/// A form with the field that has the cursor.
+/// A form, and which of its fields has the cursor.
 #[derive(Debug)]
 pub(crate) struct FormDialog {
     pub(crate) title: String,
     pub(crate) fields: Vec<FormField>,
     pub(crate) current: usize,
     pub(crate) purpose: FormPurpose,
-    /// Why the form could not be submitted.
+    /// The reason why the form could not be submitted.
     pub(crate) error: Option<String>,
 }
 
@@ -81,7 +81,7 @@ impl FormDialog {
         purpose: FormPurpose,
         fields: Vec<FormField>,
     ) -> Self {
-        // Start in the first empty field.
+        // Put the cursor in the first empty field.
         let current = fields.iter().position(|field| field.value().is_empty()).unwrap_or_default();
         Self { title: title.into(), fields, current, purpose, error: None }
     }
@@ -93,7 +93,8 @@ impl FormDialog {
         field.input = insert_at_cursor(&field.input, text.chars().filter(stays));
     }
 
-    /// Handles a key. Returns the effect of a submitted form, or why it cannot be submitted.
+    /// Handles a key. When the form is submitted, returns the resulting effect, or why it cannot be
+    /// submitted.
     pub(super) fn handle_key(&mut self, key: &KeyEvent) -> Option<Result<Effect, String>> {
         let last = self.fields.len().saturating_sub(1);
         let newline = key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SHIFT);
@@ -112,7 +113,7 @@ impl FormDialog {
             _ => {
                 self.error = None;
                 if let Some(field) = self.fields.get_mut(self.current) {
-                    // Typing replaces a value that was picked with up and down.
+                    // Typing replaces a value that was chosen with the up and down keys.
                     let is_typing =
                         matches!(key.code, KeyCode::Char(_)) && key.modifiers.is_empty();
                     let is_selected = |choice: &String| choice == field.input.value();
@@ -130,7 +131,7 @@ impl FormDialog {
         self.fields.iter().find(|field| field.label == label).map_or("", FormField::value)
     }
 
-    /// The value of a required field.
+    /// Returns the value of a required field, or an error if the field is empty.
     fn required(&self, label: &str) -> Result<String, String> {
         match self.value(label) {
             "" => Err(format!("{label} is missing")),

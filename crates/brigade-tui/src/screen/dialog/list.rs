@@ -1,4 +1,4 @@
-//! A searchable list: commands, teams, members or links.
+//! A searchable list of commands, teams, members or links.
 
 use brigade_wire::name::TeamName;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
@@ -12,24 +12,24 @@ use crate::screen::views::step;
 use crate::screen::{Effect, Screen};
 use crate::view::View;
 
-/// The effect of choosing an entry.
+/// What happens when an entry is chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ChoiceAction {
-    /// Run a command, after switching to the view it belongs to, if any.
+    /// Run a command, after switching to the command's view if one is given.
     Command(KeyCommand, Option<View>),
     Effect(Effect),
-    /// Show the mail of this member only, or all mail.
+    /// Show the mail of one member, or all mail if `None`.
     Filter(Option<String>),
 }
 
-/// An entry of the list.
+/// One entry of a list dialog.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ListChoice {
     pub(crate) label: String,
-    /// Text at the right: a key or a state.
+    /// Text at the right edge: a key or a state.
     pub(crate) hint: String,
     pub(crate) action: ChoiceAction,
-    /// Additional search terms.
+    /// Additional text that the search matches.
     pub(crate) search_terms: String,
 }
 
@@ -53,7 +53,7 @@ impl ListDialog {
         Self { title: title.into(), filter: Input::default(), choices, selected: 0 }
     }
 
-    /// The entries that contain every typed word.
+    /// Returns the entries that contain every word of the search.
     pub(crate) fn matches(&self) -> impl Iterator<Item = &ListChoice> {
         let typed = self.filter.value().to_lowercase();
         let words: Vec<String> = typed.split_whitespace().map(str::to_owned).collect();
@@ -76,7 +76,8 @@ impl ListDialog {
         self.selected = step(self.selected, total, 10, command).unwrap_or(self.selected);
     }
 
-    /// Handles a key. `None` keeps the dialog open; `Some(None)` closes it because no entry matched.
+    /// Handles a key. Returns `None` to keep the dialog open, and `Some(None)` to close it because no entry
+    /// matched.
     pub(super) fn handle_key(&mut self, key: &KeyEvent) -> Option<Option<ListChoice>> {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -96,7 +97,7 @@ impl ListDialog {
     }
 }
 
-/// Carries out the chosen entry.
+/// Runs the action of the chosen entry.
 pub(super) fn choose(screen: &mut Screen, choice: ListChoice) -> Vec<Effect> {
     match choice.action {
         ChoiceAction::Command(command, view) => {
@@ -112,8 +113,8 @@ pub(super) fn choose(screen: &mut Screen, choice: ListChoice) -> Vec<Effect> {
     }
 }
 
-/// Opens the command palette: commands of the current view first, then those of other views, which switch
-/// to that view.
+/// Opens the command palette: commands of the current view first, then those of other views. Choosing a
+/// command of another view switches to that view.
 pub(crate) fn palette(screen: &mut Screen) {
     let omitted = [
         KeyCommand::Palette,
@@ -159,7 +160,7 @@ pub(crate) fn teams(screen: &mut Screen) -> Vec<Effect> {
     vec![Effect::FetchTeams]
 }
 
-/// Title of the team list.
+/// Title of the dialog that lists the teams.
 const TEAMS: &str = "Teams";
 
 fn team_choices(screen: &Screen) -> Vec<ListChoice> {
@@ -171,7 +172,7 @@ fn team_choices(screen: &Screen) -> Vec<ListChoice> {
     screen.teams.iter().map(choice).collect()
 }
 
-/// Updates an open team list after the teams were fetched again.
+/// Updates the team list dialog, if it is open, after the teams were fetched.
 pub(crate) fn refresh_team_list(screen: &mut Screen) {
     let choices = team_choices(screen);
     if let Some(Dialog::List(list)) = &mut screen.dialog

@@ -1,4 +1,4 @@
-//! Dialogs drawn over the view, which receive all keys: help, a list, a form, a yes/no question.
+//! Dialogs, drawn over the view: help, a list, a form, a yes/no question. An open dialog receives all keys.
 
 mod draw;
 mod form;
@@ -23,20 +23,20 @@ pub(crate) enum Dialog {
     List(ListDialog),
     /// A form to fill in.
     Form(FormDialog),
-    /// A yes/no question before an action.
+    /// A yes/no question that the person answers before an action runs.
     Confirm(ConfirmDialog),
 }
 
 /// A yes/no question.
 #[derive(Clone, Debug)]
 pub(crate) struct ConfirmDialog {
-    /// The question, used as the title.
+    /// The question, shown as the title.
     pub(crate) question: String,
-    /// The explanation below it, line by line.
+    /// The lines of the explanation below the question.
     pub(crate) lines: Vec<String>,
-    /// The effect of `y`.
+    /// What happens if the person presses `y`.
     pub(crate) yes: Effect,
-    /// A third answer: its key, its label and its effect.
+    /// A third answer: its key, label and effect.
     pub(crate) other: Option<(char, &'static str, Effect)>,
 }
 
@@ -49,7 +49,7 @@ impl Dialog {
         }
     }
 
-    /// Handles the mouse wheel.
+    /// Handles the mouse wheel while a dialog is open.
     pub(crate) fn scroll(&mut self, command: KeyCommand) {
         if let Self::List(list) = self {
             list.move_selection(command);
@@ -63,7 +63,7 @@ pub(crate) fn handle_key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
         || (key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL));
     let Some(mut dialog) = screen.dialog.take().filter(|_| !is_end) else { return Vec::new() };
     match &mut dialog {
-        // Any key closes the help.
+        // Any key closes the help, without an effect.
         Dialog::Help => return Vec::new(),
         Dialog::Confirm(confirm) => match (key.code, &confirm.other) {
             (KeyCode::Char('y'), _) => return vec![confirm.yes.clone()],

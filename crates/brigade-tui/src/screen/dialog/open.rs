@@ -1,4 +1,4 @@
-//! Builds the dialogs that commands open before they act.
+//! Builds the dialog that a command opens before it acts.
 
 use brigade_agents::driver;
 use brigade_core::approvals::ApprovalSubject;
@@ -15,10 +15,10 @@ use crate::screen::{Effect, Screen};
 use crate::view::View;
 use brigade_core::text;
 
-/// Maximum number of lines of a shell command shown in a confirmation.
+/// Maximum number of lines that a confirmation shows of a shell command.
 const MAX_COMMAND_LINES: usize = 8;
 
-/// Runs a command that no view handled: most open a dialog for input or confirmation.
+/// Runs a command that no view handled. Most such commands open a dialog for input or confirmation.
 pub(crate) fn open_for(screen: &mut Screen, command: KeyCommand) -> Vec<Effect> {
     match command {
         KeyCommand::Copy => match views::selected_text(screen) {
@@ -199,7 +199,7 @@ fn confirm(question: String, lines: Vec<String>, yes: Effect) -> Dialog {
     Dialog::Confirm(ConfirmDialog { question, lines, yes, other: None })
 }
 
-/// The lines of a shell command. A line break in it starts another command, so lines are not joined.
+/// Returns the lines of a shell command. Lines are not joined, because a line break starts another command.
 fn command_lines(what: &str) -> Vec<String> {
     let text = text::plain(what);
     let all = text.lines().count();
@@ -213,8 +213,8 @@ fn command_lines(what: &str) -> Vec<String> {
     lines
 }
 
-/// The default recipient of a message: in the mail view the other party of the selected message, elsewhere
-/// the selected member.
+/// Returns the default recipient of a new message: in the mail view the other party of the selected message,
+/// in other views the selected member.
 fn default_recipient(screen: &Screen) -> Option<String> {
     if screen.view == View::Mail
         && let Some(message) = mail::selected_message(screen)
@@ -230,7 +230,7 @@ fn selected_task(screen: &Screen) -> Result<TaskId, &'static str> {
     views::board::selected(screen).and_then(TaskId::new).ok_or("no task is selected")
 }
 
-/// The dialog to choose whose mail to show.
+/// Builds the dialog in which the person chooses whose mail to show.
 fn mail_filter(screen: &Screen) -> ListDialog {
     let members = screen.projection.members();
     let former = screen.projection.all_members().iter().filter(|person| person.entry.is_none());
@@ -246,7 +246,7 @@ fn mail_filter(screen: &Screen) -> ListDialog {
     ListDialog::new("Show the mail of", std::iter::once(all).chain(one).collect())
 }
 
-/// Opens a link in the selected text. With several links, asks which one.
+/// Opens the link in the selected text. If there are several links, asks which one to open.
 fn open_link(screen: &mut Screen) -> Vec<Effect> {
     let text = views::selected_text(screen).unwrap_or_default();
     let mut links = links(&text);
@@ -266,8 +266,8 @@ fn open_link(screen: &mut Screen) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Finds http and https links. Other schemes are ignored: a message is untrusted and must not start
-/// programs.
+/// Finds http and https links. Other schemes are ignored, because messages are untrusted and their links must
+/// not start other programs.
 fn links(text: &str) -> Vec<String> {
     let mut links = Vec::new();
     let ends = |letter: char| {

@@ -1,4 +1,4 @@
-//! The approvals view: open requests, and the selected one in full.
+//! The approvals view: a list of the open requests, and the selected request in full.
 
 mod document;
 mod history;
@@ -17,18 +17,18 @@ use crate::screen::views::step;
 use crate::text_layout::age;
 use brigade_core::text::{cut, one_line};
 
-/// Minimum width to show the list beside the selected request.
+/// Minimum width of the view for a list beside the selected request.
 const MIN_SPLIT_WIDTH: u16 = 110;
-/// Width of the list in that layout.
+/// Width of the list when it is beside the selected request.
 const LIST_WIDTH: u16 = 40;
 
-/// The state of the view.
+/// The state of the approvals view.
 #[derive(Debug, Default)]
 pub(crate) struct ApprovalsState {
-    /// The scroll position, and the request it belongs to.
+    /// The scroll position within a request; `scrolled_request` says which.
     scroll: usize,
     scrolled_request: Option<String>,
-    /// Whether the request fills the view and up/down scroll it.
+    /// Whether the selected request fills the view. The up and down keys then scroll it.
     is_full: bool,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         }
         document(screen, canvas, right, selected);
     } else {
-        // The request needs the space more than the list.
+        // Keep the list short, because the request needs the space more.
         let rows = u16::try_from(screen.approvals.len()).unwrap_or(u16::MAX);
         let rows = rows.min((area.height / 3).max(1)).saturating_add(1);
         let parts = [Constraint::Length(rows), Constraint::Min(0)];
@@ -64,7 +64,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// The list of open requests, with one or two lines each.
+/// Draws the list of open requests, with one or two lines for each.
 fn list(
     screen: &Screen,
     canvas: &mut Canvas<'_>,
@@ -138,12 +138,12 @@ fn document(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, approval: &App
     canvas.lines(body, lines.into_iter().skip(scroll));
 }
 
-/// The visible line range as text.
+/// Returns the range of visible lines as text.
 fn line_range(scroll: usize, height: usize, total: usize) -> String {
     format!("lines {}–{} of {total}", scroll + 1, (scroll + height).min(total))
 }
 
-/// The request in one line: the command, the tool, or the plan's title.
+/// Returns a request's subject in one line: the command, the tool, or the title of the plan.
 pub(crate) fn subject(approval: &Approval) -> String {
     match &approval.subject {
         ApprovalSubject::Plan { plan, .. } => {
@@ -159,7 +159,7 @@ pub(crate) fn subject(approval: &Approval) -> String {
     }
 }
 
-/// The request as a phrase that follows the member's name.
+/// Describes a request in a phrase that follows the member's name.
 pub(crate) fn describe_request(approval: &Approval) -> String {
     let subject = subject(approval);
     match &approval.subject {

@@ -18,10 +18,10 @@ use crate::screen::{Screen, record_text};
 use crate::text_layout::{abbreviate, since};
 use brigade_core::text::{cut, one_line};
 
-/// The state of the view.
+/// The state of the member view.
 #[derive(Debug, Default)]
 pub(crate) struct MemberViewState {
-    /// The scroll position and the member it belongs to; `None` follows the latest activity.
+    /// The scroll position, and the member it applies to; `None` follows the latest activity.
     at: Option<(MemberIndex, ActivityPosition)>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.line(below, Line::styled(more, canvas.theme.urgent()));
 }
 
-/// Draws a member's activity up to a position, or the latest.
+/// Draws a member's activity up to a position, or up to the latest activity.
 pub(crate) fn draw_activity(
     screen: &Screen,
     canvas: &mut Canvas<'_>,
@@ -60,7 +60,7 @@ pub(crate) fn draw_activity(
     while lines.len() < height + hidden
         && let Some((before, item)) = activity.previous(at)
     {
-        // `lines` is built from the bottom up.
+        // The lines are collected from the bottom up.
         lines.extend(item::lines(screen, person, item, width).into_iter().rev());
         at = before;
     }
@@ -72,12 +72,12 @@ pub(crate) fn draw_activity(
     canvas.lines(area, seen.into_iter().rev());
 }
 
-/// The scroll position, unless the view follows the latest activity.
+/// Returns the scroll position, or `None` if the view follows the latest activity.
 fn position(screen: &Screen, person: &MemberView) -> Option<ActivityPosition> {
     screen.states.member.at.filter(|(who, _)| *who == person.index).map(|(_, position)| position)
 }
 
-/// The row of member names with the current one highlighted.
+/// Draws the row of member names, with the current member highlighted.
 fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let members = screen.projection.members();
     let selected = screen.selected_index(&members);
@@ -85,7 +85,7 @@ fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         let (sign, _, style) = member_status::state(screen, other);
         (format!(" {sign} {} ", cut(&one_line(&other.name), 20)), style)
     };
-    // Start with as many names before the current one as fit.
+    // Start the row with as many names before the current one as fit.
     let (mut from, mut width) = (selected, 0);
     for (index, other) in members.iter().enumerate().take(selected + 1).rev() {
         width += label(other).0.width();
@@ -109,7 +109,7 @@ fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// The status line: state, problem, task, unread messages and tokens.
+/// Renders the status line: state, problem, task, unread messages and tokens.
 fn status_line(screen: &Screen, person: &MemberView) -> Line<'static> {
     let theme = screen.theme;
     let (sign, word, style) = member_status::state(screen, person);
@@ -168,9 +168,9 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     Some(())
 }
 
-/// The last visible text: something the member said, or a message.
+/// Returns the last visible text: what the agent said, or a message.
 pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
-    /// Maximum number of items to search.
+    /// Maximum number of activity items to search.
     const MAX_SEARCH: usize = 200;
     let person = screen.selected_member()?;
     let activity = ActivityList::new(&screen.projection, person);

@@ -1,4 +1,4 @@
-//! A member's state and current problem, as every view shows them.
+//! A member's state and current problem, in the form that every view uses.
 
 use brigade_core::projection::{MemberActivity, MemberView};
 use ratatui::style::Style;
@@ -7,19 +7,19 @@ use crate::screen::Screen;
 use crate::style;
 use brigade_core::text::one_line;
 
-/// A member's state: symbol, word and style.
+/// Returns a member's state as a symbol, a word and a style.
 pub(crate) fn state(screen: &Screen, person: &MemberView) -> (&'static str, &'static str, Style) {
     if screen.is_dead(person) {
         return ("✕", "down", screen.theme.error());
     }
     let doing = person.activity();
     let (sign, word) = style::state_label(doing);
-    // A human lead reports no activity.
+    // A lead that is a human reports no activity.
     let leads = doing == MemberActivity::Unknown && screen.projection.is_lead(person.index);
     (sign, if leads { "lead" } else { word }, screen.theme.activity(doing))
 }
 
-/// A member's current problem: a dead process, a retrying agent, or a reported error.
+/// Returns a member's current problem: a dead process, an agent that retries, or a reported error.
 pub(crate) fn problem(screen: &Screen, person: &MemberView) -> Option<String> {
     let health = screen.health.get(&*person.name);
     let dead = health.filter(|_| screen.is_dead(person));

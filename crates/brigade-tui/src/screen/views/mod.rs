@@ -37,7 +37,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// Lets the current view handle a command; `None` if it does not.
+/// Lets the current view handle a command; returns `None` if the view does not handle it.
 pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     match screen.view {
         View::Team => team::handle(screen, command),
@@ -49,7 +49,7 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     }
 }
 
-/// The selected text of the current view, for copying.
+/// Returns the text that is selected in the current view, for copying.
 pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
     match screen.view {
         View::Team => Some(screen.selected_member()?.name.to_string()),
@@ -61,7 +61,8 @@ pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
     }
 }
 
-/// The index in a list after a movement command; the list may be empty.
+/// Returns the new index in a list after a movement command; `None` for other commands. The list may be
+/// empty.
 pub(crate) fn step(index: usize, total: usize, page: usize, command: KeyCommand) -> Option<usize> {
     let last = total.saturating_sub(1);
     Some(match command {

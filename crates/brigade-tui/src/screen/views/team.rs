@@ -20,7 +20,7 @@ use crate::text_layout::{abbreviate, since};
 use crate::view::View;
 use brigade_core::text::{cut, one_line};
 
-/// Minimum width to show the agent column.
+/// Minimum width of the view for a column with the agent.
 const MIN_AGENT_WIDTH: u16 = 110;
 /// Minimum height of the details pane.
 const MIN_DETAILS_HEIGHT: u16 = 5;
@@ -34,7 +34,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     }
     let [head, body] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
     let count = u16::try_from(members.len()).unwrap_or(u16::MAX);
-    // Give each member a second line with its last message if all fit.
+    // Show each member's last message on a second line if there is room for all members.
     let lines_each = if count.saturating_mul(2) <= body.height { 2 } else { 1 };
     let rows = count.saturating_mul(lines_each);
     let below = body.height.saturating_sub(rows);
@@ -46,7 +46,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let index = screen.selected_index(&members);
     let selected = members.get(index).map(|person| person.index);
     let fit = list.height / lines_each;
-    // The last line is used for the number of hidden members.
+    // The last line shows the number of hidden members.
     let shown = if members.len() > usize::from(fit) { fit.saturating_sub(1) } else { fit };
     let from = first_visible(members.len(), usize::from(shown), index);
     canvas.set_scroll(members.len(), shown);
@@ -78,12 +78,12 @@ struct MemberTable<'t> {
     screen: &'t Screen,
     width: usize,
     name: usize,
-    /// Zero if the column is not shown.
+    /// Width of the agent column; 0 if the column is not shown.
     agent: usize,
     task: usize,
     /// Whether each member has a second line.
     has_second_line: bool,
-    /// The task each member works on, and how many more it has in progress.
+    /// For each member: the task it works on, and how many more of its tasks are in progress.
     tasks: HashMap<&'t str, (&'t TaskEntry, usize)>,
 }
 
@@ -92,7 +92,7 @@ const STATE_WIDTH: usize = 15;
 const SINCE_WIDTH: usize = 6;
 const UNREAD_WIDTH: usize = 6;
 const TOKENS_WIDTH: usize = 6;
-/// Maximum width of the task column, so that the numbers stay near their row.
+/// Maximum width of the task column. In a wider column, the numbers would be too far from the names.
 const MAX_TASK_WIDTH: usize = 60;
 
 impl<'t> MemberTable<'t> {
@@ -141,14 +141,14 @@ impl<'t> MemberTable<'t> {
     fn head(&self, theme: Theme) -> Line<'static> {
         let cells = ["", "MEMBER", "AGENT", "STATE", "SINCE", "WORKS ON", "UNREAD", "TOKENS"];
         let mut line = self.row(cells.map(|cell| Span::styled(cell, theme.faint())));
-        // The symbol column has no heading.
+        // The column of symbols has no heading.
         if let Some(first) = line.spans.first_mut() {
             *first = Span::raw(" ");
         }
         line
     }
 
-    /// First line: name, agent, state, duration, task, unread messages and tokens.
+    /// Renders the first line of a member: name, agent, state, duration, task, unread messages and tokens.
     fn first_line(&self, person: &MemberView) -> Line<'static> {
         let (screen, theme) = (self.screen, self.screen.theme);
         let (sign, word, style) = member_status::state(screen, person);
@@ -160,7 +160,7 @@ impl<'t> MemberTable<'t> {
         let unread = if person.unread == 0 { String::new() } else { person.unread.to_string() };
         let tokens = person.tokens.0.saturating_add(person.tokens.1);
         let tokens = if tokens == 0 { String::new() } else { abbreviate(tokens) };
-        // Without a second line, a problem replaces the task.
+        // If members have no second line, show a problem in place of the task.
         let (task, task_style) = match remark(screen, person) {
             Remark::Problem(why) if !self.has_second_line => (why, theme.error()),
             _ => (task, Style::new()),
@@ -178,7 +178,7 @@ impl<'t> MemberTable<'t> {
         ])
     }
 
-    /// Second line: a problem, an open request, or the last message.
+    /// Renders the second line of a member: a problem, an open request, or the last message.
     fn second_line(&self, person: &MemberView) -> Line<'static> {
         let theme = self.screen.theme;
         let (text, style) = match remark(self.screen, person) {
@@ -200,14 +200,14 @@ impl<'t> MemberTable<'t> {
     }
 }
 
-/// The member's agent type.
+/// Returns the member's agent type.
 fn agent_type(person: &MemberView) -> String {
     let entry = person.entry.as_ref().and_then(|entry| entry.agent_type.as_deref());
-    // A lead's type is the same as its name; leave it out.
+    // Leave out the type if it equals the member's name, as it does for a lead.
     entry.filter(|kind| *kind != &*person.name).map(one_line).unwrap_or_default()
 }
 
-/// The agent type with the model, if known.
+/// Returns the agent type, with the model if it is known.
 fn agent_label(person: &MemberView) -> String {
     let model = person.entry.as_ref().and_then(|entry| entry.model.as_deref());
     let parts = [agent_type(person), one_line(model.unwrap_or_default())];
@@ -232,7 +232,7 @@ fn remark(screen: &Screen, person: &MemberView) -> Remark {
     Remark::Text(last_text(screen, person).map(|text| one_line(&text)).unwrap_or_default())
 }
 
-/// The last text that a member said or sent.
+/// Returns the last text that a member said or sent.
 pub(crate) fn last_text(screen: &Screen, person: &MemberView) -> Option<String> {
     record_text(&*screen.record(person.last_text?)?)
 }

@@ -1,4 +1,4 @@
-//! Renders a request in full, so that the person approves nothing unseen.
+//! Renders a request in full, so that the person sees everything before approving it.
 
 use brigade_core::approvals::{Approval, ApprovalSubject};
 use brigade_core::policy;
@@ -12,7 +12,7 @@ use crate::text_layout::{age, with_label, wrap, wrap_plain};
 use crate::time::local;
 use brigade_core::text::one_line;
 
-/// Width of the label column.
+/// Width of the column with the labels.
 const LABEL_WIDTH: usize = 11;
 
 pub(super) fn lines(screen: &Screen, approval: &Approval, width: usize) -> Vec<Line<'static>> {
@@ -56,7 +56,8 @@ pub(super) fn lines(screen: &Screen, approval: &Approval, width: usize) -> Vec<L
     lines
 }
 
-/// Whether the shown fields contain the tool's whole input. If not, the raw input is shown too.
+/// Returns whether the displayed fields contain the tool's whole input. If not, the raw input is displayed
+/// too.
 fn shows_all_input(input: &Value, command: Option<&str>, cwd: Option<&str>, purpose: &str) -> bool {
     let Value::Object(fields) = input else { return false };
     command.is_some()

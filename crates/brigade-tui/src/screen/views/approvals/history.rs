@@ -14,7 +14,7 @@ use crate::text_layout::since;
 use crate::time::local;
 use brigade_core::text::{cut, one_line};
 
-/// Draws the view when no request is open: a note, and the latest answers.
+/// Draws the view when no request is open: a line that says so, and the latest answers.
 pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let parts = [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0)];
@@ -67,7 +67,7 @@ pub(super) fn draw_recent(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) 
     }
 }
 
-/// When and by whom it was answered, and the reason.
+/// Returns when and by whom a request was answered, and the reason given.
 fn answer_text(asked: &RequestEntry, reply: &RequestAnswer) -> String {
     let at = local(reply.at.timestamp()).strftime("%H:%M");
     let took = since(reply.at.timestamp(), asked.at);

@@ -1,4 +1,4 @@
-//! A task card: subject, owner, age, and what blocks it.
+//! A task card: the task's subject, owner and age, and what blocks the task.
 
 use brigade_core::projection::{BlockReason, Millis, TaskEntry};
 use brigade_core::pulse;
@@ -12,7 +12,7 @@ use crate::style::Theme;
 use brigade_core::task_view::{self, TaskView};
 use brigade_core::text::{self, one_line};
 
-/// Renders a task, at most `width` wide.
+/// Renders a task card as lines, at most `width` wide.
 pub(super) fn lines(
     screen: &Screen,
     id: u64,
@@ -46,7 +46,7 @@ pub(super) fn lines(
     Some(lines)
 }
 
-/// The style of a task's symbol.
+/// Returns the style of a task's symbol.
 pub(super) fn style(theme: Theme, look: TaskView) -> Style {
     match look {
         TaskView::Ready => theme.success(),
@@ -56,7 +56,7 @@ pub(super) fn style(theme: Theme, look: TaskView) -> Style {
     }
 }
 
-/// The line with owner and age.
+/// Renders the line with the task's owner and age.
 fn owner_line(
     screen: &Screen,
     card: &TaskEntry,
@@ -89,14 +89,14 @@ fn owner_line(
     ]))
 }
 
-/// The colour of the task's owner.
+/// Returns the style in which the task owner's name is drawn.
 pub(super) fn owner_style(screen: &Screen, card: &TaskEntry) -> Style {
     let owner = card.owner.as_deref().and_then(|owner| screen.projection.member_named(owner));
     let owner = owner.filter(|person| person.entry.is_some());
     owner.map_or(Style::new(), |person| screen.theme.person(person))
 }
 
-/// Since when a task has its current state. A ready task became ready when its last dependency was done.
+/// Returns when a task entered its current state. A ready task entered it when its last dependency was done.
 pub(super) fn since(screen: &Screen, card: &TaskEntry) -> Millis {
     let graph = screen.projection.graph();
     let Some(node) = TaskId::new(card.id).and_then(|id| graph.node(id)) else { return card.since };
@@ -107,7 +107,7 @@ pub(super) fn since(screen: &Screen, card: &TaskEntry) -> Millis {
     done.max().map_or(card.since, |done| done.max(card.since))
 }
 
-/// The reason why a task is blocked, and whether it is stuck.
+/// Returns the reason why a task is blocked, and whether the task is stuck.
 pub(super) fn blocked_reason(
     screen: &Screen,
     card: &TaskEntry,
@@ -130,7 +130,7 @@ pub(super) fn blocked_reason(
     Some((text, super::is_stuck(Some(hold))))
 }
 
-/// Task numbers; a long list is shortened.
+/// Lists task numbers, and shortens a long list.
 fn task_list(ids: &[TaskId]) -> String {
     const MAX_SHOWN: usize = 6;
     let text = task_view::join(ids.iter().copied().take(MAX_SHOWN));
@@ -138,7 +138,7 @@ fn task_list(ids: &[TaskId]) -> String {
     if more > 0 { format!("{text} and {more} more") } else { text }
 }
 
-/// A cycle as text, ending where it started.
+/// Formats a dependency cycle; the first task is repeated at the end.
 fn cycle_text(circle: &[TaskId]) -> String {
     const MAX_SHOWN: usize = 6;
     let mut steps: Vec<String> = circle.iter().take(MAX_SHOWN).map(ToString::to_string).collect();

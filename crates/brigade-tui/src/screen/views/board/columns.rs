@@ -17,11 +17,11 @@ use crate::screen::Screen;
 use crate::screen::views::step;
 use brigade_core::task_view::TaskView;
 
-/// The tasks of each column, in order.
+/// The tasks of each column, from top to bottom.
 #[derive(Debug)]
 pub(super) struct Columns {
     lists: [Vec<u64>; 4],
-    /// The tasks of the critical path.
+    /// The tasks on the critical path.
     pub(super) critical: BTreeSet<u64>,
     /// Number of stuck tasks.
     pub(super) stuck: usize,
@@ -40,7 +40,8 @@ impl Columns {
             let hold = projection.block_reason(card.id);
             stuck += usize::from(super::is_stuck(hold));
             let is_wrong = matches!(hold, Some(BlockReason::Cycle(_) | BlockReason::Orphan(_)));
-            // Tasks in a cycle or with a missing owner come first: they need a person.
+            // Tasks in a dependency cycle, and tasks whose owner left the team, come first: a person must
+            // resolve them.
             let first = |rank: u8| (if is_wrong { 0 } else { rank }, Reverse(0));
             match TaskView::new(projection.graph(), id) {
                 TaskView::Ready => ready.push((first(1), card.id)),
@@ -60,7 +61,7 @@ impl Columns {
         Self { lists: lists.map(sorted), critical: super::critical_tasks(projection), stuck }
     }
 
-    /// The most relevant task: one in progress, else the first of any column.
+    /// Returns the task to select at first: one in progress, else the first task of any column.
     pub(super) fn first(&self) -> Option<u64> {
         let in_progress = self.lists.get(IN_PROGRESS).into_iter();
         in_progress.chain(&self.lists).find_map(|list| list.first().copied())
@@ -75,7 +76,7 @@ impl Columns {
             .next()
     }
 
-    /// The task after a movement command.
+    /// Returns the task that is selected after a movement command.
     pub(super) fn step(&self, from: u64, page: usize, command: KeyCommand) -> Option<u64> {
         let (column, row) = self.position(from)?;
         let list = self.lists.get(column)?;
@@ -123,7 +124,7 @@ impl Columns {
     }
 }
 
-/// Draws a column, scrolled so that the selected card is visible. Returns the visible range.
+/// Draws a column, scrolled so that the selected card is visible. Returns which cards are visible.
 fn column(
     screen: &Screen,
     columns: &Columns,
@@ -148,7 +149,7 @@ fn column(
         let card_height = u16::try_from(lines.len()).unwrap_or(room).min(room);
         let card_area = Rect { y, height: card_height, ..area };
         let is_selected = selected == Some(row);
-        // Drop the lines' own styles: dim text is unreadable when reversed.
+        // Drop the lines' own styles: dim text is unreadable in reverse video.
         let shown_line =
             |line: Line<'static>| if is_selected { Line::raw(line.to_string()) } else { line };
         canvas.lines(card_area, lines.into_iter().map(shown_line));
@@ -166,16 +167,16 @@ fn column(
     shown.rows
 }
 
-/// The visible part of a column.
+/// The visible cards of a column.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ColumnWindow {
     pub(super) rows: std::ops::Range<usize>,
-    /// Empty lines between two cards.
+    /// Number of empty lines between two cards.
     pub(super) gap: u16,
 }
 
-/// Computes which cards are visible around the selected one, with empty lines between the cards if all fit.
-/// Asks only for the heights of cards that may be visible.
+/// Computes which cards around the selected one are visible. If all cards fit, puts empty lines between them.
+/// Calls `height_of` only for cards that may be visible.
 pub(super) fn visible_cards(
     total: usize,
     height: usize,
@@ -200,8 +201,8 @@ pub(super) fn visible_cards(
     let height = height.saturating_sub(1);
     let mut used = height_of(selected);
     let mut rows = selected..selected + 1;
-    // Give up to half of the remaining height to the cards above, the rest to those below, and whatever is
-    // then left to those above again.
+    // Give up to half of the remaining height to the cards above the selected one, the rest to the cards
+    // below it, and the height that is then still free to the cards above.
     let half = used + height.saturating_sub(used) / 2;
     for limit in [half, height] {
         while rows.start > 0 && used + height_of(rows.start - 1) <= limit {

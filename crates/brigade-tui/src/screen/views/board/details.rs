@@ -1,4 +1,4 @@
-//! The selected task in full.
+//! Draws the selected task in full.
 
 use brigade_core::projection::{Millis, TaskEntry};
 use brigade_core::pulse;
@@ -15,7 +15,7 @@ use crate::time::local;
 use brigade_core::task_view::TaskView;
 use brigade_core::text::{one_line, plain, wrap};
 
-/// Draws a task: the part that fits, or from a scroll position on.
+/// Draws a task from its first line, or from a scroll position if one is given.
 pub(super) fn draw(
     screen: &Screen,
     canvas: &mut Canvas<'_>,
@@ -94,7 +94,7 @@ fn lines(screen: &Screen, card: &TaskEntry, width: usize) -> Vec<Line<'static>> 
     lines
 }
 
-/// When the task was added, started and done, and how long each step took.
+/// Describes when the task was added, started and done, and how long each step took.
 fn times(screen: &Screen, card: &TaskEntry) -> String {
     let today = local(screen.now).date();
     let at = |at: Millis| {

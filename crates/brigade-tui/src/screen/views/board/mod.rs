@@ -23,18 +23,18 @@ use brigade_core::text;
 /// Minimum height to show the selected task's details below the board.
 const MIN_HEIGHT_WITH_DETAILS: u16 = 26;
 
-/// The state of the view.
+/// The state of the board view.
 #[derive(Debug, Default)]
 pub(crate) struct BoardState {
     /// Whether the graph is shown instead of the columns.
     is_graph: bool,
-    /// Set if the selected task fills the view: its scroll position.
+    /// The scroll position of the selected task if it fills the view; `None` if the whole board is shown.
     open: Option<usize>,
     columns: Cached<u64, Columns>,
     graph: Cached<(u64, u16, u16), graph::GraphLayout>,
 }
 
-/// Caches a value for one key, so that a redraw does not repeat the layout.
+/// Caches the value for the last key, so that a redraw does not compute the layout again.
 #[derive(Debug)]
 struct Cached<K, T>(RefCell<Option<(K, Arc<T>)>>);
 
@@ -58,13 +58,13 @@ impl<K: PartialEq, T> Cached<K, T> {
     }
 }
 
-/// The tasks on the longest unfinished chain; empty if no task waits for another.
+/// Returns the tasks on the longest unfinished chain of dependencies; empty if no task waits for another.
 fn critical_tasks(projection: &TeamProjection) -> BTreeSet<u64> {
     let path = projection.graph().critical_path();
     if path.len() < 2 { BTreeSet::new() } else { path.iter().map(|id| id.get()).collect() }
 }
 
-/// Whether a task is stuck: it will not proceed by itself.
+/// Returns whether a task is stuck: it cannot proceed until somebody intervenes.
 fn is_stuck(hold: Option<&BlockReason>) -> bool {
     matches!(hold, Some(BlockReason::Cycle(_) | BlockReason::Idle(_) | BlockReason::Orphan(_)))
 }
@@ -80,7 +80,7 @@ impl BoardState {
     }
 }
 
-/// The selected task, or the most relevant one.
+/// Returns the selected task, or the most relevant one if none is selected.
 pub(crate) fn selected(screen: &Screen) -> Option<u64> {
     let selected = screen.task.filter(|id| screen.projection.task(*id).is_some());
     selected.or_else(|| screen.states.board.columns(&screen.projection).first())
@@ -110,7 +110,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     details::draw(screen, canvas, details, selected, None);
 }
 
-/// The legend with counts.
+/// Draws the legend, with the number of tasks in each state.
 fn legend(screen: &Screen, columns: &Columns, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let is_graph = screen.states.board.is_graph;
@@ -161,19 +161,19 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
             screen.task = Some(to?);
         }
     }
-    // Keep the selection, even if another task becomes the first.
+    // Store the selection, so that it stays the same even if another task becomes the most relevant one.
     screen.task = screen.task.or(selected);
     Some(())
 }
 
-/// The selected task's full text.
+/// Returns the full text of the selected task.
 pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
     let card = screen.projection.task(selected(screen)?)?;
     let (subject, description) = (text::plain(&card.subject), card.description());
     Some(format!("task {}: {subject}\n\n{}", card.id, text::plain(&description)))
 }
 
-/// Wraps text to at most `most` lines; a cut is marked with `…`.
+/// Wraps text to at most `most` lines. Text that was cut off ends with `…`.
 fn wrap_to_lines(text: &str, width: usize, most: usize) -> Vec<String> {
     let parts = text::wrap(text, width);
     let mut lines: Vec<String> =

@@ -13,7 +13,7 @@ fn raw(value: &serde_json::Value) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).unwrap()
 }
 
-/// A task from a short form: `number status owner subject < dependencies…`, with `-` for no owner.
+/// Parses a task from a short form: `number status owner subject < dependencies…`, with `-` for no owner.
 fn task(line: &str) -> Event {
     let (fields, dependencies) = line.split_once('<').unwrap_or((line, ""));
     let mut fields = fields.split_whitespace();
@@ -37,7 +37,7 @@ fn task(line: &str) -> Event {
     Event::Task { id, task: raw(&task) }
 }
 
-/// A screen with a board, half an hour after its last task was added. Records are a minute apart.
+/// Returns a screen with a board, half an hour after its last task was added. Records are one minute apart.
 pub(super) fn screen(members: &[&str], board: &str) -> Screen {
     let members = members.iter().map(|name| Event::Member {
         name: (*name).to_owned(),
@@ -112,7 +112,7 @@ fn keys_move_between_cards() {
         }
         assert_eq!(selected(&screen), Some(to), "{from} {keys:?}");
     };
-    // The task of a missing owner comes first, then started tasks.
+    // The task whose owner left the team comes first, then started tasks.
     check(10, &[KeyCommand::Down], 3);
     check(10, &[KeyCommand::Down, KeyCommand::Down, KeyCommand::Down], 4);
     check(4, &[KeyCommand::Right], 7);
@@ -121,7 +121,7 @@ fn keys_move_between_cards() {
     check(5, &[KeyCommand::Left, KeyCommand::Left], 9);
     check(9, &[KeyCommand::Left], 9);
     check(5, &[KeyCommand::Last], 12);
-    // Along the lines of the graph, forwards and back.
+    // In the graph, left and right follow the dependency lines.
     check(3, &[KeyCommand::Graph, KeyCommand::Right, KeyCommand::Right], 7);
     check(11, &[KeyCommand::Graph, KeyCommand::Left], 7);
     check(4, &[KeyCommand::Graph, KeyCommand::Down], 10);
@@ -139,7 +139,8 @@ fn a_task_can_be_opened_and_closed() {
     assert!(text.contains("Task 5: Write rows in batches"), "{text}");
     assert!(text.contains("- then that"), "{text}");
     assert!(!text.contains("In progress"), "{text}");
-    // Scroll keys do not change the selection, and there is nothing to scroll.
+    // In an open task the down key scrolls and does not change the selection. This task is too short to
+    // scroll.
     handle(&mut screen, KeyCommand::Down);
     handle(&mut screen, KeyCommand::Last);
     assert_eq!((screen.states.board.open, selected(&screen)), (Some(0), Some(5)));

@@ -1,4 +1,4 @@
-//! The delivery state of messages, as a symbol and text.
+//! The delivery state of messages, shown as a symbol and text.
 
 use brigade_core::projection::{DeliveryStatus, MessageRef};
 use brigade_core::pulse;
@@ -7,10 +7,11 @@ use ratatui::style::Style;
 
 use crate::style::Theme;
 
-/// The legend in the heading.
+/// The legend of delivery symbols, shown in the heading of the mail view.
 pub(super) const LEGEND: &str = "○ sent  ◐ read  ● shown";
 
-/// The delivery stage; for a message with several recipients, the least advanced one.
+/// How far a message was delivered. For a message to several members, the stage of the recipient that is
+/// furthest behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DeliveryStage {
     Written,
@@ -52,7 +53,7 @@ impl DeliveryStage {
     }
 }
 
-/// The stage of an entry, and its description with a symbol.
+/// Returns the delivery stage of an entry, and the stage's description with a symbol.
 pub(super) fn describe<'l>(
     messages: impl Iterator<Item = &'l MessageRef>,
     now: Timestamp,

@@ -1,31 +1,31 @@
-//! The visible messages, grouped into entries: a single message, one message sent to several members, or
-//! consecutive idle notices.
+//! Groups the visible messages into entries. An entry is a single message, one message sent to several
+//! members, or several consecutive idle notices.
 //!
-//! Whether two neighbours belong together depends on these two alone. So the entry of any message can be
-//! found from that message, without a scan from the first of possibly a million.
+//! Whether two neighbouring messages belong to one entry depends on these two messages alone. So the entry of
+//! any message can be found from that message, without a scan from the first message: there may be a million.
 
 use brigade_core::projection::{MessageKind, MessageRef, TeamProjection};
 
 use crate::screen::{Screen, record_text};
 use crate::time::local;
 
-/// Copies of one message to several members are written within this time, in milliseconds.
+/// The maximum time, in milliseconds, in which the copies of one message to several members are written.
 pub(crate) const BROADCAST_WINDOW_MS: i64 = 1000;
 /// Maximum number of messages in an entry.
 const MAX_ENTRY_LEN: usize = 256;
-/// Counting of newer messages stops at this number.
+/// The number at which counting of newer messages stops.
 pub(super) const MAX_COUNTED: usize = 10_000;
 
-/// The messages of the view, in order.
+/// The messages of the mail view, in order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MessageList<'s> {
     screen: &'s Screen,
-    /// Message numbers of the filtered member; `None` for all messages.
+    /// Numbers of the messages from or to the filtered member; `None` if all messages are shown.
     numbers: Option<&'s [u32]>,
     hides_protocol: bool,
 }
 
-/// A range of messages that is shown as one entry.
+/// A range of messages that are shown as one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MailEntry {
     pub(super) from: usize,
@@ -33,7 +33,7 @@ pub(super) struct MailEntry {
 }
 
 impl<'s> MessageList<'s> {
-    /// The messages that match the screen's filter.
+    /// Lists the messages that match the mail filter of the screen.
     pub(super) fn new(screen: &'s Screen) -> Self {
         let state = &screen.states.mail;
         let numbers_of =
@@ -42,7 +42,7 @@ impl<'s> MessageList<'s> {
         Self { screen, numbers, hides_protocol: state.hides_protocol }
     }
 
-    /// The number of messages, including hidden protocol messages.
+    /// Returns the number of messages, including hidden protocol messages.
     pub(super) fn len(&self) -> usize {
         self.numbers.map_or(self.projection().messages().len(), <[u32]>::len)
     }
@@ -55,7 +55,7 @@ impl<'s> MessageList<'s> {
         self.screen
     }
 
-    /// The message number at an index.
+    /// Returns the number of the message at an index of this list.
     pub(super) fn number(&self, index: usize) -> Option<u32> {
         match self.numbers {
             Some(numbers) => numbers.get(index).copied(),
@@ -67,7 +67,7 @@ impl<'s> MessageList<'s> {
         self.projection().messages().get(usize::try_from(self.number(index)?).ok()?)
     }
 
-    /// The messages of an entry.
+    /// Returns the messages of an entry.
     pub(super) fn messages(
         &self,
         entry: MailEntry,
@@ -76,14 +76,14 @@ impl<'s> MessageList<'s> {
         (entry.from..entry.to).filter_map(move |index| list.message(index))
     }
 
-    /// The entry of a message. If the message is hidden or filtered out, the nearest visible entry before
-    /// it, else after it.
+    /// Returns the entry that contains a message. If the message is hidden or filtered out, returns the
+    /// nearest visible entry before it, else the nearest one after it.
     pub(super) fn find(&self, number: u32) -> Option<MailEntry> {
         let end = match self.numbers {
             Some(numbers) => numbers.partition_point(|other| *other <= number),
             None => usize::try_from(number).unwrap_or(usize::MAX).saturating_add(1).min(self.len()),
         };
-        // Start from the end: a later message of the same entry counts as well.
+        // Search from the end, because a later message of the same entry leads to that entry too.
         let visible = (0..end).rev().find(|index| self.is_visible(*index));
         visible.and_then(|index| self.entry_at(index)).or_else(|| self.after(end))
     }
@@ -92,17 +92,17 @@ impl<'s> MessageList<'s> {
         self.before(self.len())
     }
 
-    /// The last entry before this index.
+    /// Returns the last entry before this index.
     pub(super) fn before(&self, index: usize) -> Option<MailEntry> {
         self.entry_at((0..index).rev().find(|index| self.is_visible(*index))?)
     }
 
-    /// The first entry from this index on.
+    /// Returns the first entry at or after this index.
     pub(super) fn after(&self, index: usize) -> Option<MailEntry> {
         self.entry_at((index..self.len()).find(|index| self.is_visible(*index))?)
     }
 
-    /// The number of visible messages from this index on, counted up to a limit.
+    /// Counts the visible messages at or after this index, up to a limit.
     pub(super) fn count_after(&self, index: usize) -> usize {
         let rest = index..self.len();
         if !self.hides_protocol {
@@ -128,7 +128,7 @@ impl<'s> MessageList<'s> {
         Some(MailEntry { from, to })
     }
 
-    /// Whether the message at an index and the next one belong to one entry.
+    /// Returns whether the message at an index and the next message belong to one entry.
     fn joins_next(&self, index: usize) -> bool {
         let (Some(one), Some(next)) = (self.message(index), self.message(index + 1)) else {
             return false;
@@ -144,12 +144,12 @@ impl<'s> MessageList<'s> {
             _ => false,
         };
         let day = |message: &MessageRef| local(message.at.timestamp()).date();
-        // Split long entries at fixed indexes, so that the result is the same from either direction.
+        // Split long entries at fixed indexes, so that forward and backward searches find the same entries.
         is_one && !(index + 1).is_multiple_of(MAX_ENTRY_LEN) && day(one) == day(next)
     }
 }
 
-/// The text of a message.
+/// Returns the text of a message.
 pub(super) fn text(screen: &Screen, message: &MessageRef) -> Option<String> {
     record_text(&*screen.record(message.record)?)
 }

@@ -12,16 +12,16 @@ use crate::style::Theme;
 use crate::time::local;
 use brigade_core::text::{cut, one_line, plain, wrap};
 
-/// Number of lines shown of a folded message.
+/// Number of lines that are shown of a folded message.
 const FOLDED_LINES: usize = 6;
-/// How many characters of a folded message are laid out.
+/// Maximum number of characters of a folded message that are wrapped into lines.
 const MAX_FOLDED_CHARS: usize = 16 << 10;
 /// Width of the time column.
 const TIME_WIDTH: usize = 10;
-/// Minimum width for sender and recipient.
+/// Minimum width for the names of sender and recipient.
 const NAMES_WIDTH: usize = 24;
 
-/// The lines of an entry, at most `width` wide; the first is its heading.
+/// Renders an entry as lines, at most `width` wide. The first line is the heading.
 pub(super) fn lines(
     list: &MessageList<'_>,
     entry: MailEntry,
@@ -78,7 +78,7 @@ pub(super) fn lines(
     lines
 }
 
-/// The heading line: time, sender and recipients, delivery state at the right.
+/// Renders the heading: time, sender and recipients, and the delivery state at the right.
 fn heading(
     time: &str,
     parts: Vec<Span<'static>>,
@@ -86,7 +86,7 @@ fn heading(
     width: usize,
     theme: Theme,
 ) -> Line<'static> {
-    // On a narrow screen show only the symbol.
+    // On a narrow screen, show only the symbol of the delivery state.
     let sign = state.char_indices().nth(1).and_then(|(end, _)| state.get(..end));
     let state = sign.filter(|_| width < TIME_WIDTH + NAMES_WIDTH + state.width()).unwrap_or(state);
     let room = width.saturating_sub(TIME_WIDTH + state.width() + 2);
@@ -110,7 +110,7 @@ fn indented(indent: usize, text: String, style: Style) -> Line<'static> {
     Line::from(vec![Span::raw(" ".repeat(indent)), Span::styled(text, style)])
 }
 
-/// The recipients of a message sent to several members.
+/// Describes the recipients of a message that was sent to several members.
 fn recipients(list: &MessageList<'_>, message: &MessageRef, to: &[MemberIndex]) -> String {
     let was_member = |person: &&MemberView| {
         person.joined.is_some_and(|joined| joined <= message.at)
@@ -130,7 +130,7 @@ fn recipients(list: &MessageList<'_>, message: &MessageRef, to: &[MemberIndex]) 
     }
 }
 
-/// The delivery state of each message of an entry, or nothing if the entry is folded.
+/// Describes the delivery state of each message of an unfolded entry. Empty for a folded one.
 fn delivery_states(list: &MessageList<'_>, entry: MailEntry, is_unfolded: bool) -> String {
     if !is_unfolded {
         return String::new();
@@ -149,16 +149,16 @@ fn delivery_states(list: &MessageList<'_>, entry: MailEntry, is_unfolded: bool) 
     list.messages(entry).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The text lines (`Ok`), and a note (`Err`) if the message is cut.
+/// Returns the lines of the text as `Ok`, and, if the message is cut, a note about the rest as `Err`.
 fn body(text: &str, width: usize, is_unfolded: bool) -> Vec<Result<String, String>> {
     if is_unfolded {
         return wrap_text(text, width).into_iter().map(Ok).collect();
     }
-    // Do not lay out a huge message only to count its lines.
+    // Do not wrap a huge message only to count its lines.
     let end = text.char_indices().nth(MAX_FOLDED_CHARS).map(|(at, _)| at);
     let seen = end.and_then(|end| text.get(..end)).unwrap_or(text);
     let mut rows = wrap_text(seen, width);
-    // A note about one more line would take as much space as that line.
+    // Show one extra line, because a note about the rest would take one line too.
     let fits = |rows: &Vec<String>| end.is_none() && rows.len() <= FOLDED_LINES + 1;
     if !fits(&rows) {
         rows.retain(|row| !row.trim().is_empty());
@@ -174,7 +174,7 @@ fn body(text: &str, width: usize, is_unfolded: bool) -> Vec<Result<String, Strin
     rows.into_iter().map(Ok).chain([Err(note)]).collect()
 }
 
-/// Wraps a text to `width`. Trailing empty lines are dropped.
+/// Wraps a text to `width` and drops empty lines at the end.
 pub(super) fn wrap_text(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let text = plain(text.trim_end()).replace('\t', "    ");
@@ -182,7 +182,7 @@ pub(super) fn wrap_text(text: &str, width: usize) -> Vec<String> {
     lines.flat_map(|line| split_line(line, width)).collect()
 }
 
-/// Splits a line that is still too wide because of a long word.
+/// Splits a wrapped line that is too wide because it contains a long word.
 fn split_line(line: &str, width: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut used = 0;

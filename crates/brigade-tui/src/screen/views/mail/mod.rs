@@ -23,16 +23,16 @@ use crate::screen::views::step;
 use crate::time::local;
 use brigade_core::text::{self, cut, one_line};
 
-/// The state of the view.
+/// The state of the mail view.
 #[derive(Debug, Default)]
 pub(crate) struct MailState {
-    /// Show only the mail of this member.
+    /// The member whose mail is shown; `None` shows all mail.
     pub(crate) filter: Option<String>,
     /// Whether protocol messages are hidden.
     pub(crate) hides_protocol: bool,
-    /// The message that is shown in full.
+    /// The number of the message that is shown in full.
     unfolded: Option<u32>,
-    /// How many of its lines are scrolled off the top.
+    /// How many lines of the selected entry are scrolled off the top.
     scrolled: usize,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let mut visible = window(entries.height);
     let mut rows = entries;
     if (visible.newer_count(&list) > 0 || visible.hidden > 0) && entries.height > 2 {
-        // The note about newer messages takes one line.
+        // Reserve one line for the note about newer messages.
         rows.height -= 1;
         visible = window(rows.height);
         let bottom = Rect { y: rows.bottom(), height: 1, ..entries };
@@ -73,7 +73,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     draw_rows(&list, canvas, rows, &visible, selected);
 }
 
-/// The heading: whose mail, how many messages, and the legend.
+/// Draws the heading: whose mail is shown, the number of messages, and the legend.
 fn head(list: &MessageList<'_>, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let state = &list.screen().states.mail;
@@ -96,7 +96,7 @@ fn head(list: &MessageList<'_>, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// The date line above the first message of a day.
+/// Returns the date line that is shown above the first message of a day.
 fn day_line(list: &MessageList<'_>, entry: MailEntry, width: u16) -> Option<String> {
     let day = |index| Some(local(list.message(index)?.at.timestamp()).date());
     let before = list.before(entry.from).and_then(|before| day(before.to - 1));
@@ -106,7 +106,7 @@ fn day_line(list: &MessageList<'_>, entry: MailEntry, width: u16) -> Option<Stri
     Some(cut(&format!("{text}{}", "─".repeat(rest)), usize::from(width)))
 }
 
-/// The note about what is below the visible part.
+/// Describes the messages below the visible part.
 fn below_note(list: &MessageList<'_>, visible: &MailWindow) -> String {
     let lines = visible.hidden - visible.skip.min(visible.hidden);
     let newer = match visible.newer_count(list) {
@@ -155,7 +155,7 @@ fn draw_rows(
     }
 }
 
-/// The selected entry; the last one while the view follows new mail.
+/// Returns the selected entry. While the view follows new mail, that is the last one.
 fn selected(list: &MessageList<'_>) -> Option<MailEntry> {
     match list.screen().message {
         Some(number) => list.find(number),
@@ -174,7 +174,7 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
             let was = screen.states.mail.unfolded;
             screen.states.mail.unfolded = number.filter(|_| was != number);
             screen.states.mail.scrolled = 0;
-            // Stop following new mail, so that the opened message stays on the screen.
+            // Stop following new mail, so that the message that was just opened stays on the screen.
             screen.message = number.or(screen.message);
         }
         KeyCommand::Back if screen.states.mail.unfolded.is_some() => {
@@ -190,7 +190,7 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     Some(())
 }
 
-/// Moves to another entry, or scrolls within an entry that is higher than the screen.
+/// Selects another entry, or scrolls within an entry that is higher than the screen.
 fn move_selection(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     let (max_scroll, page) = (screen.frame.max_scroll, screen.frame.page.max(1));
     let scrolled = screen.states.mail.scrolled.min(max_scroll);
@@ -217,7 +217,7 @@ fn move_selection(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     let goes_down = !matches!(command, KeyCommand::Up | KeyCommand::PageUp | KeyCommand::First);
     let is_end = goes_down && list.last() == Some(target);
     let number = list.number(target.from).filter(|_| !is_end);
-    // The opened message stays open until the selection leaves it.
+    // Keep the scroll position until another entry is selected.
     if target != current || is_end {
         screen.states.mail.scrolled = 0;
     }
@@ -225,18 +225,18 @@ fn move_selection(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     Some(())
 }
 
-/// The selected message; the last one while the view follows new mail.
+/// Returns the selected message. While the view follows new mail, that is the last one.
 pub(crate) fn selected_message(screen: &Screen) -> Option<MessageRef> {
     let list = MessageList::new(screen);
     list.message(selected(&list)?.from).copied()
 }
 
-/// The text of the selected message.
+/// Returns the text of the selected message.
 pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
     entries::text(screen, &selected_message(screen)?)
 }
 
-/// A message in one line.
+/// Formats a message as one line.
 pub(crate) fn one_line_text(screen: &Screen, message: &MessageRef) -> String {
     let text = entries::text(screen, message).unwrap_or_default();
     one_line(&match message.kind {

@@ -6,16 +6,16 @@ use brigade_wire::body::Body;
 use brigade_wire::permission::PermissionVerdict;
 use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
 
-/// The description of a protocol message.
+/// The readable description of a protocol message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ProtocolSummary {
-    /// One line.
+    /// The description in one line.
     pub(super) line: String,
-    /// Further text, shown when the message is opened.
+    /// Additional text, shown when the message is opened.
     pub(super) details: String,
 }
 
-/// Describes a protocol message. Sender and recipient come from its envelope, not from its text.
+/// Describes a protocol message. Sender and recipient are taken from its envelope, not from its text.
 pub(super) fn describe(
     projection: &TeamProjection,
     message: &MessageRef,
@@ -86,7 +86,7 @@ pub(super) fn describe(
     ProtocolSummary { line, details }
 }
 
-/// Consecutive idle notices in one line.
+/// Describes consecutive idle notices in one line.
 pub(super) fn idle_notices<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let mut count = 0;
     let mut different: Vec<&str> = Vec::new();

@@ -17,7 +17,7 @@ fn new_team() -> ScriptedTeam {
     team
 }
 
-/// The entries in order. Checks that walking backwards finds the same ones.
+/// Returns the entries in order, and checks that a backward search finds the same entries.
 fn entries(team: &ScriptedTeam) -> Vec<(usize, usize)> {
     let list = MessageList::new(&team.screen);
     let pair = |entry: &MailEntry| (entry.from, entry.to);
@@ -30,7 +30,7 @@ fn entries(team: &ScriptedTeam) -> Vec<(usize, usize)> {
     for entry in &forward {
         for index in entry.from..entry.to {
             let number = list.number(index).unwrap();
-            assert_eq!(list.find(number), Some(*entry), "each message leads to its entry");
+            assert_eq!(list.find(number), Some(*entry), "the entry of each message can be found");
         }
     }
     forward.iter().map(pair).collect()
@@ -141,7 +141,10 @@ fn new_mail_is_followed_until_scrolling_up_and_again_at_the_end() {
     team.press(&[KeyCommand::PageDown]);
     assert!(team.screen.message.unwrap() > 8);
     team.press(&[KeyCommand::Last, KeyCommand::Up, KeyCommand::Down]);
-    assert_eq!(team.screen.message, None, "moving down to the last message follows again");
+    assert_eq!(
+        team.screen.message, None,
+        "after moving down to the last message, the view follows new mail again"
+    );
 }
 
 #[test]
@@ -157,7 +160,7 @@ fn hidden_protocol_messages_are_skipped() {
     assert_eq!(entries(&team), [(0, 1), (2, 3)]);
     let drawn = team.drawn(80, 24).join("\n");
     assert!(!drawn.contains("idle"), "{drawn}");
-    // The selected message is now hidden; the one before it is selected instead.
+    // The message that was selected is now hidden, so the message before it is selected.
     team.press(&[KeyCommand::Down]);
     assert_eq!(team.screen.message, None);
     team.press(&[KeyCommand::Up]);

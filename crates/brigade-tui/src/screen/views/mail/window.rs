@@ -1,4 +1,4 @@
-//! Computes which entries are visible, and from which line on.
+//! Computes which mail entries are visible, and how many lines of the first one are cut off.
 
 use std::collections::VecDeque;
 
@@ -6,16 +6,16 @@ use ratatui::text::Line;
 
 use super::entries::{MailEntry, MessageList};
 
-/// A rendered entry.
+/// A mail entry, rendered as lines.
 #[derive(Debug)]
 pub(super) struct EntryBlock {
     pub(super) entry: MailEntry,
-    /// The date line above it.
+    /// The date line above the entry.
     pub(super) day: Option<Line<'static>>,
     pub(super) lines: Vec<Line<'static>>,
 }
 
-/// The visible part of the mail.
+/// The visible part of the mail view.
 #[derive(Debug)]
 pub(super) struct MailWindow {
     /// The entries that are at least partly visible.
@@ -33,7 +33,8 @@ impl EntryBlock {
 }
 
 impl MailWindow {
-    /// The visible part for `height` lines: the selected entry in the middle, unless one end is near.
+    /// Computes the visible part of `height` lines around the selected entry. The entry is in the middle,
+    /// except near the first or last message.
     pub(super) fn around(
         list: &MessageList<'_>,
         selected: MailEntry,
@@ -63,7 +64,7 @@ impl MailWindow {
             (last, below) = (block.entry.to, below + block.len());
             blocks.push_back(block);
         }
-        // If the end is reached, fill the rest from above.
+        // If the last entry is reached, fill the remaining lines with entries from above.
         while above + below < height && go_up(&mut blocks, &mut above) {}
         let skip = above.saturating_sub(middle).min((above + below).saturating_sub(height));
         let mut window = Self { blocks, skip, hidden: 0 };
@@ -71,7 +72,7 @@ impl MailWindow {
         window
     }
 
-    /// Drops entries that are not visible.
+    /// Removes the entries that are not visible.
     fn drop_hidden(&mut self, height: usize) {
         while let Some(first) = self.blocks.front().map(EntryBlock::len)
             && first <= self.skip
@@ -89,7 +90,7 @@ impl MailWindow {
         self.blocks.truncate(visible);
     }
 
-    /// The number of messages after the visible part.
+    /// Counts the messages after the visible part.
     pub(super) fn newer_count(&self, list: &MessageList<'_>) -> usize {
         self.blocks.back().map_or(0, |block| list.count_after(block.entry.to))
     }

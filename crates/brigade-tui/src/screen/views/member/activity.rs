@@ -1,5 +1,5 @@
-//! A member's events and messages, merged in time order. There may be a million of them, so the code steps
-//! from item to neighbouring item and never walks over all of them.
+//! A member's events and messages, merged in time order. There may be a million of these items, so the code
+//! steps from one item to the next and never iterates over all of them.
 
 use brigade_core::projection::{MemberView, MessageRef, TeamProjection, WorkRef};
 
@@ -10,8 +10,8 @@ pub(super) enum ActivityItem {
     Message(MessageRef),
 }
 
-/// A position between two items. `hidden` is the number of lines of the item before it that are below the
-/// bottom of the screen.
+/// A position between two activity items. `hidden` is how many lines of the item above the position lie below
+/// the bottom of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ActivityPosition {
     acts: usize,
@@ -19,7 +19,7 @@ pub(crate) struct ActivityPosition {
     pub(super) hidden: usize,
 }
 
-/// The merged list.
+/// A member's events and messages as one list.
 pub(super) struct ActivityList<'t> {
     acts: &'t [WorkRef],
     numbers: &'t [u32],
@@ -36,12 +36,12 @@ impl<'t> ActivityList<'t> {
         self.messages.get(number).copied()
     }
 
-    /// The position after the last item.
+    /// Returns the position after the last item.
     pub(super) fn end(&self) -> ActivityPosition {
         ActivityPosition { acts: self.acts.len(), messages: self.numbers.len(), hidden: 0 }
     }
 
-    /// The item before a position, and the position before that item.
+    /// Returns the item before a position, and the position before that item.
     pub(super) fn previous(
         &self,
         position: ActivityPosition,
@@ -66,7 +66,7 @@ impl<'t> ActivityList<'t> {
         }
     }
 
-    /// The item after a position, and the position after that item.
+    /// Returns the item after a position, and the position after that item.
     fn next(&self, position: ActivityPosition) -> Option<(ActivityPosition, ActivityItem)> {
         let act = self.acts.get(position.acts).copied();
         let message = self.message(position.messages);
@@ -87,7 +87,7 @@ impl<'t> ActivityList<'t> {
         }
     }
 
-    /// Moves up by `lines`, but keeps a full page visible. `None` means the end of the list.
+    /// Moves a position up by `lines`, but keeps a full page visible. Returns `None` for the end of the list.
     pub(super) fn up(
         &self,
         from: ActivityPosition,
@@ -105,7 +105,7 @@ impl<'t> ActivityList<'t> {
             position = before;
         }
         position.hidden = hidden;
-        // Check that a full page remains above the new position.
+        // Check that there is a full page above the new position.
         let (mut above, mut seen) = (position, 0);
         while let Some((before, item)) = self.previous(above) {
             seen += height(item);
@@ -117,7 +117,7 @@ impl<'t> ActivityList<'t> {
         self.first(page, height)
     }
 
-    /// Moves down by `lines`. `None` means the end of the list.
+    /// Moves a position down by `lines`. Returns `None` for the end of the list.
     pub(super) fn down(
         &self,
         from: ActivityPosition,
@@ -135,7 +135,7 @@ impl<'t> ActivityList<'t> {
         self.unless_at_end(position, height)
     }
 
-    /// The position of the first page; `None` if everything fits on one page.
+    /// Returns the position at the bottom of the first page; `None` if all items fit on one page.
     pub(super) fn first(
         &self,
         page: usize,
@@ -151,7 +151,7 @@ impl<'t> ActivityList<'t> {
         self.unless_at_end(position, height)
     }
 
-    /// The position, or `None` if no line follows it.
+    /// Returns the position, or `None` if no line follows it.
     fn unless_at_end(
         &self,
         position: ActivityPosition,
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use crate::screen::test_support::{END, recorded_screen};
 
-    /// Every third item has no lines, the others have two.
+    /// The height of an item in these tests: every third item has no lines, the others have two.
     fn height(item: ActivityItem) -> usize {
         let at = match item {
             ActivityItem::Event(act) => act.at,
@@ -218,7 +218,7 @@ mod tests {
             lines_before(&activity, *places.last().unwrap()),
             lines_before(&activity, first)
         );
-        // Each step up hides one line, and the step down shows it again.
+        // Each step up hides one line, and a step down shows that line again.
         for pair in places.windows(2) {
             assert_eq!(lines_before(&activity, pair[0]), lines_before(&activity, pair[1]) + 1);
             let down = activity.down(pair[1], 1, height).unwrap_or_else(|| activity.end());

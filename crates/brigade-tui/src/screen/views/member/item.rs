@@ -1,4 +1,4 @@
-//! Renders one activity of a member: an agent event or a message.
+//! Renders one item of a member's activity: an agent event or a message.
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ use crate::text_layout::{age, prepend, since, with_label};
 use crate::time::local;
 use brigade_core::text::{cut, one_line};
 
-/// Maximum number of message lines shown here. The mail view shows all.
+/// Maximum number of lines of a message in the member view. The mail view shows all lines.
 const MAX_MESSAGE_LINES: usize = 12;
-/// How many later events are searched for the end of a tool call.
+/// How many later events are searched for the result of a tool call.
 const MAX_LOOKAHEAD: usize = 64;
-/// Below this width the time column is left out.
+/// Minimum width of the view for a column with the time.
 const MIN_WIDTH_WITH_TIME: usize = 50;
 
-/// Renders an item. Items that only end another one have no lines.
+/// Renders an activity item. An event that only ends an earlier one, such as a tool result, has no lines.
 pub(super) fn lines(
     screen: &Screen,
     person: &MemberView,
@@ -55,7 +55,7 @@ fn time(screen: &Screen, at: Millis) -> String {
     then.strftime(form).to_string()
 }
 
-/// A symbol and one line of text, cut to the available width.
+/// Renders a symbol and one line of text, cut to the available width.
 fn symbol_line(sign: &'static str, text: &str, style: Style, room: usize) -> Vec<Line<'static>> {
     vec![Line::styled(format!("{sign} {}", cut(&one_line(text), room.saturating_sub(2))), style)]
 }
@@ -110,7 +110,7 @@ fn event_lines(
     }
 }
 
-/// A tool call and its result.
+/// Renders a tool call and its result.
 fn tool_line(
     screen: &Screen,
     person: &MemberView,
@@ -124,7 +124,7 @@ fn tool_line(
         ToolOutcome::Finished { ok: false, at } => {
             ("✗", format!("failed{}", duration(at, act_ref.at)), theme.error())
         }
-        // The call has not run yet: it waits for permission.
+        // The tool call has not started yet: it waits for permission.
         ToolOutcome::Running if person.activity() == MemberActivity::Waiting => {
             ("▲", format!("waiting, {}", since(screen.now, act_ref.at)), theme.urgent())
         }
@@ -144,13 +144,13 @@ fn tool_line(
     ])
 }
 
-/// The duration, or nothing below one second.
+/// Formats the time between two events. Empty if it is below one second.
 fn duration(at: Millis, from: Millis) -> String {
     let time = age(at.timestamp(), from.timestamp());
     if at.0 - from.0 < 1_000 { String::new() } else { format!(" {time}") }
 }
 
-/// A short verb for a tool, or the tool's own name if it is not known.
+/// Returns a short verb for a tool, or the name of a tool that is not known.
 fn tool_verb(tool: &str) -> String {
     let verb = match tool {
         "commandExecution" | "execute" | "Bash" | "shell" => "run",
@@ -171,9 +171,9 @@ enum ToolOutcome {
         ok: bool,
         at: Millis,
     },
-    /// The call is still running.
+    /// The tool call is still running.
     Running,
-    /// The turn ended without a result for this call.
+    /// The turn ended without a result for this tool call.
     Unknown,
 }
 
@@ -183,7 +183,7 @@ fn tool_outcome(
     act_ref: projection::WorkRef,
     id: &str,
 ) -> ToolOutcome {
-    // Records are nearly in time order, so this is the earliest candidate.
+    // Records are nearly in time order, so the search can start at the time of the tool call.
     let from = person.work.partition_point(|act| act.at < act_ref.at);
     let later = person.work.get(from..).unwrap_or_default();
     let start = later.iter().position(|act| act.record == act_ref.record).unwrap_or_default();
@@ -215,8 +215,8 @@ fn message_lines(
 ) -> Vec<Line<'static>> {
     let theme = screen.theme;
     let is_outgoing = message.from == person.index;
-    // Skip idle notices: the end of the turn is shown already, and another member's notice is not this
-    // member's activity. Show them only for a member that reports no activity of its own.
+    // Skip idle notices. The end of this member's turn is already shown, and the idle notice of another
+    // member is not this member's activity. Show only notices from a member that reports no other activity.
     if message.kind == MessageKind::Idle && !(is_outgoing && person.work.is_empty()) {
         return Vec::new();
     }
@@ -232,7 +232,7 @@ fn message_lines(
     if message.kind == MessageKind::Text {
         let mut lines = vec![prepend(who, Line::styled(state, theme.urgent()))];
         let text_lines = markdown::lines(text.trim_end(), room.saturating_sub(2), theme);
-        // A note about one more line would take as much space as that line.
+        // Show one extra line, because a note about the rest would take one line too.
         let most = if text_lines.len() == MAX_MESSAGE_LINES + 1 {
             MAX_MESSAGE_LINES + 1
         } else {
@@ -256,7 +256,7 @@ fn message_lines(
     symbol_line(sign, &mail::one_line_text(screen, message), theme.faint(), room)
 }
 
-/// A request and its answer.
+/// Describes a request and its answer.
 fn request_text(
     screen: &Screen,
     spot: RecordRef,

@@ -1,4 +1,4 @@
-//! Details of the selected member.
+//! Draws the details of the selected member.
 
 use brigade_core::projection::{MemberView, MessageKind};
 use brigade_core::wire::backend;
@@ -16,13 +16,13 @@ use crate::text_layout::{abbreviate, age, since, with_label, wrap};
 use crate::time::local;
 use brigade_core::text::one_line;
 
-/// Width of the label column.
+/// Width of the column with the labels.
 const LABEL_WIDTH: usize = 10;
-/// Maximum number of tasks shown.
+/// Maximum number of the member's tasks that are shown.
 const MAX_TASKS: usize = 6;
-/// Maximum number of lines of its last message.
+/// Maximum number of lines of the member's last message.
 const MAX_TEXT_LINES: usize = 4;
-/// Minimum height to show recent activity.
+/// Minimum height of the space for recent activity.
 const MIN_RECENT_HEIGHT: u16 = 4;
 
 pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person: &MemberView) {
@@ -44,7 +44,7 @@ pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person:
     let width = parts.first().map_or(0, |part| usize::from(part.width));
     let (mut now, facts) = (current_state(screen, person, width), facts(screen, person, width));
     let columns = if columns == 1 {
-        // In one column, static facts come last and may be cut off.
+        // In a layout with one column, put facts that rarely change last, where they may be cut off.
         now.extend(facts);
         vec![now]
     } else {
@@ -58,7 +58,7 @@ pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person:
     recent_activity(screen, canvas, body, person, used);
 }
 
-/// Draws recent activity in the remaining space.
+/// Draws the member's recent activity in the remaining space.
 fn recent_activity(
     screen: &Screen,
     canvas: &mut Canvas<'_>,
@@ -80,7 +80,7 @@ fn labelled(screen: &Screen, label: &'static str, lines: Vec<Line<'static>>) -> 
     with_label(label, LABEL_WIDTH, screen.theme.faint(), lines)
 }
 
-/// The member's current state: problem, requests, tasks, last message.
+/// Renders the member's current state: problem, requests, tasks, last message.
 fn current_state(screen: &Screen, person: &MemberView, width: usize) -> Vec<Line<'static>> {
     let (theme, room) = (screen.theme, width.saturating_sub(LABEL_WIDTH));
     let mut lines = Vec::new();
@@ -145,7 +145,7 @@ fn tasks(screen: &Screen, person: &MemberView) -> Vec<Line<'static>> {
     lines
 }
 
-/// Facts about the member: agent, folder, process, tokens, mail.
+/// Renders facts about the member: agent, folder, process, tokens, mail.
 fn facts(screen: &Screen, person: &MemberView, width: usize) -> Vec<Line<'static>> {
     let room = width.saturating_sub(LABEL_WIDTH);
     let entry = person.entry.clone().unwrap_or_default();
@@ -169,7 +169,7 @@ fn facts(screen: &Screen, person: &MemberView, width: usize) -> Vec<Line<'static
     }
     let messages = screen.projection.messages();
     if !person.messages.is_empty() {
-        // Only recent messages are searched: scanning all of them on each redraw would be slow.
+        // Search only recent messages, because scanning all of them on each redraw would be slow.
         let is_text = |number: &&u32| {
             let message = usize::try_from(**number).ok().and_then(|number| messages.get(number));
             message.is_some_and(|message| message.kind == MessageKind::Text)

@@ -1,4 +1,4 @@
-//! The time axis: maps columns to time and places the clock labels.
+//! The time axis of the timeline: maps columns to times and places the clock labels.
 
 use jiff::Timestamp;
 
@@ -9,7 +9,7 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// Zoom steps: milliseconds per column, from closest to furthest.
+/// The zoom levels, in milliseconds per column, from closest to furthest.
 #[rustfmt::skip]
 pub(super) const STEPS: [i64; 32] = [
     100, 200, 300, 500, 700,
@@ -21,7 +21,7 @@ pub(super) const STEPS: [i64; 32] = [
     DAY, 2 * DAY, 7 * DAY,
 ];
 
-/// Possible distances between clock labels.
+/// Possible distances between clock labels, in milliseconds.
 #[rustfmt::skip]
 const TICKS: [i64; 21] = [
     SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, 15 * SECOND, 30 * SECOND,
@@ -33,7 +33,7 @@ const TICKS: [i64; 21] = [
 /// A range of time divided into columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Axis {
-    /// Start of the first column. A multiple of `step`, so that the axis moves in whole columns.
+    /// Start time of the first column. Always a multiple of `step`, so that the axis moves in whole columns.
     pub(super) left: i64,
     /// Milliseconds per column.
     pub(super) step: i64,
@@ -41,14 +41,14 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// The columns that end at a time.
+    /// Returns an axis whose last column contains the time `right` or ends there.
     pub(super) fn until(right: i64, step: i64, columns: usize) -> Self {
         let right = right.saturating_add(step - 1).div_euclid(step).saturating_mul(step);
         let wide = step.saturating_mul(i64::try_from(columns).unwrap_or(i64::MAX));
         Self { left: right.saturating_sub(wide), step, columns }
     }
 
-    /// The start of a column. The start of column `columns` is the end of the axis.
+    /// Returns the start time of a column. For column `columns`, that is the end of the axis.
     pub(super) fn start(&self, column: usize) -> i64 {
         let wide = self.step.saturating_mul(i64::try_from(column).unwrap_or(i64::MAX));
         self.left.saturating_add(wide)
@@ -58,12 +58,12 @@ impl Axis {
         self.start(self.columns)
     }
 
-    /// The columns with a clock label, and the labels.
+    /// Returns the columns that have a clock label, with their labels.
     pub(super) fn ticks(&self) -> Vec<(usize, String)> {
         let interval = tick_interval(self.step);
         let tick = |column| {
             let start = self.start(column);
-            // Align labels to local time, also across a daylight-saving change.
+            // Align the labels to local time, even if daylight-saving time starts or ends within the axis.
             let utc_offset = i64::from(local(time(start)).offset().seconds()) * SECOND;
             let local_start = start.saturating_add(utc_offset);
             let next = local_start
@@ -77,11 +77,11 @@ impl Axis {
     }
 }
 
-/// The smallest round step at which the whole range fits.
+/// Returns the smallest round number of milliseconds per column at which the whole time range fits.
 pub(super) fn fitting_step(first: i64, last: i64, columns: usize) -> i64 {
     let columns = columns.max(1);
     let rough = last.saturating_sub(first).max(0) / i64::try_from(columns).unwrap_or(i64::MAX);
-    // Round the step, so that it is readable and does not change with every record.
+    // Round the step to a readable value. Without rounding it would change with every record.
     let round = match rough {
         ..500 => 100,
         500..MINUTE => SECOND,
@@ -97,7 +97,7 @@ pub(super) fn fitting_step(first: i64, last: i64, columns: usize) -> i64 {
     step
 }
 
-/// The distance between clock labels for a step.
+/// Returns the distance between clock labels for a number of milliseconds per column.
 fn tick_interval(step: i64) -> i64 {
     let has_room = |every: &&i64| {
         let letters = if **every < MINUTE { 8 } else { 6 };
@@ -106,7 +106,7 @@ fn tick_interval(step: i64) -> i64 {
     TICKS.iter().find(has_room).copied().unwrap_or(28 * DAY)
 }
 
-/// A clock label; at midnight the date.
+/// Formats a clock label; the label for midnight is the date.
 fn label(at: Timestamp, every: i64) -> String {
     let at = local(at);
     let is_midnight = at.hour() == 0 && at.minute() == 0 && at.second() == 0;
@@ -120,12 +120,12 @@ fn label(at: Timestamp, every: i64) -> String {
     at.strftime(form).to_string()
 }
 
-/// A timestamp from milliseconds since 1970.
+/// Converts milliseconds since 1970 to a timestamp.
 pub(super) fn time(milliseconds: i64) -> Timestamp {
     Timestamp::from_millisecond(milliseconds).unwrap_or_default()
 }
 
-/// A step as text.
+/// Formats the time per column as text.
 pub(super) fn format_step(step: i64) -> String {
     let (days, hours) = (step / DAY, step / HOUR);
     let (minutes, seconds) = (step / MINUTE, step % MINUTE / SECOND);
@@ -188,7 +188,7 @@ mod tests {
         };
         check(0, MINUTE, 30, &[(0, "11:30"), (10, "11:40"), (20, "11:50")]);
         check(0, SECOND, 20, &[(5, "11:59:45")]);
-        // The labelled time lies in the column, not always at its start.
+        // The time on a label lies within its column, not always at the start of the column.
         check(0, 70 * SECOND, 30, &[(3, "11:30"), (16, "11:45"), (29, "12:00")]);
         check(13 * HOUR, 15 * MINUTE, 24, &[(8, "21:00"), (20, "4 Mar")]);
         check(2 * DAY, 2 * HOUR, 24, &[(6, "4 Mar"), (18, "5 Mar")]);

@@ -1,28 +1,28 @@
-//! The activity of a member, column by column.
+//! The activity of a member in each column of the timeline.
 
 use brigade_core::projection::{BusyKind, BusySpan, MemberActivity, MemberView};
 
 use super::axis::Axis;
 
-/// Above this number of stretches in a column, only a sample is examined.
+/// Maximum number of busy spans to examine in a column. If there are more, a sample is examined.
 const MAX_SAMPLES: usize = 64;
 
-/// The activity of a member in one column.
+/// What a member did in one column of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimelineCell {
-    /// Not on the team, or in the future.
+    /// The member was not on the team, or the column is in the future.
     Away,
-    /// It joined the team.
+    /// The member joined the team.
     Joined,
-    /// It left the team.
+    /// The member left the team.
     Left,
-    /// It was idle.
+    /// The member was idle.
     Idle,
-    /// It was active, for this many eighths of the column.
+    /// The member was busy, for this many eighths of the column.
     Spent(BusyKind, u8),
 }
 
-/// Time spent per activity, in milliseconds.
+/// Time that a member spent on each activity, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TimeSpent {
     pub(super) working: i64,
@@ -43,8 +43,8 @@ impl TimeSpent {
         self.working + self.waiting + self.limited
     }
 
-    /// The activity to show for a column. Waiting and rate limits count twice, because a person may have to
-    /// act.
+    /// Returns the activity to show for a column. Waiting and rate limits count twice, because a person may
+    /// have to act on them.
     fn dominant(self) -> Option<(BusyKind, i64)> {
         let each = [
             (BusyKind::Working, self.working, self.working),
@@ -56,7 +56,7 @@ impl TimeSpent {
     }
 }
 
-/// The stretches that overlap a time range.
+/// Returns the busy spans that overlap a time range.
 pub(super) fn within(stretches: &[BusySpan], from: i64, to: i64) -> &[BusySpan] {
     let first = stretches
         .partition_point(|stretch| stretch.to.is_some_and(|stretch_end| stretch_end.0 <= from));
@@ -64,7 +64,7 @@ pub(super) fn within(stretches: &[BusySpan], from: i64, to: i64) -> &[BusySpan] 
     stretches.get(first..last).unwrap_or_default()
 }
 
-/// Time spent per activity in a range. An unfinished stretch lasts until `to`.
+/// Returns the time spent on each activity in a range. An unfinished span lasts until `to`.
 pub(super) fn time_spent(stretches: &[BusySpan], from: i64, to: i64) -> TimeSpent {
     let mut spent = TimeSpent::default();
     for stretch in within(stretches, from, to) {
@@ -74,7 +74,7 @@ pub(super) fn time_spent(stretches: &[BusySpan], from: i64, to: i64) -> TimeSpen
     spent
 }
 
-/// The same, estimated from a sample if there are many stretches.
+/// Returns the time spent on each activity in a range, estimated from a sample if there are many spans.
 fn estimated(stretches: &[BusySpan], from: i64, to: i64) -> TimeSpent {
     let inside = within(stretches, from, to);
     let every = inside.len().div_ceil(MAX_SAMPLES);
@@ -90,17 +90,17 @@ fn estimated(stretches: &[BusySpan], from: i64, to: i64) -> TimeSpent {
     estimate
 }
 
-/// When the member was on the team, if known; until `end` if it has not left.
+/// Returns when the member joined and left the team, if known. For a current member the second time is `end`.
 pub(super) fn presence(person: &MemberView, end: i64) -> Option<(i64, i64)> {
     Some((person.joined?.0, person.left.map_or(end, |left| left.0)))
 }
 
-/// The activity in every column. Columns after `end` are empty.
+/// Returns the cell for each column. Columns after `end` are empty.
 pub(super) fn cells(person: &MemberView, axis: &Axis, end: i64) -> Vec<TimelineCell> {
     let presence = presence(person, end);
     let cell = |column| {
         let from = axis.start(column);
-        // In the current column, only the elapsed part counts.
+        // In the current column, count only the time up to now.
         let to = axis.start(column + 1).min(end);
         if from >= to {
             return TimelineCell::Away;
@@ -121,16 +121,16 @@ pub(super) fn cells(person: &MemberView, axis: &Axis, end: i64) -> Vec<TimelineC
     (0..axis.columns).map(cell).collect()
 }
 
-/// Whether the member reports its activity at all.
+/// Returns whether the member reports its activity at all.
 pub(super) fn reports_activity(person: &MemberView) -> bool {
     !person.busy_spans.is_empty()
         || !matches!(person.activity(), MemberActivity::Unknown | MemberActivity::Gone)
 }
 
-/// The character of a cell. The height of a block is the share of the time.
+/// Returns the character of a cell. The height of a block shows the share of the time that was spent.
 pub(super) fn symbol(cell: TimelineCell, reports_activity: bool) -> &'static str {
     match cell {
-        // A member that reports no activity may not have been idle.
+        // Do not show a member that reports no activity as idle, because it may have been working.
         TimelineCell::Idle if !reports_activity => "·",
         TimelineCell::Away => " ",
         TimelineCell::Joined => "├",
@@ -151,7 +151,7 @@ pub(super) fn symbol(cell: TimelineCell, reports_activity: bool) -> &'static str
     }
 }
 
-/// Number of turns started in a range. Work after an answered request continues the same turn.
+/// Counts the turns that started in a range. Work after an answered request continues the same turn.
 pub(super) fn count_turns(stretches: &[BusySpan], from: i64, to: i64) -> usize {
     let inside = within(stretches, from, to);
     let before = stretches.partition_point(|stretch| stretch.from.0 < from);

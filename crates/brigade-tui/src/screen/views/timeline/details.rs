@@ -1,4 +1,4 @@
-//! Summary of what the selected member did in the visible time.
+//! Summarizes what the selected member did in the visible time range.
 
 use brigade_core::projection::{MemberIndex, MemberView, MessageKind, MessageRef};
 use brigade_core::pulse;
@@ -16,8 +16,8 @@ use crate::style;
 use crate::time::local;
 use brigade_core::text::{cut, one_line};
 
-/// Minimum number of rows for the details: an empty line, the member, how the time was spent, and the
-/// totals. With fewer rows only the lanes are shown.
+/// Minimum number of rows for the details: an empty line, the member, how the time was spent, and the totals.
+/// With fewer rows, the details are left out.
 pub(super) const MIN_ROWS: u16 = 4;
 
 pub(super) fn draw(
@@ -53,7 +53,7 @@ pub(super) fn draw(
     }
 }
 
-/// The latest messages of the period, oldest first, at most `most` lines.
+/// Renders the latest messages of the visible time range, oldest first, as at most `most` lines.
 fn messages(
     screen: &Screen,
     person: &MemberView,
@@ -65,7 +65,7 @@ fn messages(
         let text = one_line_text(screen, message);
         let is_full = lines.len() >= most;
         match lines.last_mut() {
-            // A message to several members is listed once.
+            // List a message to several members only once.
             Some(listed) if listed.is_same_message(message, &text) => {
                 listed.to.insert(0, message.to);
             }
@@ -76,7 +76,7 @@ fn messages(
     lines.iter().rev().map(|listed| listed.line(screen, person)).collect()
 }
 
-/// A message with all its recipients.
+/// A message, with all its recipients.
 struct ListedMessage<'p> {
     message: &'p MessageRef,
     to: Vec<MemberIndex>,
@@ -103,13 +103,13 @@ impl ListedMessage<'_> {
             (MessageKind::Text, false) => {
                 format!("{at} {sign} from {}: {text}", name(&message.from))
             }
-            // The description of a protocol message names sender and recipient.
+            // The description of a protocol message already names sender and recipient.
             _ => format!("{at} {sign} {text}"),
         }
     }
 }
 
-/// How the time was spent, with percentages. Durations are left out if they do not fit.
+/// Describes how the member spent the time, in percent. Durations are included if they fit.
 pub(super) fn shares(person: &MemberView, (from, to): (i64, i64), width: usize) -> String {
     let Some((joined, left)) = presence(person, to) else {
         return "was never on the team".to_owned();
@@ -145,7 +145,7 @@ pub(super) fn shares(person: &MemberView, (from, to): (i64, i64), width: usize) 
     if long.width() < width { long } else { shares(false) }
 }
 
-/// Number of turns, messages and tokens.
+/// Describes the number of turns, messages and tokens.
 fn totals(screen: &Screen, person: &MemberView, from: i64, to: i64) -> String {
     let turns = match count_turns(&person.busy_spans, from, to) {
         _ if !reports_activity(person) => String::new(),
@@ -169,7 +169,7 @@ fn totals(screen: &Screen, person: &MemberView, from: i64, to: i64) -> String {
     format!("{turns}{message_counts}{tokens}")
 }
 
-/// A large number, abbreviated.
+/// Formats a large number in abbreviated form.
 fn thousands(count: u64) -> String {
     match count {
         0..10_000 => count.to_string(),

@@ -1,15 +1,15 @@
-//! The mail row of a lane: when a member sent and received messages.
+//! The mail row of a member's lane: when the member sent and received messages.
 
 use brigade_core::projection::{MemberIndex, MemberView, MessageKind, MessageRef, TeamProjection};
 
 use super::axis::Axis;
 
-/// Maximum number of messages examined for a column.
+/// Maximum number of messages to examine for one column.
 const MAX_EXAMINED: usize = 64;
-/// Above this number, sent and received messages are not counted separately.
+/// Maximum number of messages for which sent and received ones are counted separately.
 const MAX_COUNTED: usize = 10_000;
 
-/// The mail of a member in one column.
+/// Which mail a member sent or received in one column of the timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct MailMark {
     sent: bool,
@@ -29,18 +29,18 @@ impl MailMark {
     }
 }
 
-/// Number of messages a member sent and received.
+/// The number of messages that a member sent and received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MailCount {
     Exact {
         sent: usize,
         received: usize,
     },
-    /// Too many to count separately: the total.
+    /// The total, if there are too many messages to count sent and received ones separately.
     Many(usize),
 }
 
-/// The message numbers within a time range. Messages are nearly in time order.
+/// Returns the numbers of the messages within a time range. Messages are nearly in time order.
 fn within<'p>(
     projection: &TeamProjection,
     person: &'p MemberView,
@@ -59,7 +59,7 @@ fn message(projection: &TeamProjection, number: u32) -> Option<&MessageRef> {
     projection.messages().get(usize::try_from(number).ok()?)
 }
 
-/// The messages without idle notices, which the lane itself shows.
+/// Leaves out idle notices, because the lane already shows when a member is idle.
 fn without_idle_notices<'p>(
     projection: &'p TeamProjection,
     numbers: &'p [u32],
@@ -68,7 +68,7 @@ fn without_idle_notices<'p>(
     letters.filter(|message| message.kind != MessageKind::Idle)
 }
 
-/// The mail row of a lane. Messages from or to the selected member are highlighted.
+/// Returns the mail row of a lane. Messages from or to the selected member are highlighted.
 pub(super) fn marks(
     projection: &TeamProjection,
     person: &MemberView,
@@ -89,7 +89,7 @@ pub(super) fn marks(
     (0..axis.columns).map(mark).collect()
 }
 
-/// Counts the messages of a member in a time range.
+/// Counts a member's messages in a time range.
 pub(super) fn count(
     projection: &TeamProjection,
     person: &MemberView,
@@ -108,7 +108,7 @@ pub(super) fn count(
     MailCount::Exact { sent, received }
 }
 
-/// The messages of a time range, latest first.
+/// Returns the messages in a time range, latest first.
 pub(super) fn latest<'p>(
     projection: &'p TeamProjection,
     person: &'p MemberView,

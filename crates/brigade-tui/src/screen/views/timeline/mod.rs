@@ -22,30 +22,30 @@ use crate::screen::views::step;
 use crate::view::View;
 use brigade_core::text::one_line;
 
-/// The state of the view.
+/// The state of the timeline view.
 #[derive(Debug, Default)]
 pub(crate) struct TimelineState {
     zoom: Zoom,
-    /// End of the last column, in milliseconds since 1970; `None` follows the current time.
+    /// End time of the last column, in milliseconds since 1970; `None` follows the current time.
     right: Option<i64>,
 }
 
-/// The time per column.
+/// How much time a column covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Zoom {
-    /// The whole history if that is readable, else the latest part.
+    /// The whole history if columns stay within `DEFAULT_STEP_RANGE`, else its latest part.
     #[default]
     Default,
     /// The whole history.
     All,
-    /// A fixed number of milliseconds.
+    /// A fixed number of milliseconds per column.
     Step(i64),
 }
 
-/// Limits of the default zoom, in milliseconds per column.
+/// Limits of the default zoom level, in milliseconds per column.
 const DEFAULT_STEP_RANGE: std::ops::RangeInclusive<i64> = 1_000..=60_000;
 
-/// How the height of the view is divided.
+/// How the height of the view is divided into lanes, mail rows and details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RowPlan {
     /// Number of visible lanes.
@@ -64,7 +64,7 @@ enum MailRows {
 }
 
 impl RowPlan {
-    /// Divides the height. Priority: all lanes, minimal details, mail rows, more details.
+    /// Divides the height, in this order of priority: all lanes, minimal details, mail rows, more details.
     fn new(lanes: usize, height: u16) -> Self {
         let room = usize::from(height);
         let seen = lanes.min(room);
@@ -85,7 +85,7 @@ impl RowPlan {
     }
 }
 
-/// The members with a lane: current members first, then those who left.
+/// Returns the members with a lane: current members first, then those who left.
 fn lanes(projection: &TeamProjection) -> Vec<&MemberView> {
     let has_left = |person: &&MemberView| person.entry.is_none() && person.left.is_some();
     let mut former: Vec<&MemberView> = projection.all_members().iter().filter(has_left).collect();
@@ -95,7 +95,8 @@ fn lanes(projection: &TeamProjection) -> Vec<&MemberView> {
     lanes
 }
 
-/// Start and end of the drawn time. The end includes the last record; a deleted team's time stops there.
+/// Returns the start and end of the team's history. The end is the current time, or the last record of a
+/// deleted team.
 fn times(screen: &Screen) -> Option<(i64, i64)> {
     let (first, last) = screen.projection.span()?;
     let now = screen.now.as_millisecond();
@@ -127,7 +128,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         return;
     };
     let names = lanes.iter().map(|person| one_line(&person.name).width()).max().unwrap_or_default();
-    // Space for the name, a symbol and padding.
+    // Reserve space for the name, a symbol and padding.
     let left = u16::try_from(names + 4).unwrap_or(u16::MAX).min((area.width / 4).max(8));
     let columns = usize::from(area.width.saturating_sub(left));
     let axis = axis(screen, columns);
@@ -201,7 +202,8 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     Some(())
 }
 
-/// Changes the zoom. Keeps the end in place when following the current time, else the middle.
+/// Changes the zoom level. While the view follows the current time, its right end stays in place, else its
+/// middle.
 fn zoom(screen: &mut Screen, columns: usize, step: i64) {
     let half = |axis: &Axis| (axis.right() - axis.left) / 2;
     let before = axis(screen, columns);
@@ -212,25 +214,25 @@ fn zoom(screen: &mut Screen, columns: usize, step: i64) {
     }
 }
 
-/// Scrolls by a quarter of the screen.
+/// Scrolls by a quarter of the columns.
 fn scroll(screen: &mut Screen, columns: usize, side: i64) {
     let axis = axis(screen, columns);
     let quarter = i64::try_from((columns / 4).max(1)).unwrap_or(1);
     scroll_to(screen, columns, axis.right().saturating_add(side * quarter * axis.step));
 }
 
-/// Scrolls so that the last column ends at `right`, limited so that all columns are filled. At the end,
-/// follows the current time again.
+/// Scrolls so that the last column ends at `right`, but not beyond the start of the history. At the end of
+/// the history, the view follows the current time again.
 fn scroll_to(screen: &mut Screen, columns: usize, right: i64) {
     let axis = axis(screen, columns);
     let Some((first, end)) = times(screen) else { return };
     let begin = first.div_euclid(axis.step).saturating_mul(axis.step);
     let least = begin.saturating_add(axis.right().saturating_sub(axis.left));
-    // A fixed position keeps the visible part in place while time moves on.
+    // With a fixed end time, the visible part stays in place while time passes.
     screen.states.timeline.right = Some(right.max(least)).filter(|right| *right < end);
 }
 
-/// The name of the selected member.
+/// Returns the name of the selected member.
 pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
     let lanes = lanes(&screen.projection);
     Some(lanes.get(screen.selected_index(&lanes))?.name.to_string())

@@ -1,4 +1,4 @@
-//! Draws the rows of the timeline.
+//! Draws the rows of the timeline view.
 
 use brigade_core::projection::{BusyKind as Activity, MemberView};
 use ratatui::layout::Rect;
@@ -14,17 +14,17 @@ use crate::style::{self, Theme};
 use crate::time::local;
 use brigade_core::text::{cut, one_line};
 
-/// Layout shared by all lanes.
+/// Position and time axis that all lanes share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LaneLayout<'a> {
     /// Width of the name column.
     pub(super) left: u16,
     pub(super) axis: &'a Axis,
-    /// End of the drawn time.
+    /// End of the team's history, in milliseconds since 1970.
     pub(super) end: i64,
 }
 
-/// The heading: visible time range, time per column, and whether the view follows the current time.
+/// Draws the heading: visible time range, time per column, and whether the view follows the current time.
 pub(super) fn heading(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, axis: &Axis, end: i64) {
     let theme = canvas.theme;
     let (from, to) = (local(time(axis.left)), local(time(axis.right().min(end))));
@@ -68,7 +68,7 @@ pub(super) fn lane(
     let sign = if screen.is_dead(person) { "✕" } else { sign };
     let name = cut(&one_line(&person.name), usize::from(left).saturating_sub(4));
     let name_area = Rect { width: left.min(area.width), ..area };
-    // Highlight only the name: reversed blocks would show the opposite of the activity.
+    // Highlight only the name. A block in reverse video would look like the opposite activity.
     let name = format!(" {sign} {name}");
     canvas.row(
         Rect { width: name_area.width.saturating_sub(1), ..name_area },

@@ -11,7 +11,7 @@ use crate::view::View;
 
 const DONE: WorkEvent = WorkEvent::TurnEnded { end: TurnOutcome::Done, why: None };
 
-/// A team with ada, who joined at noon, and her activity by second.
+/// Returns a team with the member ada, who joined at noon, and her activity by second.
 fn team_with_ada(activity: &[(i64, WorkEvent)]) -> ScriptedTeam {
     let mut team = ScriptedTeam::new(View::Timeline);
     team.join(0, "ada");
@@ -45,7 +45,7 @@ fn block_height_is_the_share_of_the_column() {
     check(&[(14, begun()), (17, DONE)], 40, " ├▂▁──  ");
     // Even a very short turn is visible.
     check(&[(8, begun()), (9, DONE), (24, begun()), (24, DONE)], 40, " ├▁───  ");
-    // An unfinished turn fills the elapsed part of the last column.
+    // An unfinished turn fills the last column up to the current time.
     check(&[(17, begun())], 25, " ├─▇█   ");
     check(&[(17, begun()), (21, limited())], 33, " ├─■■■  ");
     check(&[(17, begun()), (21, limited()), (24, tool())], 33, " ├─■██  ");
@@ -152,22 +152,26 @@ fn current_time_is_followed_until_scrolling_and_again_at_the_end() {
         axis(&team.screen, team.screen.frame.columns).right() - noon()
     };
     let minutes = |minutes: i64| minutes * 60_000;
-    // The current minute is the last column.
+    // The last column is the current minute.
     assert_eq!(right(&mut team), minutes(601));
     team.work(minutes(610), "ada", WorkEvent::TurnStarted {});
     assert_eq!(right(&mut team), minutes(611));
     assert_eq!(team.screen.frame.columns, 73);
     team.press(&[KeyCommand::Left]);
-    assert_eq!(right(&mut team), minutes(611 - 18), "a quarter of the columns");
+    assert_eq!(right(&mut team), minutes(611 - 18), "scrolling moves by a quarter of the columns");
     team.work(minutes(620), "ada", DONE);
-    assert_eq!(right(&mut team), minutes(611 - 18), "the visible part stays");
+    assert_eq!(
+        right(&mut team),
+        minutes(611 - 18),
+        "the visible part stays in place when time passes"
+    );
     team.press(&[KeyCommand::Right, KeyCommand::Right]);
     assert_eq!(right(&mut team), minutes(621));
     assert_eq!(team.screen.states.timeline.right, None);
     team.press(&[KeyCommand::First]);
     assert_eq!(right(&mut team), minutes(73), "the first column is the start of the history");
     team.press(&[KeyCommand::Left]);
-    assert_eq!(right(&mut team), minutes(73), "scrolling stops there");
+    assert_eq!(right(&mut team), minutes(73), "scrolling stops at the start of the history");
     team.press(&[KeyCommand::Last]);
     assert_eq!(right(&mut team), minutes(621));
 }
@@ -190,7 +194,7 @@ fn zooming_keeps_the_middle_in_place() {
     team.press(&[KeyCommand::ZoomAll]);
     let all = drawn(&mut team);
     assert!(all.left <= noon() && all.right() >= noon() + 36_000_000);
-    // Zooming keeps following the current time.
+    // After zooming, the view still follows the current time.
     team.press(&[KeyCommand::ZoomIn]);
     assert_eq!(team.screen.states.timeline.right, None);
     for _ in 0..50 {

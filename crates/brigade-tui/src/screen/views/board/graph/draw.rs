@@ -1,4 +1,4 @@
-//! Draws the visible part of a laid-out board.
+//! Draws the visible part of the dependency graph.
 
 use brigade_core::projection::{BlockReason, TaskEntry};
 use brigade_core::pulse;
@@ -16,7 +16,7 @@ use crate::screen::Screen;
 use brigade_core::task_view::{self, TaskView};
 use brigade_core::text::{cut, one_line};
 
-/// Draws in the coordinates of the layout, clipped to the visible part.
+/// Draws at positions in the graph layout, and clips to the visible part.
 struct Pen<'p, 'b> {
     canvas: &'p mut Canvas<'b>,
     area: Rect,
@@ -47,7 +47,7 @@ impl Pen<'_, '_> {
         }
     }
 
-    /// The visible part of a layout area, in screen coordinates.
+    /// Converts an area of the layout to screen coordinates, cut to its visible part.
     fn visible_area(&self, x: usize, y: usize, width: usize, height: usize) -> Rect {
         let cut = |from: usize, to: usize, visible_area: std::ops::Range<usize>| {
             let (from, to) = (from.max(visible_area.start), to.min(visible_area.end));
@@ -113,7 +113,7 @@ impl GraphLayout {
         to > frame.x && from < frame.columns().end
     }
 
-    /// Draws the lines between the tasks.
+    /// Draws the dependency lines between the tasks.
     fn lines(&self, pen: &mut Pen<'_, '_>) {
         let frame = pen.frame;
         let mut strokes = Strokes::new(frame);
@@ -160,7 +160,7 @@ impl GraphLayout {
         }
     }
 
-    /// Draws the horizontal parts of lines and collects their arrow heads.
+    /// Draws the horizontal parts of dependency lines and collects their arrow heads.
     fn horizontal_parts(
         &self,
         strokes: &mut Strokes,
@@ -277,7 +277,7 @@ impl GraphLayout {
         pen.canvas.add_click_target(visible_area, ClickTarget::Task(id));
     }
 
-    /// Thickness of the line that leaves a task, if any.
+    /// Returns the thickness of the line that leaves a task, or `None` if no line does.
     fn exit_thickness(&self, id: u64, is_done: bool) -> Option<u8> {
         let [_, right] = self.neighbours.get(&id)?;
         if right.is_empty() {
@@ -289,7 +289,7 @@ impl GraphLayout {
     }
 }
 
-/// A short note about a task, for the bottom border.
+/// Returns a short remark about a task's state, for the bottom border of its box.
 fn note(screen: &Screen, card: &TaskEntry, look: TaskView) -> Option<String> {
     let age =
         || pulse::format_duration(screen.now.duration_since(card::since(screen, card).timestamp()));

@@ -1,8 +1,8 @@
 //! The dependency graph, from left to right: each task is placed to the right of all tasks it waits for.
 //!
-//! The layout has three steps: `plan` assigns layers and selects the lines, `rows` assigns rows, and
-//! `routes` routes the lines. It is computed once for a board and a size; `draw` then draws the visible
-//! part.
+//! The layout is computed in three steps: `plan` assigns a layer to each task and selects the lines to draw,
+//! `rows` assigns rows, and `routes` routes the lines. It is computed once for each board and screen size;
+//! `draw` then draws the visible part.
 
 mod draw;
 mod plan;
@@ -21,42 +21,43 @@ use self::rows::{LayoutItem, RowLayout};
 use crate::keys::KeyCommand;
 use crate::screen::views::step;
 
-/// Minimum and maximum width of a box, and a comfortable width.
+/// Minimum and maximum width of a task's box. `COMFORTABLE_WIDTH` is wide enough to read most subjects.
 const WIDTH_RANGE: (usize, usize) = (14, 30);
 const COMFORTABLE_WIDTH: usize = 18;
-/// Up to this many tasks, taller boxes are tried.
+/// Maximum number of tasks for which layouts with taller boxes are tried.
 const MAX_TASKS_FOR_TALL_BOXES: usize = 500;
-/// Minimum space between two layers: a line and its arrow head.
+/// Minimum number of columns between two layers: room for a line and its arrow head.
 const MIN_GAP: usize = 3;
 
-/// An element of a list, or the default value.
+/// Returns an element of a list, or the default value if the index is out of range.
 fn get_or_default<T: Copy + Default>(list: &[T], index: usize) -> T {
     list.get(index).copied().unwrap_or_default()
 }
 
-/// A laid-out board.
+/// The dependency graph of a board, with a position for each box and line.
 #[derive(Debug, Default)]
 pub(super) struct GraphLayout {
-    /// Width and height of a box.
+    /// Width and height of each box.
     size: (usize, usize),
     /// Left edge of each layer.
     columns: Vec<usize>,
-    /// For each layer, top to bottom: the row where lines attach, and the task.
+    /// The boxes of each layer, top to bottom: the row where lines attach to the box, and the task.
     boxes: Vec<Vec<(usize, u64)>>,
-    /// The long lines that pass through each layer.
+    /// For each layer, the points where long lines pass through it.
     bends: Vec<Vec<LayoutItem>>,
-    /// The lines to the right of each layer.
+    /// The lines between each layer and the next.
     nets: Vec<Vec<Net>>,
     /// Layer and row of each task.
     positions: BTreeMap<u64, (usize, usize)>,
-    /// For each task, the tasks linked on the left and on the right.
+    /// For each task, the tasks connected to it by lines on the left and on the right.
     neighbours: BTreeMap<u64, [Vec<u64>; 2]>,
     critical: BTreeSet<u64>,
-    /// Total width and height.
+    /// Width and height of the whole graph.
     total: (usize, usize),
-    /// First row of the tasks without dependencies, if there are other tasks.
+    /// First row of the isolated tasks, which have no dependencies and no dependents. `None` if there are no
+    /// isolated tasks, or no others.
     isolated: Option<usize>,
-    /// Number of lines that are not drawn.
+    /// Number of lines that are left out.
     hidden: usize,
 }
 
@@ -69,14 +70,14 @@ impl GraphLayout {
 
     fn compute(graph: &Graph, critical: BTreeSet<u64>, width: usize, height: usize) -> Self {
         let plan = GraphPlan::new(graph);
-        // Use taller boxes, with more lines for the subject, if everything still fits.
+        // Use taller boxes, with more lines for the subject, if the graph still fits on the screen.
         let is_small =
             graph.nodes().take(MAX_TASKS_FOR_TALL_BOXES + 1).count() <= MAX_TASKS_FOR_TALL_BOXES;
         let heights = if is_small { [5, 4].as_slice() } else { &[] };
         let candidates =
             heights.iter().map(|box_height| Self::from_plan(&plan, width, *box_height));
         let fits = |layout: &Self| {
-            // A wide box needs no third text line.
+            // A wide box does not need a third line of text.
             layout.total.1 <= height && (layout.size.0 <= COMFORTABLE_WIDTH || layout.size.1 < 5)
         };
         let fitting = { candidates }.find(fits);
@@ -101,7 +102,7 @@ impl GraphLayout {
             for (layer, nets) in routes::nets(&rows).into_iter().enumerate() {
                 let most = nets.iter().filter_map(|net| net.track).max();
                 if let (Some(gap), Some(most)) = (gaps.get_mut(layer), most) {
-                    // Space for a line, the tracks and the arrow head.
+                    // Leave room for a line, the vertical tracks and the arrow head.
                     *gap = (*gap).max(most + 3);
                 }
                 layout.add_nets(layer, nets);
@@ -112,7 +113,7 @@ impl GraphLayout {
         let box_width = match room.checked_div(plan.depth) {
             None => WIDTH_RANGE.1.min(width.max(WIDTH_RANGE.0)),
             Some(box_width) if box_width >= WIDTH_RANGE.0 => box_width.min(WIDTH_RANGE.1),
-            // If the board must scroll anyway, use readable boxes.
+            // If the graph must be scrolled anyway, make its boxes wide enough to read.
             Some(_) => COMFORTABLE_WIDTH,
         };
         layout.size = (box_width, box_height);
@@ -163,7 +164,7 @@ impl GraphLayout {
         self.positions.insert(id, (layer, row));
     }
 
-    /// Places the tasks without dependencies below, as many per row as fit.
+    /// Places the isolated tasks below the others, as many in a row as fit.
     fn add_isolated(&mut self, isolated: &[u64], width: usize) {
         let (box_width, box_height) = self.size;
         let end = self.columns.last().map_or(0, |last| last + box_width + MIN_GAP);
@@ -188,7 +189,7 @@ impl GraphLayout {
         self.total.1 += isolated.len().div_ceil(fits) * box_height;
     }
 
-    /// The task after a movement command.
+    /// Returns the task that is selected after a movement command.
     pub(super) fn step(&self, from: u64, page: usize, command: KeyCommand) -> Option<u64> {
         let &(layer, row) = self.positions.get(&from)?;
         let boxes = self.boxes.get(layer)?;
@@ -209,7 +210,8 @@ impl GraphLayout {
         Some(to.unwrap_or(from))
     }
 
-    /// The nearest task along a line, else the nearest in the adjacent layer.
+    /// Returns the nearest task that a line connects to this one, else the nearest task in the adjacent
+    /// layer.
     fn nearest_beside(
         &self,
         from: u64,
@@ -227,7 +229,8 @@ impl GraphLayout {
         })
     }
 
-    /// From the top or bottom of a layer: the nearest task of another layer in that direction.
+    /// Returns the nearest task above or below in another layer. Used when the selected task is the first or
+    /// last of its layer.
     fn nearest_in_other_layer(&self, layer: usize, row: usize, command: KeyCommand) -> Option<u64> {
         let is_down = matches!(command, KeyCommand::Down | KeyCommand::PageDown);
         let nearest = |(other, boxes): (usize, &Vec<(usize, u64)>)| {

@@ -1,4 +1,4 @@
-//! Assigns each task to a layer and selects the lines to draw.
+//! Assigns each task to a layer and selects the dependency lines to draw.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,14 +8,15 @@ use brigade_wire::task::Status;
 
 use super::get_or_default;
 
-/// Up to this many tasks, redundant lines are removed. That needs one bit per pair of tasks.
+/// Maximum number of tasks for which redundant lines are removed. Removing them takes one bit of memory per
+/// pair of tasks.
 const MAX_TASKS_TO_REDUCE: usize = 8_000;
 
-/// A connected part of the graph.
+/// A connected component of the graph.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct GraphPart {
     pub(super) tasks: Vec<PlacedTask>,
-    /// Links between tasks by index, and whether each is on the critical path.
+    /// Links between tasks, given by their indexes, and whether each link is on the critical path.
     pub(super) links: Vec<(usize, usize, bool)>,
 }
 
@@ -27,11 +28,11 @@ pub(super) struct PlacedTask {
     pub(super) done: bool,
 }
 
-/// The tasks and lines to draw.
+/// The tasks and lines of the graph, before they have positions.
 #[derive(Debug, Default)]
 pub(super) struct GraphPlan {
     pub(super) parts: Vec<GraphPart>,
-    /// Tasks without dependencies in either direction.
+    /// Tasks that have no dependencies and no dependents.
     pub(super) isolated: Vec<u64>,
     /// Number of layers.
     pub(super) depth: usize,
@@ -42,7 +43,7 @@ impl GraphPlan {
         let order = graph.topological_order();
         let indexes: BTreeMap<TaskId, usize> =
             order.iter().enumerate().map(|(index, id)| (*id, index)).collect();
-        // Lines that would close a cycle are left out; the tasks of a cycle are marked instead.
+        // Leave out lines that would close a cycle. The tasks in the cycle are marked instead.
         let mut before: Vec<Vec<usize>> = order
             .iter()
             .enumerate()
@@ -100,7 +101,7 @@ impl GraphPlan {
             }
             plan.parts.push(GraphPart { tasks, links });
         }
-        // The part with the critical path comes first, then unfinished parts, then finished ones.
+        // Sort the component with the critical path first, then unfinished components, then finished ones.
         plan.parts.sort_by_key(|part| {
             let is_critical = part.links.iter().any(|(_, _, heavy)| *heavy);
             let is_done_part = part.tasks.iter().all(|task| task.done);
@@ -112,8 +113,8 @@ impl GraphPlan {
     }
 }
 
-/// Removes redundant lines (transitive reduction): a task that waits for the end of a chain waits for all
-/// of it. The dependencies of each task are in descending order.
+/// Removes redundant lines (transitive reduction): a task that waits for the last task of a chain also waits
+/// for all others in it. Expects the dependencies of each task in descending order.
 fn reduce(before: &mut [Vec<usize>], critical_steps: &BTreeSet<(usize, usize)>) {
     let word_count = before.len().div_ceil(64);
     let mut ancestors: Vec<Vec<u64>> = Vec::with_capacity(before.len());
@@ -135,12 +136,12 @@ fn reduce(before: &mut [Vec<usize>], critical_steps: &BTreeSet<(usize, usize)>) 
     }
 }
 
-/// The connected groups of tasks, each in order (union-find).
+/// Returns the connected groups of tasks, each in ascending order (union-find).
 fn groups(before: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut roots: Vec<usize> = (0..before.len()).collect();
     let root = |roots: &mut Vec<usize>, mut index: usize| {
         while get_or_default(roots, index) != index {
-            // Path halving.
+            // Shorten the path to the root while following it (path halving).
             let next = get_or_default(roots, get_or_default(roots, index));
             if let Some(root) = roots.get_mut(index) {
                 *root = next;

@@ -1,35 +1,36 @@
-//! Routes lines between adjacent layers: out of a task, vertically along a track, into the next task.
+//! Routes lines between adjacent layers: each line leaves a task, runs vertically along a track, and enters
+//! the next task.
 
 use std::collections::BTreeMap;
 
 use super::rows::RowLayout;
 
-/// Maximum number of tracks between two layers; further lines share them.
+/// Maximum number of tracks between two layers. Further lines share these tracks.
 const MAX_TRACKS: usize = 12;
-/// Limits on the number of lines between two layers. Up to `MAX_ROUTED` lines get tracks without overlap,
-/// and up to `MAX_ORDERED` lines get them in the best order.
+/// Limits on the work for the lines between two layers. Up to `MAX_ROUTED` lines get tracks on which they do
+/// not overlap; up to `MAX_ORDERED` lines also get the best order of tracks.
 const MAX_ROUTED: usize = 1_000;
 const MAX_ORDERED: usize = 100;
 
-/// Lines between two layers that share a track: from each source row to each target row.
+/// Lines between two layers that share a track. They connect each source row with each target row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Net {
-    /// Source rows, top to bottom.
+    /// The source rows, top to bottom.
     pub(super) from: Vec<usize>,
-    /// Target rows, and whether each has a task.
+    /// The target rows, and whether each is the row of a task.
     pub(super) to: Vec<(usize, bool)>,
-    /// Source and target row of the critical path.
+    /// Source and target row of the line on the critical path.
     pub(super) heavy: Option<(usize, usize)>,
-    /// Whether a source task is unfinished.
+    /// Whether at least one source task is unfinished.
     pub(super) live: bool,
-    /// The vertical track; `None` if the line is straight.
+    /// The vertical track that the lines use; `None` if the line is straight.
     pub(super) track: Option<usize>,
-    /// All source and target rows, sorted.
+    /// All source and target rows, in ascending order.
     pub(super) rows: Vec<usize>,
 }
 
 impl Net {
-    /// The first and last row.
+    /// Returns the first and last row of the net.
     pub(super) fn span(&self) -> (usize, usize) {
         (self.rows.first().copied().unwrap_or(0), self.rows.last().copied().unwrap_or(0))
     }
@@ -39,14 +40,14 @@ impl Net {
         a <= d && c <= b
     }
 
-    /// Whether this net must turn left of the other. If one leaves a row that the other enters, their
-    /// horizontal parts would overlap otherwise.
+    /// Returns whether this net must turn to the left of the other net. That is the case if this one leaves a
+    /// row that the other one enters: otherwise their horizontal parts would overlap.
     fn turns_before(&self, other: &Self) -> bool {
         self.from.iter().any(|row| other.to.iter().any(|(to, _)| to == row))
     }
 
-    /// Sort key for nesting without crossings: downward lines turn lowest first, upward lines highest
-    /// first.
+    /// Returns a sort key that nests lines without crossings: among downward lines the lowest turns first,
+    /// among upward lines the highest.
     fn rank(&self) -> (bool, i64) {
         let mean = |sum: usize, count: usize| sum / count.max(1);
         let from = mean(self.from.iter().sum(), self.from.len());
@@ -55,7 +56,7 @@ impl Net {
         if to >= from { (false, -row) } else { (true, row) }
     }
 
-    /// Moves the net down by some rows.
+    /// Moves the net down by `by` rows.
     pub(super) fn shift_down(&mut self, by: usize) {
         let rows = self.from.iter_mut().chain(&mut self.rows);
         rows.chain(self.to.iter_mut().map(|(row, _)| row)).for_each(|row| *row += by);
@@ -63,13 +64,14 @@ impl Net {
     }
 }
 
-/// The nets to the right of each layer.
+/// Returns the nets between each layer and the next.
 pub(super) fn nets(layout: &RowLayout) -> Vec<Vec<Net>> {
     let mut to: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (a, b, _) in &layout.links {
         to.entry(*a).or_default().push(*b);
     }
-    // Lines with the same targets share a net; otherwise many lines into one task would each need a track.
+    // Lines with the same targets share one net. Otherwise, each of many lines into one task would need its
+    // own track.
     let mut groups: BTreeMap<(usize, Vec<usize>), Net> = BTreeMap::new();
     let mut net_of: BTreeMap<usize, (usize, Vec<usize>)> = BTreeMap::new();
     let row = |index: usize| layout.items.get(index).map_or(0, |item| item.row);
@@ -106,7 +108,7 @@ pub(super) fn nets(layout: &RowLayout) -> Vec<Vec<Net>> {
     channels
 }
 
-/// Assigns tracks to nets that are not straight, so that no two overlap.
+/// Assigns a track to each net that is not straight, so that no two nets overlap.
 fn assign_tracks(nets: &mut [Net]) {
     nets.sort_by_key(Net::rank);
     let mut waiting: Vec<usize> =
@@ -129,7 +131,7 @@ fn assign_tracks(nets: &mut [Net]) {
                 !others.any(|other| other.turns_before(net))
             })
         };
-        // With a circular constraint, take the first one.
+        // If every remaining net has to come after another one (a circular constraint), take the first net.
         let next =
             if waiting.len() > MAX_ORDERED { None } else { waiting.iter().position(is_free) };
         let next = next.unwrap_or(0);
@@ -157,7 +159,7 @@ mod tests {
         Net { from: from.to_vec(), to, rows, ..Net::default() }
     }
 
-    /// Source rows, target rows and the expected track.
+    /// Source rows, target rows and the track that the test expects.
     type ExpectedTrack<'l> = (&'l [usize], &'l [usize], Option<usize>);
 
     fn check(lines: &[ExpectedTrack<'_>]) {
@@ -173,12 +175,12 @@ mod tests {
     fn overlapping_lines_get_separate_tracks() {
         check(&[(&[1], &[1], None)]);
         check(&[(&[1], &[1, 4], Some(0))]);
-        // Distant lines share a track.
+        // Two nets that are far apart share a track.
         check(&[(&[1], &[3], Some(0)), (&[7], &[9], Some(0))]);
-        // Both go down: the lower one turns first, so they do not cross.
+        // Both nets go down: the lower one turns first, so that they do not cross.
         check(&[(&[0], &[2], Some(1)), (&[1], &[3], Some(0))]);
         check(&[(&[2], &[0], Some(0)), (&[3], &[1], Some(1))]);
-        // The line out of row 4 turns before the line into it.
+        // The line that leaves row 4 turns before the line that enters row 4.
         check(&[(&[4], &[8], Some(0)), (&[0], &[4], Some(1))]);
         check(&[(&[4], &[0], Some(0)), (&[8], &[4], Some(1))]);
     }

@@ -1,29 +1,30 @@
-//! Orders the tasks within their layers and assigns rows, so that few lines cross and most are straight.
+//! Orders the tasks within each layer and assigns rows to them, so that few lines cross and most are
+//! straight.
 
 use super::get_or_default;
 use super::plan::GraphPart;
 
-/// Maximum number of layer crossings of long lines, per task.
+/// Maximum number of points where long lines pass through a layer, per task of the graph.
 const MAX_BENDS_PER_TASK: usize = 8;
-/// Number of passes over the layers, in each direction.
+/// Number of passes over the layers in each direction.
 const SWEEPS: usize = 4;
-/// Weight of a line of the critical path relative to others.
+/// Weight of a line on the critical path; other lines have weight 1.
 const CRITICAL_WEIGHT: f64 = 6.0;
 
 /// A task, or a point where a long line passes through a layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LayoutItem {
-    /// The task; `None` for a passing line.
+    /// The task; `None` for a point of a long line.
     pub(super) task: Option<u64>,
     pub(super) layer: usize,
-    /// The row where lines enter and leave.
+    /// The row where lines enter and leave this item.
     pub(super) row: usize,
     pub(super) done: bool,
-    /// Whether it is part of the critical path.
+    /// Whether the item is part of the critical path.
     pub(super) heavy: bool,
 }
 
-/// A connected part of the graph with a layer and row for each item.
+/// A connected component of the graph, with a layer and a row for each item.
 #[derive(Debug, Default)]
 pub(super) struct RowLayout {
     pub(super) items: Vec<LayoutItem>,
@@ -38,7 +39,7 @@ pub(super) struct RowLayout {
 }
 
 impl RowLayout {
-    /// Lays out tasks as boxes of height `box_height`; lines attach to a box's second row.
+    /// Lays out a component with boxes of height `box_height`. Lines attach to the second row of a box.
     pub(super) fn new(part: &GraphPart, box_height: usize) -> Self {
         let mut layout = Self::default();
         for task in &part.tasks {
@@ -59,7 +60,8 @@ impl RowLayout {
         layout
     }
 
-    /// Splits long lines into one link per layer. Lines from the same task share points as far as possible.
+    /// Splits long lines into one link per layer. Lines from the same task share their points as far as
+    /// possible.
     fn add_links(&mut self, part: &GraphPart) {
         let layer = |index: usize| part.tasks.get(index).map_or(0, |task| task.layer);
         let mut from: Vec<Vec<(usize, bool)>> = vec![Vec::new(); part.tasks.len()];
@@ -80,7 +82,7 @@ impl RowLayout {
             most /= 2;
         }
         for (a, to) in from.iter().enumerate() {
-            // The points of the line so far, one for each layer.
+            // The source task, then the point in each layer that the line passes through.
             let mut chain = vec![a];
             for step in 1..longest(a, to, most) {
                 let here = layer(a) + step;
@@ -102,7 +104,7 @@ impl RowLayout {
         }
     }
 
-    /// The neighbours of each item in the previous and next layer, with weights.
+    /// Returns the weighted neighbours of each item in the previous layer and in the next layer.
     fn neighbours(&self) -> [Vec<Vec<(usize, f64)>>; 2] {
         let mut left = vec![Vec::new(); self.items.len()];
         let mut right = left.clone();
@@ -117,7 +119,7 @@ impl RowLayout {
         [left, right]
     }
 
-    /// Sorts each layer by the mean position of its neighbours, and keeps the order with the fewest
+    /// Sorts each layer by the mean position of each item's neighbours, and keeps the order with the fewest
     /// crossings.
     fn order_layers(&mut self, [left, right]: &[Vec<Vec<(usize, f64)>>; 2]) {
         let mut positions = vec![0.0; self.items.len()];
@@ -148,7 +150,7 @@ impl RowLayout {
                 number_positions(std::slice::from_ref(items), &mut positions);
             }
             let crossings = self.crossings(&positions);
-            // If crossings are not counted, keep the latest order.
+            // If crossings are not counted, keep the last order.
             if crossings.is_none() || crossings < best.0 {
                 best = (crossings, self.layers.clone());
             }
@@ -156,7 +158,7 @@ impl RowLayout {
         self.layers = best.1;
     }
 
-    /// Number of line crossings; `None` if there are too many lines to count.
+    /// Counts the line crossings; returns `None` if there are too many lines to count.
     fn crossings(&self, positions: &[f64]) -> Option<usize> {
         const MAX_COUNTED_LINKS: usize = 400;
         if self.links.len() > MAX_COUNTED_LINKS {
@@ -175,7 +177,8 @@ impl RowLayout {
         Some(count)
     }
 
-    /// Assigns rows: each item as close as possible to its neighbours, in order and without overlap.
+    /// Assigns rows so that each item is as close as possible to its neighbours. Items keep their order and
+    /// do not overlap.
     fn assign_rows(&mut self, [left, right]: &[Vec<Vec<(usize, f64)>>; 2], box_height: usize) {
         let mut rows = vec![0.0; self.items.len()];
         let offsets = self.offsets(box_height);
@@ -202,8 +205,8 @@ impl RowLayout {
                 }
             }
         }
-        // Round at the end, and round halves the same way everywhere, so that symmetric graphs stay
-        // symmetric.
+        // Round only at the end, and round halves in the same direction everywhere, so that symmetric graphs
+        // stay symmetric.
         for (row, offset) in rows.iter_mut().zip(&offsets) {
             *row = (*row - offset + 0.501).floor() + offset;
         }
@@ -217,12 +220,12 @@ impl RowLayout {
         }
     }
 
-    /// The minimum distance of each item from the top of its layer.
+    /// Returns the minimum distance of each item from the top of its layer.
     fn offsets(&self, box_height: usize) -> Vec<f64> {
         let is_task = |item: usize| self.items.get(item).is_some_and(|item| item.task.is_some());
         let mut offsets = vec![0.0; self.items.len()];
         for layer in &self.layers {
-            // The next free row.
+            // The next free row of the layer.
             let mut next = 0;
             for item in layer {
                 let (above, below) =
@@ -237,7 +240,7 @@ impl RowLayout {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "rows of a drawing are far fewer")]
+#[expect(clippy::cast_precision_loss, reason = "a drawing has fewer than 2^52 rows")]
 fn to_f64(count: usize) -> f64 {
     count as f64
 }
@@ -245,7 +248,7 @@ fn to_f64(count: usize) -> f64 {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a row below the first, whole already"
+    reason = "the row is not negative and already rounded"
 )]
 fn to_row(row: f64) -> usize {
     row.max(0.0) as usize
@@ -261,7 +264,7 @@ fn number_positions(layers: &[Vec<usize>], positions: &mut [f64]) {
     }
 }
 
-/// The weighted mean position of an item's neighbours; `None` without neighbours.
+/// Returns the weighted mean position of an item's neighbours; `None` if it has none.
 fn mean(neighbours: &[Vec<(usize, f64)>], item: usize, positions: &[f64]) -> Option<f64> {
     let (mut sum, mut weights) = (0.0, 0.0);
     for (other, weight) in neighbours.get(item)? {
@@ -271,9 +274,10 @@ fn mean(neighbours: &[Vec<(usize, f64)>], item: usize, positions: &[f64]) -> Opt
     (weights > 0.0).then(|| sum / weights)
 }
 
-/// The non-decreasing sequence closest to the wanted values, each with its weight (isotonic regression).
+/// Returns the non-decreasing sequence that is closest to the wanted `(value, weight)` pairs (isotonic
+/// regression).
 fn isotonic(wanted: &[(f64, f64)]) -> Vec<f64> {
-    // Values out of order are pooled at their weighted mean.
+    // Values that are out of order are merged into a pool at their weighted mean.
     let mut pools: Vec<(f64, f64, usize)> = Vec::new();
     for (value, weight) in wanted {
         let mut pool = (*value, *weight, 1);
@@ -308,14 +312,14 @@ mod tests {
         assert_eq!(isotonic(&[(4.0, 3.0), (0.0, 1.0)]), [3.0, 3.0]);
     }
 
-    /// A part from `(id, layer)` pairs and links between indexes.
+    /// Builds a component from `(task id, layer)` pairs and links between their indexes.
     fn part(tasks: &[(u64, usize)], links: &[(usize, usize)]) -> GraphPart {
         let tasks = tasks.iter().map(|&(id, layer)| PlacedTask { id, layer, done: false });
         let links = links.iter().map(|&(a, b)| (a, b, false));
         GraphPart { tasks: tasks.collect(), links: links.collect() }
     }
 
-    /// The tasks of each layer with their rows, top to bottom.
+    /// Returns the tasks of each layer with their rows, top to bottom.
     fn rows(layout: &RowLayout) -> Vec<Vec<(u64, usize)>> {
         let task_row = |item: &usize| {
             let item = layout.items[*item];
@@ -345,7 +349,7 @@ mod tests {
 
     #[test]
     fn avoidable_crossings_are_removed() {
-        // Links 1–4 and 2–3 would cross if tasks were ordered by number.
+        // The links 1–4 and 2–3 would cross if the tasks were ordered by number.
         let layout = RowLayout::new(&part(&[(1, 0), (2, 0), (3, 1), (4, 1)], &[(0, 3), (1, 2)]), 3);
         let mut positions = vec![0.0; 4];
         number_positions(&layout.layers, &mut positions);
@@ -356,7 +360,7 @@ mod tests {
     fn a_long_line_passes_through_intermediate_layers() {
         let links = [(0, 1), (1, 2), (0, 2)];
         let layout = RowLayout::new(&part(&[(1, 0), (2, 1), (3, 2)], &links), 3);
-        assert_eq!(layout.items.len(), 4, "one bend beside 2");
+        assert_eq!(layout.items.len(), 4, "one extra point, in the layer of task 2");
         let (two, bend) = (layout.items[1], layout.items[3]);
         assert_eq!((two.layer, bend.layer), (1, 1));
         assert!(two.row.abs_diff(bend.row) > 1, "{two:?} {bend:?}");

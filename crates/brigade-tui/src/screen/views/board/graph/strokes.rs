@@ -1,18 +1,19 @@
-//! Draws lines with box-drawing characters, with correct junctions and crossings.
+//! Draws dependency lines with box-drawing characters, including junctions and crossings.
 
 use std::ops::Range;
 
-/// Thickness of the line parts of a cell, up, right, down and left: 0 none, 1 thin, 2 thick.
+/// The lines from the middle of a cell up, right, down and left: 0 for none, 1 for a thin line, 2 for a thick
+/// one.
 pub(super) type Arms = [u8; 4];
 
-/// The characters for all combinations, indexed by [`Arms`] as a base-3 number.
+/// The box-drawing characters for all combinations of lines, indexed by [`Arms`] as a base-3 number.
 const SHAPES: &str = concat!(
     " ╴╸╷┐┑╻┒┓╶─╾┌┬┭┎┰┱╺╼━┍┮┯┏┲┳",
     "╵┘┙│┤┥╽┧┪└┴┵├┼┽┟╁╅┕┶┷┝┾┿┢╆╈",
     "╹┚┛╿┦┩┃┨┫┖┸┹┞╀╃┠╂╉┗┺┻┡╄╇┣╊╋",
 );
 
-/// The character for a cell.
+/// Returns the box-drawing character for a cell.
 pub(super) fn shape(arms: Arms) -> char {
     match arms {
         [0, 1, 1, 0] => '╭',
@@ -26,7 +27,7 @@ pub(super) fn shape(arms: Arms) -> char {
     }
 }
 
-/// The visible part of the layout.
+/// The visible part of the graph layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Viewport {
     pub(super) x: usize,
@@ -48,9 +49,9 @@ impl Viewport {
 /// The style of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LineStyle {
-    /// Whether it is part of the critical path.
+    /// Whether the line is on the critical path.
     pub(super) heavy: bool,
-    /// Whether its source task is unfinished.
+    /// Whether the task at the start of the line is unfinished.
     pub(super) live: bool,
 }
 
@@ -60,8 +61,8 @@ struct StrokeCell {
     live: bool,
 }
 
-/// The line parts of each visible cell. Positions along a horizontal line are in half cells: `2 * n` is the
-/// left edge of cell `n`, `2 * n + 1` its middle.
+/// The lines in each visible cell. Positions along a horizontal line are in half cells: `2 * n` is the left
+/// edge of cell `n`, and `2 * n + 1` is its middle.
 #[derive(Debug)]
 pub(super) struct Strokes {
     frame: Viewport,
@@ -91,8 +92,8 @@ impl Strokes {
         }
     }
 
-    /// Draws a vertical line between the middles of two rows. In a row where it does not join a horizontal
-    /// line it passes over it, or under it if that line is thicker.
+    /// Draws a vertical line between the middles of two rows. It joins the horizontal lines in the rows
+    /// `joins`. It passes over all other horizontal lines, or under those that are thicker.
     pub(super) fn vertical(
         &mut self,
         x: usize,
@@ -120,7 +121,7 @@ impl Strokes {
         }
     }
 
-    /// The non-empty cells with their characters and styles.
+    /// Returns the non-empty cells with their characters and styles.
     pub(super) fn visible_cells(&self) -> impl Iterator<Item = (usize, usize, char, LineStyle)> {
         let frame = self.frame;
         let cells = self.cells.iter().enumerate().filter(|(_, cell)| cell.arms != [0; 4]);
@@ -170,7 +171,7 @@ mod tests {
             strokes.vertical(1, (0, 2), THIN, &[0, 2]);
         };
         check(fork, &["─┬─", " │ ", " ╰─"]);
-        // A passing line is crossed, not joined.
+        // A vertical line crosses a horizontal line without joining it.
         let crossing = |strokes: &mut Strokes| {
             strokes.horizontal(1, 0, 6, THIN);
             fork(strokes);
@@ -182,7 +183,7 @@ mod tests {
             fork(strokes);
         };
         check(thick, &["─┬─", "━━━", " ╰─"]);
-        // The thick path through a fork is visible.
+        // The thick line stays visible through a fork.
         let path = |strokes: &mut Strokes| {
             fork(strokes);
             strokes.horizontal(0, 0, 3, THICK);

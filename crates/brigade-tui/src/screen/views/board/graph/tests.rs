@@ -6,7 +6,7 @@ use super::super::tests::{BOARD, screen};
 use super::*;
 use crate::screen::test_support::draw_text;
 
-/// The drawn graph, without the title, tabs and bottom lines.
+/// Returns the drawn graph, without the title line, the tabs and the bottom lines.
 fn seen(board: &str, width: u16, height: u16) -> String {
     let mut screen = screen(&["ada", "ben", "cleo"], board);
     handle(&mut screen, KeyCommand::Graph);
@@ -60,7 +60,7 @@ fn a_whole_board() {
     insta::assert_snapshot!(seen(BOARD, 120, 28));
 }
 
-/// The selected task is visible wherever it is.
+/// Checks that the selected task is visible, wherever in the graph it is.
 #[test]
 fn the_graph_scrolls_to_the_selected_task() {
     let mut board = String::new();
@@ -86,7 +86,7 @@ fn chain(many: u64) -> String {
     })
 }
 
-/// Huge boards are laid out once; after that, drawing is as fast as for any other.
+/// A huge board is laid out only once. After that, drawing it is as fast as drawing a small one.
 #[test]
 fn five_thousand_tasks_are_drawn_quickly() {
     let alone = |id: u64| format!("{id} p - task {id}");
@@ -133,7 +133,7 @@ fn five_thousand_tasks_are_drawn_quickly() {
             draw_text(&mut screen, 120, 40);
         }
         let again = begun.elapsed() / 5;
-        // Generous limits: debug build on a busy machine.
+        // The limits are generous, because this may be a debug build on a busy machine.
         assert!(first < Duration::from_secs(20), "{name}: {first:?}");
         assert!(again < Duration::from_secs(1), "{name}: {again:?}");
     }
