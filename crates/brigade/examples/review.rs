@@ -1,4 +1,4 @@
-//! Two agents of any vendor, a writer and a reviewer: one drafts a text, the other reviews it, the first revises it.
+//! Runs two agents of any vendor: a writer drafts a text, a reviewer reviews it, and the writer revises it.
 //!
 //! `cargo run --example review -- codex gemini "Say in one sentence what this project is."`
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
@@ -25,12 +25,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let brigade = BrigadeProgram::on_files("brigade", &files.claude_dir, &files.state_dir);
     let here = env::current_dir()?.to_string_lossy().into_owned();
 
-    // A team in Claude Code's files, led by this program.
+    // Create a team in Claude Code's files, led by this program.
     let name = format!("review-{}", std::process::id());
     let lead = Seat::new(Arc::new(FileStore::open(files)), name.parse()?, "team-lead".parse()?);
     roster::create(&lead, TeamPlan::new("a draft and its review", &here)).await?;
 
-    // Two members, each running its vendor's program. `brigade` guards them and gives them the team's tools.
+    // Add two members. Each runs its vendor's program, which `brigade` guards and gives the team's tools.
     let mut members = tokio::task::JoinSet::new();
     for (name, agent) in [("writer", writer), ("reviewer", reviewer)] {
         let seat = lead.for_member(name.parse()?);
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(roster::delete(&lead, SkipChecks::Yes).await?)
 }
 
-/// Sends mail to an agent, which becomes a turn, and waits for its answer, which comes back as mail.
+/// Sends a message to an agent, for which it starts a turn, and waits for the message with its answer.
 async fn ask(lead: &Seat, name: &str, question: &str) -> Result<String, Box<dyn Error>> {
     mail::send(lead, name, question).await?;
     loop {

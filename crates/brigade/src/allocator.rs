@@ -1,15 +1,15 @@
-//! Returns unused memory to the system.
+//! Returns unused memory to the operating system.
 //!
-//! A member's process runs for days and occasionally reads a long journal or an agent's whole session. glibc keeps
-//! freed memory, and keeps more of it after large allocations, so without this the process would stay at its peak
-//! size.
+//! A member's process runs for days and occasionally reads a long journal or an agent's whole session. glibc
+//! keeps freed memory, and keeps more of it after large allocations, so without this module the process would
+//! stay at its peak size.
 
 use std::time::Duration;
 
-/// How often to release free pages. Short commands end before the first time.
+/// How often to release free pages. Short commands exit before the first release.
 const TRIM_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Configures malloc to return freed memory to the system. Must be called first, before there is a second thread.
+/// Configures malloc to return freed memory to the system. Must be called before the process starts other threads.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "glibc has no other interface for this")]
 pub(crate) fn configure_malloc() {
@@ -18,7 +18,7 @@ pub(crate) fn configure_malloc() {
     const LARGE: std::ffi::c_int = 64 * 1024;
     for option in [libc::M_MMAP_THRESHOLD, libc::M_TRIM_THRESHOLD] {
         // SAFETY: `mallopt` takes two integers and only changes malloc settings. No other thread exists that could
-        // read them. It ignores invalid values.
+        // read them. `mallopt` ignores invalid values.
         let _accepted = unsafe { libc::mallopt(option, LARGE) };
     }
 }

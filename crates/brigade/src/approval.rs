@@ -1,4 +1,4 @@
-//! Renders a plan or a permission request, as text and as JSON.
+//! Renders a request (a plan or a permission request) as text and as JSON.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::output::{BUSY, FAINT, STRONG};
 
-/// The JSON form of a request.
+/// The JSON form of a plan or permission request.
 #[derive(Serialize)]
 pub(crate) struct ApprovalDocument<'a> {
     number: usize,
@@ -67,7 +67,7 @@ impl<'a> ApprovalDocument<'a> {
     }
 }
 
-/// Renders a request as text: a line with the sender and age, then the request itself.
+/// Renders a request as text: a line with its sender and age, then its content.
 pub(crate) fn show(approval: &Approval, now: Timestamp, width: Option<usize>) -> String {
     let age = age(now.duration_since(approval.at));
     let (number, from) = (approval.number, text::one_line(approval.from.as_str()));

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use brigade_agents::driver::Access;
 use brigade_wire::name::{AgentId, MemberName, TeamName};
 
-/// The arguments that brigade needs. It ignores the others, which are for the real Claude Code.
+/// The arguments that brigade needs. Brigade ignores all others, which are for the real Claude Code.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Native {
     agent_id: Option<String>,
@@ -65,7 +65,7 @@ impl Native {
         self.agent_id.as_ref()?.parse().ok()
     }
 
-    /// The agent's permissions. A required plan overrides every other mode.
+    /// Returns the agent's permissions. `--plan-mode-required` overrides every other permission mode.
     pub(crate) fn access(&self) -> Access {
         match self.permission_mode.as_deref() {
             _ if self.plan_mode_required => Access::ReadOnly,

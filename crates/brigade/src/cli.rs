@@ -54,10 +54,10 @@ pub(crate) struct Cli {
     pub(crate) command: Option<CliCommand>,
 }
 
-/// Rewrites arguments that `clap` does not understand by itself.
+/// Rewrites command lines that `clap` cannot parse.
 ///
-/// Claude Code starts a teammate with its own options and no command name: insert `teammate`. `help task add`
-/// becomes `task add --help`.
+/// Claude Code starts a teammate with Claude Code's own options and without a command name, so this function
+/// inserts `teammate`. It also turns `help task add` into `task add --help`.
 pub(crate) fn normalize_args(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = given.collect();
     if args.get(1).is_some_and(|arg| arg == "help") {
@@ -76,8 +76,8 @@ Examples:
   brigade new && brigade up                     write brigade.toml and start the team it defines
   brigade team create demo                      create a team and lead it
   brigade spawn bob --agent codex               start an agent as a member
-  brigade send bob \"please review the parser\"   send it a message
-  brigade task add \"Write docs\" --owner bob     assign it a task
+  brigade send bob \"please review the parser\"   send bob a message
+  brigade task add \"Write docs\" --owner bob     assign bob a task
   brigade ui                                    watch the team
   brigade down                                  stop all members and delete the team";
 
@@ -134,7 +134,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub(crate) key: Option<PathBuf>,
 
-    /// Where the teams are stored: resolved from options, environment and brigade.toml.
+    /// Where the teams are stored, as resolved from the options, the environment and brigade.toml.
     #[arg(skip)]
     pub(crate) home: Location,
 }
@@ -160,7 +160,7 @@ impl From<DurabilityWord> for Durability {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
-    /// Set up Claude Code to use brigade (--undo removes it)
+    /// Set up Claude Code to use brigade (--undo reverts this)
     ///
     /// Afterwards, the lead of a Claude Code session can start teammates of other vendors.
     ///
@@ -255,8 +255,8 @@ Examples:
     /// Show what happened in the team
     ///
     /// Prints one line per event. The line of a message includes when it was read and when it was
-    /// shown to the recipient's model. With --json, prints the journal records, including those of
-    /// members' work. The history of a deleted team is still available.
+    /// shown to the recipient's model. With --json, prints the journal records, including records
+    /// of members' work. The history of a deleted team is still available.
     Log {
         /// Keep printing new events until interrupted
         #[arg(long, short)]
@@ -317,8 +317,8 @@ Examples:
     /// Start the team defined in brigade.toml
     ///
     /// Creates the team, adds its tasks to the board and starts its members. Anything that already
-    /// exists stays as it is, so a second `up` changes nothing. Members keep running after this
-    /// command exits, and when their supervisor dies.
+    /// exists stays unchanged, so a second `up` changes nothing. Members keep running after this
+    /// command exits, even if their supervisor dies.
     #[command(after_help = "\
 Examples:
   brigade new && brigade up             write a brigade.toml and start the team
@@ -367,10 +367,10 @@ Examples:
 
     /// Start one agent as a team member
     ///
-    /// Starts the agent's own program and talks to it over its protocol. Messages to the member become
-    /// turns of the agent. It runs in the background, or in this terminal with --place here, where
-    /// anything you type is sent to the agent as user input. If a member with this name already
-    /// exists, it is continued.
+    /// Starts the agent's own program and talks to it over its protocol. Messages to the member
+    /// become turns of the agent. The agent runs in the background, or in this terminal with
+    /// --place here, where anything you type is sent to the agent as user input. If a member with
+    /// this name already exists, the command continues that member.
     #[command(after_help = "\
 Examples:
   brigade spawn bob --agent codex --prompt \"Take a task from the board\"
@@ -379,8 +379,9 @@ Examples:
 
     /// Ask a member on this host to stop
     ///
-    /// If it refuses, it stays; if it does not answer within the limit, it is killed. --now kills it
-    /// without asking. Its unfinished tasks become unassigned.
+    /// A member that refuses keeps running; a member that does not answer within the limit is
+    /// killed. --now kills the member without asking. The unfinished tasks of a stopped member
+    /// become unassigned.
     #[command(after_help = "\
 Examples:
   brigade stop bob --reason \"the work is done\"
@@ -405,8 +406,9 @@ Example:
     /// Diagnose teams, members and this machine
     ///
     /// Checks every team in the Claude Code folder, the members on this host and the installed
-    /// programs, without changing anything. For each problem it shows the location, the consequence,
-    /// and how --fix or you can solve it. Exits with code 1 if there are problems.
+    /// programs, without changing anything. For each problem it shows the location, the
+    /// consequence, and what --fix would do or what you can do. Exits with code 1 if there are
+    /// problems.
     #[command(after_help = "\
 Examples:
   brigade doctor
@@ -445,7 +447,7 @@ Examples:
     /// Print a completion script for a shell
     #[command(after_help = "\
 Example:
-  source <(brigade completions bash)      add this line to ~/.bashrc to keep it")]
+  source <(brigade completions bash)      add this line to ~/.bashrc to make it permanent")]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -472,7 +474,7 @@ pub(crate) struct SpawnArgs {
     /// First message to the agent
     #[arg(long, short, allow_hyphen_values = true)]
     pub(crate) prompt: Option<String>,
-    /// Where it runs
+    /// Where the agent runs
     #[arg(long, value_name = "PLACE", default_value = "headless")]
     pub(crate) place: SpawnPlace,
     /// Start in plan mode: no changes until the lead approves a plan
@@ -483,7 +485,7 @@ pub(crate) struct SpawnArgs {
 /// Where an agent runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SpawnPlace {
-    /// In the background; its output goes to a file
+    /// In the background, with output to a file
     Headless,
     /// In a tmux window
     Tmux,

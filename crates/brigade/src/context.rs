@@ -1,4 +1,4 @@
-//! The context of a command: the host's, from the arguments and the environment, and the output format.
+//! The context of a command: the host's context, from the arguments and the environment, and the output format.
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ use crate::env;
 use crate::error::{CliError, CliTrouble};
 use crate::progress;
 
-/// How long a command that only reads waits for a lock; without it, it shows what is there.
+/// How long a command that only reads waits for a lock. Then it shows what it can read without the lock.
 const SHORT_LOCK_WAIT: Duration = Duration::from_millis(100);
 
 /// The context of a command.
 #[derive(Debug)]
 pub(crate) struct CliContext {
     host: brigade_host::Context,
-    /// Whether the output is for a program.
+    /// Whether to print JSON instead of text.
     pub(crate) json: bool,
 }
 
@@ -36,17 +36,17 @@ impl Deref for CliContext {
 }
 
 impl CliContext {
-    /// For commands that change something.
+    /// Opens the context for commands that change something.
     pub(crate) async fn new(global: GlobalArgs) -> Result<Self, CliError> {
         Self::open(global, DEFAULT_LOCK_WAIT, false).await
     }
 
-    /// For processes that keep running while the NATS server cannot be reached.
+    /// Opens the context for processes that keep running while the NATS server is unreachable.
     pub(crate) async fn lasting(global: GlobalArgs) -> Result<Self, CliError> {
         Self::open(global, DEFAULT_LOCK_WAIT, true).await
     }
 
-    /// For commands that only read.
+    /// Opens the context for commands that only read.
     pub(crate) async fn reading(global: GlobalArgs) -> Result<Self, CliError> {
         Self::open(global, SHORT_LOCK_WAIT, false).await
     }
@@ -95,25 +95,25 @@ impl CliContext {
         Ok(Self { host, json: global.json })
     }
 
-    /// The same context with another team named.
+    /// Returns the same context for another team.
     pub(crate) fn with_team(self, team: Option<TeamName>) -> Self {
         Self { host: self.host.with_team(team), ..self }
     }
 
-    /// The context without the output format, for another front end.
+    /// Returns the host's context, without the output format, for another front end.
     pub(crate) fn into_host(self) -> brigade_host::Context {
         self.host
     }
 }
 
-/// Claude Code's folder, and brigade's own.
+/// Returns Claude Code's folder and brigade's state folder.
 fn dirs(global: &GlobalArgs) -> Result<(PathBuf, PathBuf), CliError> {
     let no_home = || CliError::failed(CliTrouble::NoHome);
     let claude_dir = global.claude_dir.clone().or_else(env::claude_dir).ok_or_else(no_home)?;
     Ok((claude_dir, env::state_dir().ok_or_else(no_home)?))
 }
 
-/// The team that is named on the command line or in the environment.
+/// Returns the team that is named on the command line or in the environment.
 pub(crate) fn named_team(global: &GlobalArgs) -> Result<Option<TeamName>, CliError> {
     match &global.team {
         Some(team) => Ok(Some(team.clone())),
@@ -121,14 +121,14 @@ pub(crate) fn named_team(global: &GlobalArgs) -> Result<Option<TeamName>, CliErr
     }
 }
 
-/// The host of a command that cannot reach the store of its teams.
+/// Opens this host's registry without the team store, for commands that run while the store is unreachable.
 pub(crate) fn host_alone(global: &GlobalArgs) -> Result<Host, CliError> {
     let (claude_dir, state_dir) = dirs(global)?;
     let programs = Arc::new(env::programs());
     context::host_at(&global.home, &claude_dir, &state_dir, programs, env::host_name())
 }
 
-/// The value of a variable, parsed, if it is set.
+/// Reads and parses an environment variable; `None` if the variable is not set.
 pub(crate) fn variable<T, E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     name: &'static str,
     parse: impl FnOnce(&str) -> Result<T, E>,
@@ -139,12 +139,12 @@ pub(crate) fn variable<T, E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     parse(value).map(Some).map_err(|error| invalid(error.into()))
 }
 
-/// The current folder; an empty path if it cannot be told.
+/// Returns the current folder; an empty path if the folder no longer exists or is unreadable.
 pub(crate) fn current_dir() -> PathBuf {
     std::env::current_dir().unwrap_or_default()
 }
 
-/// The directory a member works in, for the record.
+/// Returns the current folder as text, for a member's roster entry.
 pub(crate) fn cwd() -> String {
     current_dir().to_string_lossy().into_owned()
 }

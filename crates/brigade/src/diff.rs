@@ -13,14 +13,14 @@ use crate::output::{FAINT, HINT, READY, STRONG};
 
 const REMOVED: Style = AnsiColor::Red.on_default();
 
-/// Maximum number of lines of a short diff, and their maximum width.
+/// Maximum number of lines in a short diff, and the maximum width of each.
 const SHORT_LINES: usize = 8;
 const SHORT_WIDTH: usize = 160;
 
-/// How long to search for a minimal diff before accepting a longer one.
+/// How long to search for the shortest diff before accepting a longer one.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// A unified diff with three lines of context.
+/// Renders a unified diff with three lines of context.
 pub(crate) fn unified(path: &Path, before: Option<&str>, after: &str) -> String {
     let name = text::plain(&path.to_string_lossy());
     let from = if before.is_some() { name.as_str() } else { "/dev/null" };
@@ -39,7 +39,8 @@ pub(crate) fn unified(path: &Path, before: Option<&str>, after: &str) -> String 
     text
 }
 
-/// A short summary of a change to a file: the number of added and removed lines, and the first of them.
+/// Renders a short summary of a change to a file: the number of added and removed lines, and the first few of
+/// these.
 pub(crate) fn short(change: &FileChange) -> String {
     let (mut added, mut removed, mut shown) = (0, 0, String::new());
     for part in &change.parts {
@@ -70,14 +71,14 @@ pub(crate) fn short(change: &FileChange) -> String {
     text
 }
 
-/// A line with its `+`, `-` or space in front, and its style.
+/// Returns the style and the text of a diff line, with `+`, `-` or a space in front.
 fn signed(change: &Change<&str>) -> (Style, String) {
     let (sign, style) = match change.tag() {
         ChangeTag::Delete => ('-', REMOVED),
         ChangeTag::Insert => ('+', READY),
         ChangeTag::Equal => (' ', Style::new()),
     };
-    // Keep a carriage return but escape it: printed raw, it would let the terminal overwrite the line.
+    // Show a carriage return as an escape: printed raw, it would make the terminal overwrite the line.
     let line = text::plain(change.value().trim_end_matches('\n'));
     (style, format!("{sign}{line}"))
 }

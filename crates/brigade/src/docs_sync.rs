@@ -1,8 +1,9 @@
 //! Tests that the documentation matches the program.
 //!
-//! The reference of commands, options, tools, agents, keys and `brigade.toml` is generated from the program's own
-//! tables. These tests compare it; with `BRIGADE_DOCS=write` (`just docs`) they write it. They also parse the
-//! examples in the documentation as the program would, and check every link.
+//! The reference pages for commands, options, tools, agents, keys and `brigade.toml` are generated from the
+//! program's own tables. These tests compare the pages with the program; with `BRIGADE_DOCS=write` (`just docs`)
+//! they write the pages instead. They also parse the examples in the documentation as the program would, and
+//! check every link.
 
 mod examples;
 mod links;
@@ -14,7 +15,7 @@ mod wire;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The root of the repository.
+/// Returns the root folder of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
@@ -23,7 +24,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Checks a page that is generated as a whole.
+/// Checks a page whose whole text is generated.
 fn check_page(path: &str, generated: &str) {
     check(path, &fs::read_to_string(root().join(path)).unwrap_or_default(), generated);
 }
@@ -39,7 +40,7 @@ fn check_part(path: &str, name: &str, generated: &str) {
     check(path, &text, &found.unwrap_or_else(|| panic!("{path} has no part {name}")));
 }
 
-/// Compares the text of a page with the generated text, or writes it.
+/// Compares a page with the generated text. With `BRIGADE_DOCS=write`, writes the generated text to the page.
 fn check(path: &str, current: &str, generated: &str) {
     if current == generated {
         return;

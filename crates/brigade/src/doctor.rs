@@ -1,15 +1,16 @@
-//! Diagnoses problems with teams and with the members of this host: detects them, explains the consequence
+//! Diagnoses problems with teams and with the members on this host: detects each problem, explains its consequence
 //! and proposes a fix.
 //!
-//! - `snapshot`: a read-only snapshot of all files and processes, taken once; `team_folder`: one team in it;
-//! - `locks`, `file_checks`, `members`, `tasks`, `hosted`, `machine`: the checks (`file_checks` checks files);
+//! - `snapshot`: a read-only snapshot of all files and processes, taken once; `team_folder`: one team in the
+//!   snapshot;
+//! - `locks`, `file_checks`, `members`, `tasks`, `hosted`, `machine`: the checks;
 //! - `nats`: checks for teams in a NATS store, and for the NATS server;
 //! - `fix`: the automatic fixes, one safe step each; `backup`: backups of changed files;
 //! - `wording`: phrases that several checks share.
 //!
 //! To add a check, add a row to [`CHECKS`] and a function that reads the snapshot and reports findings. The
-//! checks read files directly instead of through the file store, because the store repairs and records things
-//! while it reads.
+//! checks read files directly instead of through the file store, because the store repairs files and writes
+//! journal records while it reads.
 
 pub(crate) mod backup;
 mod file_checks;
@@ -37,7 +38,7 @@ use self::snapshot::DoctorSnapshot;
 /// The kind of store a check applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckScope {
-    /// Only teams in Claude Code's folder, and brigade's own files for them.
+    /// Only teams in Claude Code's folder, and brigade's own files for these teams.
     Files,
     /// Teams in any store.
     All,
@@ -53,8 +54,8 @@ pub(crate) struct Check {
     run: fn(&DoctorSnapshot, &mut Findings),
 }
 
-/// All checks. Fixes run in this order: those that repair files come before those that start or stop
-/// processes.
+/// All checks. Fixes run in the order of their checks: those that repair files come before those that start or
+/// stop processes.
 #[rustfmt::skip]
 pub(crate) const CHECKS: &[Check] = &[
     Check { name: "stale-lock", scope: Files, run: locks::stale,
@@ -96,7 +97,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "task-of-nobody", scope: All, run: tasks::of_nobody,
         means: "no member works on it, and no other member can claim it" },
     Check { name: "task-circle", scope: All, run: tasks::circles,
-        means: "each of them waits for the next, so none can start" },
+        means: "each of these tasks waits for the next one, so none can start" },
     Check { name: "lost-dependency", scope: All, run: tasks::lost_dependency,
         means: "a missing task counts as completed, so this one may start too early" },
     Check { name: "orphan-window", scope: All, run: hosted::windows,
@@ -125,14 +126,14 @@ pub(crate) const CHECKS: &[Check] = &[
         means: "Claude Code starts its teammates without brigade, or not at all" },
 ];
 
-/// A problem.
+/// A problem that a check found.
 #[derive(Debug)]
 pub(crate) struct Finding {
     pub(crate) check: &'static str,
     pub(crate) means: &'static str,
     /// The file, member, task or host that has the problem.
     pub(crate) place: String,
-    /// The problem itself.
+    /// A description of the problem.
     pub(crate) what: String,
     pub(crate) cure: Cure,
 }
@@ -140,14 +141,14 @@ pub(crate) struct Finding {
 /// How to solve a problem.
 #[derive(Debug)]
 pub(crate) enum Cure {
-    /// With `--fix`.
+    /// `--fix` applies this fix.
     Automatic(Fix),
-    /// By a person, who gets this advice.
+    /// A person has to solve the problem, with this advice.
     Manual(String),
 }
 
 impl Finding {
-    /// The advice, or the action of `--fix`, in one line.
+    /// Returns the advice, or what `--fix` would do, in one line.
     pub(crate) fn remedy(&self) -> String {
         match &self.cure {
             Cure::Automatic(fix) => fix.description().0,
@@ -169,7 +170,7 @@ impl Serialize for Finding {
     }
 }
 
-/// The problems that a check has found so far: place, problem and cure of each.
+/// The problems that a check has found so far, each as place, description and cure.
 #[derive(Debug, Default)]
 pub(crate) struct Findings(Vec<(String, String, Cure)>);
 
@@ -240,13 +241,13 @@ pub(crate) fn examine(snapshot: &DoctorSnapshot) -> Vec<Finding> {
     findings
 }
 
-/// The checks that apply to the store of this snapshot.
+/// Returns the checks that apply to the kind of store in this snapshot.
 fn checks(snapshot: &DoctorSnapshot) -> impl Iterator<Item = &'static Check> {
     let uses_nats = snapshot.nats_findings.is_some();
     CHECKS.iter().filter(move |check| check.scope == All || !uses_nats)
 }
 
-/// The number of checks that apply, including those of the NATS server.
+/// Returns the number of checks that apply, including the checks of the NATS server.
 pub(crate) fn count(snapshot: &DoctorSnapshot) -> usize {
     checks(snapshot).count() + snapshot.nats_findings.as_ref().map_or(0, |_| nats::CHECKS.len())
 }

@@ -1,4 +1,4 @@
-//! Errors as a person sees them: what failed, why, and what to do next.
+//! Error messages of the command line: what failed, why, and what to do next.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -12,20 +12,20 @@ use thiserror::Error;
 use crate::output::{self, ERROR, HINT};
 use crate::{env, exit};
 
-/// An error of the command line itself.
+/// An error that the `brigade` command itself detects, in addition to those of the libraries.
 #[derive(Debug, Error)]
 pub(crate) enum CliTrouble {
-    #[error("no member of team {team} was named for these tools")]
+    #[error("cannot offer the tools of team {team}: no member name was given")]
     WhoAmI { team: String },
     #[error("no team was named")]
     WhichTeam,
     #[error("the argument {what} is missing or not valid")]
     NativeArgument { what: &'static str },
-    #[error("the window it was in is gone")]
+    #[error("the terminal window of this member was closed")]
     WindowGone,
     #[error("team {team} has no other member")]
     NobodyElse { team: String },
-    #[error("only {of} marks the messages of {of} read; you are {me}")]
+    #[error("only {of} can mark the messages of {of} as read; you are {me}")]
     NotYours { of: String, me: String },
     #[error("{variable} is not valid")]
     Variable { variable: &'static str, source: Box<dyn Error + Send + Sync> },
@@ -43,32 +43,32 @@ pub(crate) enum CliTrouble {
     NothingToUndo,
     #[error("{left} tasks were not done in time")]
     NotDone { left: usize },
-    #[error("{left} tasks are not done, and nobody is left to do them")]
+    #[error("{left} tasks are not done, and no member is left to do them")]
     NobodyLeft { left: usize },
     #[error("{name} has no worktree of its own")]
     NoWorktree { name: String },
-    #[error("{name} has changed nothing")]
+    #[error("{name} has not changed anything")]
     NoDifference { name: String },
-    #[error("{} is there already", path.display())]
+    #[error("{} already exists", path.display())]
     FileExists { path: std::path::PathBuf },
     #[cfg(feature = "nats")]
-    #[error("which engine is it?")]
+    #[error("no NATS server was given")]
     WhichEngine,
-    #[error("a client's certificate and its key go together: --cert and --key")]
+    #[error("a client certificate needs its private key: give both --cert and --key, or neither")]
     HalfClient,
-    /// A server that a file chose does not get the credentials of the environment.
+    /// The server comes from a `brigade.toml`, so brigade does not send it the credentials from the environment.
     #[error(
-        "the server is named in a brigade.toml, and the credentials in {}, which are not shown to it",
+        "brigade does not send the credentials in {} to a server that only a brigade.toml names",
         env::CREDS
     )]
     CredsForAFile,
-    #[error("a link needs an engine to link the files of this host with")]
+    #[error("no NATS server was given to link this host's files with")]
     NothingToLink,
-    #[error("another process links team {team} from these files")]
+    #[error("another process on this host already links team {team}")]
     LinkedAlready { team: String },
 }
 
-/// Prints the error and returns the exit code for it.
+/// Prints an error and returns its exit code.
 pub(crate) fn report(error: &CliError) -> u8 {
     let code = match error.kind {
         Kind::BrokenPipe => return exit::DONE,
@@ -94,7 +94,7 @@ fn text(error: &CliError) -> String {
     text
 }
 
-/// Makes a panic end the program with an exit code of its own and a word on where to report it.
+/// Installs a panic hook that reports the panic as a bug, asks the user to report it, and exits with code 70.
 pub(crate) fn catch_bugs() {
     std::panic::set_hook(Box::new(|panic| {
         output::eprint_line(&format!("{ERROR}error:{ERROR:#} this is a bug in brigade: {panic}"));

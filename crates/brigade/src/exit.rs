@@ -1,8 +1,8 @@
-//! The exit codes, one meaning each.
+//! The exit codes of `brigade`. Each code has one meaning.
 
 /// Success.
 pub(crate) const DONE: u8 = 0;
-/// Refused or failed.
+/// The operation was refused or failed.
 pub(crate) const FAILED: u8 = 1;
 /// An invalid command line.
 pub(crate) const USAGE: u8 = 2;
@@ -13,10 +13,10 @@ pub(crate) const BUG: u8 = 70;
 /// Locked by another program; try again.
 pub(crate) const LOCKED: u8 = 75;
 
-/// The exit codes for the help and the manual page.
+/// The list of exit codes in the help and the manual page.
 pub(crate) const HELP: &str = "\
 Exit codes:
-   0  success (also if the reader of the output has closed it)
+   0  success (also if the reader of the output closed the pipe)
    1  refused or failed
    2  invalid command line
    4  nothing found: an empty inbox, an empty board

@@ -1,4 +1,4 @@
-//! Drawings of the dependencies between tasks.
+//! Draws the dependencies between tasks.
 
 mod formats;
 mod text;
@@ -12,7 +12,7 @@ use brigade_wire::task::Status;
 pub(crate) use self::formats::{dot, json, mermaid};
 pub(crate) use self::text::text;
 
-/// A board laid out as a forest: each task appears once, below one of the tasks it waits for.
+/// A task board laid out as a forest: each task appears once, below one of the tasks that it waits for.
 #[derive(Debug)]
 pub(crate) struct TaskTree<'g> {
     graph: &'g Graph,
@@ -20,7 +20,7 @@ pub(crate) struct TaskTree<'g> {
     critical: Vec<TaskId>,
     /// Dependency cycles.
     circles: Vec<Vec<TaskId>>,
-    /// The task below which each task is drawn. Top-level tasks are not included.
+    /// For each task, the task below which it is drawn. Top-level tasks have no entry.
     parents: BTreeMap<TaskId, TaskId>,
 }
 
@@ -33,8 +33,8 @@ impl<'g> TaskTree<'g> {
         let mut parents = BTreeMap::new();
         for id in graph.topological_order() {
             let Some(node) = graph.node(id) else { continue };
-            // Choose only tasks that are drawn already, to avoid cycles. Prefer the critical path, then
-            // unfinished tasks, then the end of the longest chain.
+            // To avoid cycles, the parent must be a task that already has a place in the tree. Prefer a parent
+            // on the critical path, then an unfinished one, then the deepest one.
             let parent = node
                 .after
                 .iter()
@@ -58,7 +58,7 @@ impl<'g> TaskTree<'g> {
     }
 
     fn is_critical(&self, id: TaskId) -> bool {
-        // A path of one task is not worth marking.
+        // Do not mark a critical path of only one task.
         self.critical.len() > 1 && self.critical.contains(&id)
     }
 

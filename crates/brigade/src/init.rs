@@ -1,11 +1,11 @@
-//! `brigade init`: adds brigade to the settings of other programs, and removes it again.
+//! `brigade init` adds brigade to the settings of other programs; `brigade init --undo` removes it again.
 //!
 //! - `file`: reads a user's file and replaces it atomically;
-//! - `edit`: adds brigade's settings to a text, and removes them;
-//! - `record`: the record of all changes, written before they are made;
+//! - `edit`: adds brigade's settings to the text of a file, and removes them;
+//! - `record`: the record of all changes, written before the changes are made;
 //! - `claude`, `codex`, `gemini`: the settings for each program;
-//! - `plan`: all changes together, and applying them;
-//! - `undo`: reverting them.
+//! - `plan`: plans all changes and applies them;
+//! - `undo`: reverts all changes.
 
 pub(crate) mod claude;
 pub(crate) mod codex;
@@ -66,14 +66,16 @@ impl From<InitError> for CliError {
             InitError::NotAFile { .. } => Some("move it out of the way"),
             InitError::NotText { .. } => Some("save it as UTF-8"),
             InitError::Damaged { .. } => Some(
-                "correct it by hand; brigade only changes files it can read, and JSON does not allow comments",
+                "fix it by hand; brigade only changes files it can read, and JSON does not allow comments",
             ),
             InitError::Overtaken { .. } => Some("nothing was lost; run the command again"),
             InitError::Record { .. } => Some(
-                "it contains the original text of the files; restore them by hand, then remove it",
+                "the record contains the original text of the files; restore the files by hand, then remove the record",
             ),
-            InitError::Reworded { .. } => Some("remove mcp_servers.team by hand, then undo again"),
-            InitError::Busy => Some("answer or stop that one first"),
+            InitError::Reworded { .. } => {
+                Some("remove mcp_servers.team by hand, then run `brigade init --undo` again")
+            }
+            InitError::Busy => Some("answer or stop the other `brigade init` first"),
         };
         let kind = match &error {
             InitError::Busy => Kind::Locked,

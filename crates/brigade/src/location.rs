@@ -1,4 +1,4 @@
-//! Where the teams are stored: what the command line, the environment or a `brigade.toml` name.
+//! Determines where the teams are stored, from the command line, the environment or a `brigade.toml`.
 
 use std::path::{Path, PathBuf};
 
@@ -10,18 +10,18 @@ use crate::context::variable;
 use crate::env;
 use crate::error::{CliError, CliTrouble, failed};
 
-/// Whether a `brigade.toml` may say where the teams live.
+/// Which `brigade.toml` may name the store of the teams.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TeamFileSource<'l> {
-    /// None.
+    /// No file.
     Ignored,
-    /// The file of the current folder, or of the nearest folder above it.
+    /// The file in the current folder or in the nearest parent folder.
     CurrentFolder,
-    /// This one.
+    /// The file at this path.
     File(&'l Path),
 }
 
-/// The store named on the command line, else in the environment, else in a `brigade.toml`.
+/// Returns the store that is named on the command line, else in the environment, else in a `brigade.toml`.
 pub(crate) fn location(
     global: &GlobalArgs,
     source: TeamFileSource<'_>,
@@ -45,14 +45,14 @@ pub(crate) fn location(
         (None, None) => None,
         _ => return Err(CliError::usage(CliTrouble::HalfClient)),
     };
-    // A server that a repository's file chose could reuse credentials that it receives, so it does not get those
-    // of the environment.
+    // A `brigade.toml` may come from a repository that the user does not trust. The server in the
+    // file could misuse credentials, so brigade does not send it the credentials from the environment.
     let creds = match (&global.creds, creds) {
         (None, creds) if !is_named => {
             if creds.is_none() && env::read(env::CREDS).is_some() {
                 let error = CliError::usage(CliTrouble::CredsForAFile);
                 return Err(error.hint(format!(
-                    "say where it is yourself, with `--store` or {}, or the credentials with `--creds`",
+                    "name the server with `--store` or {}, or the credentials with `--creds`",
                     env::STORE
                 )));
             }
@@ -64,7 +64,7 @@ pub(crate) fn location(
     Ok(Location::Nats(NatsServers { servers, creds, ca, client }))
 }
 
-/// The store and the credentials that the file names.
+/// Returns the store and the credentials that the `brigade.toml` names.
 fn in_team_file(
     source: TeamFileSource<'_>,
 ) -> Result<Option<(StoreAddress, Option<PathBuf>)>, CliError> {

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     error::catch_bugs();
     let mut args = std::env::args_os().skip(1);
     let done = match args.next() {
-        // One guard process runs beside every agent. Skipping the command-line parser keeps it small.
+        // One guard process runs beside every agent. Skipping the command-line parser keeps the guard small.
         Some(arg) if arg == commands::GUARD => commands::run_guard(&args.collect::<Vec<_>>()),
         _ => run_command_line(&cli::normalize_args(std::env::args_os())),
     };

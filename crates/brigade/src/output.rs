@@ -1,5 +1,5 @@
 //! Terminal output: text, tables and colours. All output goes through this module and `anstream`, which
-//! removes the colours if there is no terminal or `NO_COLOR` is set.
+//! removes the colours if the output is not a terminal or `NO_COLOR` is set.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
@@ -14,20 +14,20 @@ use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use unicode_width::UnicodeWidthStr;
 
-/// Errors.
+/// Style of the word `error:`.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
-/// Hints.
+/// Style of the words `hint:` and `note:`.
 pub(crate) const HINT: Style = AnsiColor::Cyan.on_default();
-/// Names and headings.
+/// Style of names and headings.
 pub(crate) const STRONG: Style = Style::new().bold();
-/// Secondary details.
+/// Style of secondary details.
 pub(crate) const FAINT: Style = Style::new().dimmed();
-/// Ready to start.
+/// Style of tasks that are ready to start and members that are idle.
 pub(crate) const READY: Style = AnsiColor::Green.on_default();
-/// In progress, or unread.
+/// Style of work in progress and unread messages.
 pub(crate) const BUSY: Style = AnsiColor::Yellow.on_default();
 
-/// The style of a task's state.
+/// Returns the style for a task's state.
 pub(crate) fn task_style(state: TaskView) -> Style {
     match state {
         TaskView::Ready => READY,
@@ -43,7 +43,7 @@ pub(crate) fn print(text: &str) -> Result<(), HostError> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_failed)
 }
 
-/// Writes bytes to standard output unchanged: stored documents must keep every byte.
+/// Writes bytes to standard output unchanged, for stored documents, which must keep every byte.
 pub(crate) fn print_raw(bytes: &[u8]) -> Result<(), HostError> {
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(output_failed)
@@ -64,7 +64,7 @@ pub(crate) fn print_array<'d>(
     print_raw(&[b"[", documents.join(b",\n".as_slice()).as_slice(), b"]\n"].concat())
 }
 
-/// Whether the reader of standard output has closed it. A write would only notice on the next attempt.
+/// Returns whether the reader has closed standard output. Polls, because a write would report this only later.
 pub(crate) fn is_stdout_closed() -> bool {
     let out = io::stdout();
     let mut fds = [PollFd::new(&out, PollFlags::empty())];
@@ -73,7 +73,7 @@ pub(crate) fn is_stdout_closed() -> bool {
     polled.is_ok() && fds.iter().any(|fd| fd.revents().contains(PollFlags::ERR))
 }
 
-/// Writes a line to standard error. Ignores errors, because there is nowhere else to report them.
+/// Writes a line to standard error. Ignores write errors, because there is nowhere else to report them.
 pub(crate) fn eprint_line(line: &str) {
     let mut err = anstream::AutoStream::auto(io::stderr().lock());
     let _ignored = writeln!(err, "{line}");
@@ -84,12 +84,12 @@ pub(crate) fn note(text: &str) {
     eprint_line(&format!("{HINT}note:{HINT:#} {}", plain(text)));
 }
 
-/// Prints a hint on standard error: what to do next.
+/// Prints a hint (advice on what to do next) on standard error.
 pub(crate) fn hint(text: &str) {
     eprint_line(&format!("{HINT}hint:{HINT:#} {}", plain(text)));
 }
 
-/// The width of the terminal; `None` if standard output is not a terminal.
+/// Returns the width of the terminal; `None` if standard output is not a terminal.
 pub(crate) fn width() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
@@ -98,13 +98,13 @@ pub(crate) fn width() -> Option<usize> {
     Some(usize::from(width.0))
 }
 
-/// A time in the local time zone.
+/// Converts a time to the local time zone.
 pub(crate) fn local(at: Timestamp) -> jiff::Zoned {
     // Tests use UTC, so that their output is the same on every machine.
     at.to_zoned(if cfg!(test) { TimeZone::UTC } else { TimeZone::system() })
 }
 
-/// Formats a timestamp as local date and time. Text that is not a timestamp is returned as it is.
+/// Formats a timestamp as local date and time. Returns other text unchanged, on one line.
 pub(crate) fn when(timestamp: &str) -> String {
     match timestamp.parse::<Timestamp>() {
         Ok(at) => local(at).strftime("%Y-%m-%d %H:%M:%S").to_string(),
@@ -112,7 +112,7 @@ pub(crate) fn when(timestamp: &str) -> String {
     }
 }
 
-/// Formats milliseconds since 1970 as local date and time.
+/// Formats a time, given in milliseconds since 1970, as local date and time.
 pub(crate) fn when_ms(milliseconds: u64) -> Option<String> {
     let at = Timestamp::from_millisecond(i64::try_from(milliseconds).ok()?).ok()?;
     Some(local(at).strftime("%Y-%m-%d %H:%M:%S").to_string())
@@ -126,7 +126,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// A cell in a style. The text is reduced to one line and escaped.
+    /// Creates a cell with this style. Joins the text into one line and escapes control characters.
     pub(crate) fn new(style: Style, text: &str) -> Self {
         Self { text: one_line(text), style }
     }
@@ -144,14 +144,14 @@ impl From<String> for Cell {
     }
 }
 
-/// Rows in aligned columns. The last column is cut to the remaining width.
+/// A table with aligned columns. Cells of the last column are cut to the remaining width.
 #[derive(Debug)]
 pub(crate) struct Table {
     rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
-    /// A table with these headings.
+    /// Creates a table with these headings.
     pub(crate) fn new(headings: &[&str]) -> Self {
         Self { rows: vec![headings.iter().map(|text| Cell::new(FAINT, text)).collect()] }
     }
@@ -180,7 +180,7 @@ impl Table {
                     _ => cell.text.clone(),
                 };
                 if shown.is_empty() {
-                    // Avoid trailing spaces.
+                    // Do not print an empty cell yet: it may be the last one, and lines must not end with spaces.
                     gap += wide + 2;
                     continue;
                 }

@@ -1,7 +1,7 @@
-//! The terminal pane of a teammate: shows what its agent says and does, and accepts input.
+//! The terminal pane of a teammate: shows what the teammate's agent says and does, and accepts the user's input.
 //!
-//! Input is sent to the agent as a user message over the agent's protocol. The agent has no terminal of its own,
-//! so nothing is ever typed into one.
+//! Brigade sends the input to the agent as a user message over the agent's protocol. The agent has no terminal of
+//! its own, so brigade never simulates keystrokes.
 
 use std::io::{BufRead, IsTerminal};
 
@@ -26,7 +26,7 @@ pub(crate) struct Pane {
 }
 
 impl Pane {
-    /// Opens the pane and starts forwarding input to `typed`.
+    /// Opens the pane and starts to forward input lines to the channel `typed`.
     pub(crate) fn open(seat: &Seat, agent: &Agent, typed: mpsc::UnboundedSender<String>) -> Self {
         let mut pane = Self::default();
         pane.print(&format!(
@@ -51,7 +51,7 @@ impl Pane {
         pane
     }
 
-    /// Shows an event.
+    /// Prints an event of the teammate.
     pub(crate) fn show(&mut self, sight: &TeammateEvent) {
         match sight {
             TeammateEvent::Started => self.state("starting"),
@@ -117,7 +117,7 @@ impl Pane {
         }
     }
 
-    /// Adds a piece of the agent's output. Lines are printed when they are complete.
+    /// Adds a piece of the agent's output and prints the lines that are now complete.
     fn append(&mut self, text: &str) {
         self.line.push_str(text);
         while let Some((line, rest)) = self.line.split_once('\n') {
@@ -131,7 +131,7 @@ impl Pane {
         self.print_line(&format!("{READY}—{READY:#} {FAINT}{word}{FAINT:#}"));
     }
 
-    /// Prints a line of brigade's own, after the agent's incomplete line.
+    /// Prints a line from brigade itself. If the agent's last line is incomplete, prints that one first.
     fn print_line(&mut self, line: &str) {
         if !self.line.is_empty() {
             let incomplete = std::mem::take(&mut self.line);
@@ -141,7 +141,7 @@ impl Pane {
     }
 
     fn print(&mut self, text: &str) {
-        // Keep running if the pane was closed.
+        // The teammate keeps running if its pane was closed.
         let _closed = output::print(text);
     }
 
@@ -151,14 +151,15 @@ impl Pane {
     }
 }
 
-/// Extracts the messages from the text of a turn: sender and text. Skips typed input, which the pane shows already.
+/// Extracts the messages from the text of a turn, each as sender and text. Skips typed input, which the pane
+/// shows already.
 fn messages(turn: &str) -> Vec<(String, String)> {
     let mut messages: Vec<(String, String)> = Vec::new();
     let mut inside = false;
     for line in turn.lines() {
         if let Some(head) = line.strip_prefix("<teammate-message teammate_id=\"") {
             let mut from = head.split('"').next().unwrap_or_default().to_owned();
-            // Attribute values contain no quotation marks, so a sender's summary cannot fake this ending.
+            // Attribute values contain no quotation marks, so a sender's summary cannot contain this ending.
             if head.ends_with(" verified=\"false\">") {
                 from.push_str(" (unverified)");
             }

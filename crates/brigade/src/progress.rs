@@ -8,7 +8,7 @@ use brigade_host::worktree::Removed;
 
 use crate::output::{self, BUSY, ERROR, FAINT, READY};
 
-/// Prints one step.
+/// Prints one step of an operation.
 pub(crate) fn print(progress: Progress) {
     match progress {
         Progress::Member { name, liveness, evidence } => {
@@ -45,7 +45,7 @@ pub(crate) fn print(progress: Progress) {
             output::note(&format!("{name} runs on {host} and is not started here"));
         }
         Progress::StaysElsewhere(name, host, team) => {
-            output::note(&format!("{name} runs on {host}; team {team} stays for it"));
+            output::note(&format!("{name} runs on {host}, so team {team} is not deleted"));
         }
         Progress::NotInstalled(what, remedy) => {
             output::note(&format!("not installed here: {what}; {remedy}"));
@@ -60,7 +60,7 @@ pub(crate) fn print(progress: Progress) {
         )),
         Progress::LeadDoesNotListen(team, name) => output::note(&format!(
             "the lead of team {team} reads its mail only while a teammate that it started itself is \
-             running; until then messages from {name} wait in its inbox"
+             running; until then messages from {name} wait in the lead's inbox"
         )),
         Progress::WaitingForServer(servers) => {
             output::eprint_line(&format!("waiting for {} to answer", servers.join(", ")));
@@ -72,7 +72,7 @@ fn step(name: impl std::fmt::Display, what: &str) {
     output::eprint_line(&format!("{FAINT}{name}:{FAINT:#} {what}"));
 }
 
-/// The colour of a state.
+/// Returns the colour for a member's state.
 pub(crate) fn style(liveness: Liveness) -> Style {
     match liveness {
         Liveness::Idle => READY,

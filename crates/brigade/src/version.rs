@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-/// One line, for `-V`.
+/// The one-line version for `-V`.
 pub(crate) const SHORT: &str = env!("BRIGADE_SHORT");
 
-/// Several lines, for `--version`.
+/// The version with build information for `--version`, several lines.
 pub(crate) const LONG: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\ncommit    ",
@@ -38,7 +38,7 @@ pub(crate) struct VersionDocument {
     engine: Option<&'static str>,
 }
 
-/// The output of `--version --json`.
+/// Returns the output of `--version --json`.
 pub(crate) fn document() -> VersionDocument {
     let known = |text: &'static str, unknown: &str| (text != unknown).then_some(text);
     VersionDocument {

@@ -31,8 +31,8 @@ pub(crate) enum OrgCommand {
     /// Create credentials for one member, or for several on one host
     ///
     /// The credentials allow sending as these members, reading their mail and using their team's
-    /// board, and nothing else. The servers enforce this. They need not be running, and no `org apply`
-    /// is needed afterwards.
+    /// board, and nothing else. The servers enforce this. The servers need not be running now, and
+    /// no `org apply` is needed afterwards.
     #[command(after_help = "\
 Examples:
   brigade org add-member demo alice
@@ -42,7 +42,8 @@ Examples:
 
     /// Revoke all credentials that can act as a member
     ///
-    /// The servers disconnect clients that use them. You can create new credentials afterwards.
+    /// The servers disconnect clients that use revoked credentials. You can create new credentials
+    /// afterwards.
     Revoke(OrgRevokeArgs),
 
     /// List the members that have credentials
@@ -54,13 +55,13 @@ Examples:
     Engine(EngineCommand),
 }
 
-/// Commands for a running NATS server, the one of --store. They need administrator credentials.
+/// Commands for the running NATS server given with --store. They need administrator credentials.
 #[derive(Debug, Subcommand)]
 pub(crate) enum EngineCommand {
     /// Back up everything on the NATS server to a folder
     ///
-    /// The server may be in use: the backup contains every write acknowledged before it started. It
-    /// contains the mail of all members, so only you can read the folder.
+    /// The server may be in use: the backup contains every write acknowledged before the backup
+    /// started. It contains the mail of all members, so only you can read the folder.
     #[command(after_help = "\
 Example:
   brigade --store nats://server --creds admin.creds org backup backup-monday")]
@@ -79,7 +80,8 @@ Example:
     Restore {
         /// The backup folder
         dir: PathBuf,
-        /// Number of copies of each stream [default: as in the backup; 1 on a single server]
+        /// Number of copies of each stream [default: the number in the backup; 1 on a single
+        /// server]
         #[arg(long, value_name = "NUMBER")]
         replicas: Option<usize>,
     },
@@ -97,7 +99,7 @@ Example:
     },
 }
 
-/// The folder with an organisation's keys.
+/// The folder that holds the keys of organisations, and the organisation to use.
 #[derive(Args, Debug)]
 pub(crate) struct OrgFolderArgs {
     /// The folder created by `brigade org init`
@@ -116,7 +118,7 @@ pub(crate) struct OrgInitArgs {
     /// The folder to write to; if it already holds organisations, this one is added
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// Number of shards its teams are spread over: 1, 4 or 16; cannot be changed later
+    /// Number of shards for the organisation's teams: 1, 4 or 16; cannot be changed later
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) shards: u16,
     /// Client address of each server; servers reach each other on this port plus 2000 [default:
@@ -194,7 +196,7 @@ fn time(text: &str) -> Result<Duration, String> {
     };
     let number = text.strip_suffix(unit).unwrap_or_default();
     let number: u64 = number.parse().map_err(|_| form())?;
-    // A limit of a hundred years keeps date arithmetic from overflowing.
+    // A longer time could overflow date arithmetic.
     if number == 0 || number > 36_500 * 24 * 60 * 60 / seconds {
         return Err("use a time between one second and a hundred years".to_owned());
     }

@@ -44,7 +44,7 @@ Examples:
         id: TaskId,
     },
 
-    /// Delete a task and unblock those that wait for it
+    /// Delete a task and unblock the tasks that wait for it
     Delete {
         /// Task id
         id: TaskId,
@@ -79,10 +79,10 @@ pub(crate) struct TaskAddArgs {
     /// Task that must be completed first; can be repeated
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     pub(crate) blocked_by: Vec<TaskId>,
-    /// Assign it to this member, who is notified
+    /// Assign the task to this member, who is notified
     #[arg(long, value_name = "NAME")]
     pub(crate) owner: Option<MemberName>,
-    /// Text to show while it is in progress: "Writing the docs"
+    /// Text to show while the task is in progress: "Writing the docs"
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) active_form: Option<String>,
 }
@@ -104,16 +104,16 @@ pub(crate) struct TaskUpdateArgs {
     /// New description
     #[arg(long, short, allow_hyphen_values = true)]
     pub(crate) description: Option<String>,
-    /// Text to show while it is in progress
+    /// Text to show while the task is in progress
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) active_form: Option<String>,
     /// New status
     #[arg(long)]
     pub(crate) status: Option<StatusWord>,
-    /// Assign it to this member
+    /// Assign the task to this member
     #[arg(long, value_name = "NAME", conflicts_with = "no_owner")]
     pub(crate) owner: Option<MemberName>,
-    /// Remove its owner
+    /// Remove the task's owner
     #[arg(long)]
     pub(crate) no_owner: bool,
     /// Task that must wait for this one; can be repeated

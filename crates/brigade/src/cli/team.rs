@@ -37,20 +37,21 @@ Example:
 
     /// Delete a team: its members, inboxes and board
     ///
-    /// Fails while members are working or Claude Code runs the team. `brigade log` still shows its history.
+    /// Fails while members are working or Claude Code runs the team. `brigade log` still shows the
+    /// history of a deleted team.
     Delete {
         /// The team [default: the team of --team]
         name: Option<TeamName>,
-        /// Delete it even if members are working or Claude Code runs the team
+        /// Delete the team even if members are working or Claude Code runs it
         #[arg(long)]
         force: bool,
     },
 
     /// Export a team to a file
     ///
-    /// Writes its members, tasks, mail with read marks, and the notes of its members as JSON lines, for
-    /// backup or for `brigade team import`. The team itself is not changed. Stop it first if the file
-    /// must be complete.
+    /// Writes the team's members, tasks, mail with read marks, and members' notes as JSON lines,
+    /// for backup or for `brigade team import`. The team itself is not changed. Stop the team first
+    /// if the file must be complete.
     #[command(after_help = "\
 Examples:
   brigade team export demo demo.team
@@ -94,7 +95,7 @@ Examples:
     Activity {
         /// The member
         name: MemberName,
-        /// Its activity
+        /// The member's new activity
         activity: ActivityWord,
     },
 }
@@ -106,10 +107,10 @@ pub(crate) struct TeamJoinArgs {
     /// Agent type
     #[arg(long, value_name = "TYPE", default_value = "general-purpose")]
     pub(crate) agent_type: String,
-    /// Model it runs
+    /// Model that the member runs
     #[arg(long, default_value = "unknown")]
     pub(crate) model: String,
-    /// Its initial prompt
+    /// The member's initial prompt
     #[arg(long, default_value = "", hide_default_value = true, allow_hyphen_values = true)]
     pub(crate) prompt: String,
 }

@@ -22,14 +22,14 @@ use crate::{env, exit};
 /// How long a program may take to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Maximum number of bytes to read of a program's version output.
+/// Maximum number of bytes to read from a program's version output.
 const MAX_VERSION_OUTPUT: u64 = 4096;
 
-/// An agent and its installation on this machine.
+/// An agent, and where it is installed on this machine.
 struct Installation {
     agent: Agent,
     path: Option<PathBuf>,
-    /// `None` if the program did not print it in time.
+    /// The version; `None` if the program did not print it in time.
     version: Option<String>,
 }
 
@@ -60,14 +60,14 @@ pub(crate) async fn run(json: bool) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-/// Looks for all agents concurrently and keeps their order.
+/// Finds the installed agents and their versions concurrently. The result has the order of `agents`.
 async fn find_installed(agents: &[Agent]) -> Vec<Installation> {
     let mut queries = JoinSet::new();
     let mut installations = Vec::new();
     for (at, &agent) in agents.iter().enumerate() {
         let path = env::programs().program(&agent);
         if let Some(path) = path.clone() {
-            // Prefer the version in the package: some programs take seconds to print theirs.
+            // Prefer the version in the package's metadata: some programs take seconds to print theirs.
             match installed::version(&path, agent.package) {
                 None => {
                     queries.spawn(async move { (at, version(&path).await) });
@@ -90,7 +90,7 @@ async fn find_installed(agents: &[Agent]) -> Vec<Installation> {
     installations
 }
 
-/// Runs a program with `--version`. On timeout, kills it and everything it started.
+/// Runs a program with `--version` and returns the version. On timeout, kills the program and its child processes.
 async fn version(path: &Path) -> Option<String> {
     let mut command = Command::new(path);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -129,7 +129,8 @@ fn install(agent: Agent) -> String {
     format!("npm install -g {}", agent.package)
 }
 
-/// An agent's capabilities as text: delivery of new messages, enforcement of plan mode, usage reports.
+/// Describes an agent's capabilities: when it receives new messages, what enforces plan mode, and the usage it
+/// reports.
 pub(crate) fn capability_text(
     can: AgentCapabilities,
 ) -> (&'static str, &'static str, &'static str) {
@@ -150,7 +151,7 @@ pub(crate) fn capability_text(
     (mail, read_only, usage)
 }
 
-/// An agent as JSON.
+/// Returns an agent as JSON.
 fn document(installation: &Installation) -> serde_json::Value {
     let Installation { agent, path, version } = installation;
     let mid_turn = match agent.can.mid_turn {

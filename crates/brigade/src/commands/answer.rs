@@ -19,7 +19,7 @@ struct AnswerDocument {
     approved: bool,
 }
 
-/// Answers each request. If one cannot be answered, the others still are.
+/// Answers each request. If one request cannot be answered, still answers the others.
 pub(crate) async fn run(
     context: &CliContext,
     which: &[String],

@@ -53,13 +53,13 @@ pub(crate) async fn run(context: &CliContext, follow: bool) -> Result<u8, CliErr
     Ok(exit::DONE)
 }
 
-/// State of `--follow`.
+/// The state of `brigade approvals --follow`.
 struct Follower<'c> {
     context: &'c CliContext,
     seat: Seat,
     /// Numbers of the requests printed so far.
     printed: HashSet<usize>,
-    /// Ids of the requests whose answer was printed.
+    /// Ids of the requests whose answers were printed.
     answered: HashSet<String>,
 }
 

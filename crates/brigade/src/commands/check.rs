@@ -20,7 +20,7 @@ use brigade_host::team_file::{self, TeamFileError};
 /// Maximum number of tasks to draw. A larger graph would be unreadable.
 const MAX_DRAWN: usize = 200;
 
-/// Reads the file, or the one found from the current folder, and prints the team it defines.
+/// Reads the given team file, or the one for the current folder, and prints the team that the file defines.
 pub(crate) fn check(json: bool, file: Option<&Path>) -> Result<u8, CliError> {
     let path = file.map_or_else(found, |file| Ok(file.to_owned()))?;
     let team = match team_file::read(&path) {
@@ -44,12 +44,12 @@ pub(crate) fn check(json: bool, file: Option<&Path>) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-/// The team file of this folder, as a short path.
+/// Returns the short path of the team file for the current folder.
 pub(crate) fn found() -> Result<PathBuf, CliError> {
     Ok(team_file::find_short(&current_dir())?)
 }
 
-/// The agents that are not installed, without duplicates.
+/// Returns the team's agents that are not installed, without duplicates.
 fn missing(team: &TeamSpec) -> BTreeSet<String> {
     let agents = all_members(team).map(|member| &member.agent);
     let is_missing = |agent: &&String| {

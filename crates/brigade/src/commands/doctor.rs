@@ -12,7 +12,7 @@ use crate::error::CliError;
 use crate::exit;
 use crate::output::{self, BUSY, ERROR, FAINT, HINT, READY, STRONG};
 
-/// Maximum number of fix rounds. One fix may reveal a problem that another can fix.
+/// Maximum number of times that `--fix` applies fixes and checks again. One fix may reveal another problem.
 const MAX_ROUNDS: usize = 3;
 
 /// The outcome of one fix.

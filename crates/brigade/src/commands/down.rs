@@ -20,7 +20,7 @@ fn manner(ending: &ShutdownArgs, may_refuse: bool) -> StopOptions<'_> {
     StopOptions { ask, reason: ending.reason.as_deref(), may_refuse }
 }
 
-/// `brigade stop`
+/// Runs `brigade stop`.
 pub(crate) async fn stop(context: &CliContext, stop: &StopArgs) -> Result<u8, CliError> {
     let lead = context.seat_of(context.team().await?, MemberName::lead());
     let manner = manner(&stop.how, !stop.how.now);
@@ -38,7 +38,7 @@ pub(crate) async fn stop(context: &CliContext, stop: &StopArgs) -> Result<u8, Cl
     }
 }
 
-/// `brigade down`
+/// Runs `brigade down`.
 pub(crate) async fn run(context: &CliContext, down: &DownArgs) -> Result<u8, CliError> {
     let manner = manner(&down.how, false);
     let taken = down::down(context, down.which.as_ref(), manner, &progress::print).await?;
@@ -58,8 +58,8 @@ pub(crate) async fn run(context: &CliContext, down: &DownArgs) -> Result<u8, Cli
     Ok(exit::DONE)
 }
 
-/// `brigade down` while the NATS server cannot be reached: with `--now` the members on this host are killed.
-/// The team stays on the server, to be taken down later.
+/// Runs `brigade down` while the NATS server is unreachable: with `--now`, kills the members on this host. The
+/// team stays on the server until a later `brigade down` deletes it.
 pub(crate) async fn without_store(
     global: &GlobalArgs,
     down: &DownArgs,

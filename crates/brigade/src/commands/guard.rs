@@ -15,13 +15,13 @@ use crate::exit;
 
 /// How often to check whether the parent process still exists.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Reap orphaned descendants after every this many polls.
+/// Number of polls between two checks for orphaned descendant processes to reap.
 const POLLS_PER_REAP: u64 = 5;
-/// How long the processes have to exit after SIGTERM.
+/// How long the agent's processes have to exit after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Runs a program in a session of its own. Terminates the whole session when the program exits, on SIGTERM,
-/// or when the parent process dies.
+/// Runs a program in a new process session. Terminates the whole session when the program exits, on SIGTERM, or
+/// when the parent process dies.
 pub(crate) async fn run(program: &[OsString]) -> Result<u8, CliError> {
     let parent = getppid();
     // Fails only if this process already leads a session, which is fine.

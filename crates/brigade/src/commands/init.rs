@@ -1,4 +1,4 @@
-//! `brigade init`: sets up Claude Code, Codex and Gemini CLI to use brigade, and undoes it.
+//! `brigade init`: sets up Claude Code, Codex and Gemini CLI to use brigade. `--undo` reverts the setup.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
@@ -13,7 +13,7 @@ use crate::init::undo::{self, UndoOutcome};
 use crate::output::{self, STRONG};
 use crate::{diff, env, exit};
 
-/// Folder for the record of the changes, inside brigade's state folder.
+/// Name of the folder for the record of the changes, inside brigade's state folder.
 const RECORD: &str = "init";
 
 pub(crate) fn run(global: GlobalArgs, yes: bool) -> Result<u8, CliError> {
@@ -66,7 +66,7 @@ fn machine(global: GlobalArgs) -> Result<Machine, CliError> {
         let program = env::agent_program(name).unwrap_or_else(|| name.into());
         env::programs().find(&program).is_some()
     };
-    // Agents start an MCP server with almost none of their own environment, so pass these explicitly.
+    // Agents start an MCP server with almost none of their own environment variables, so pass these explicitly.
     let claude = is_elsewhere.then(|| claude_dir.to_string_lossy().into_owned());
     let state = env::read(env::XDG_STATE_HOME).and_then(|dir| dir.into_string().ok());
     let variables = [(env::CLAUDE_CONFIG_DIR, claude), (env::XDG_STATE_HOME, state)];
@@ -146,7 +146,7 @@ fn document(plan: &InitPlan, applied: bool) -> serde_json::Value {
     json!({ "applied": applied, "changes": changes, "left_alone": left.collect::<Vec<_>>() })
 }
 
-/// Prints notes about what is still missing.
+/// Prints notes about programs that are still missing.
 fn advise(machine: &Machine) {
     if machine.claude.is_none() {
         output::note(
@@ -163,7 +163,7 @@ fn advise(machine: &Machine) {
     }
 }
 
-/// `brigade init --undo`
+/// Runs `brigade init --undo`.
 pub(crate) fn undo(json: bool) -> Result<u8, CliError> {
     let folder = record_folder()?;
     let Some(record) = folder.read()? else {

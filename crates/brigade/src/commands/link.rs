@@ -25,7 +25,7 @@ use brigade_host::error::file_failed;
 use brigade_host::process_lock::{self, ProcessLock};
 use brigade_host::signals::stop_signal;
 
-/// How often to check for new teams on the NATS server, and to retry if the server was unreachable at the start.
+/// How often to check for new teams on the NATS server, and to retry if the server was unreachable at startup.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(global: GlobalArgs, asked: cli::LinkArgs) -> Result<u8, CliError> {
@@ -54,7 +54,7 @@ struct HostLinks {
     host: String,
     named: BTreeSet<TeamName>,
     speaks_for: BTreeSet<MemberName>,
-    /// Where the links save their state.
+    /// The folder in which the links save their state.
     folder: PathBuf,
 }
 
@@ -87,7 +87,7 @@ impl HostLinks {
         Ok(Self { context, local, host, named, speaks_for, folder })
     }
 
-    /// The teams to link: those named on the command line, or all teams on the NATS server.
+    /// Returns the teams to link: those named on the command line, or all teams on the NATS server.
     async fn teams(&self) -> Result<BTreeSet<TeamName>, CliError> {
         if !self.named.is_empty() {
             return Ok(self.named.clone());
@@ -108,7 +108,7 @@ impl HostLinks {
         Ok(exit::DONE)
     }
 
-    /// Keeps every team synchronized, each in its own task, so that a problem with one does not stop the others.
+    /// Keeps every team synchronized, with one task per team. Returns the first error that ends a link.
     async fn keep_linked(&self) -> Result<u8, CliError> {
         let mut running: BTreeMap<TeamName, tokio::task::AbortHandle> = BTreeMap::new();
         let mut links = JoinSet::new();
@@ -119,7 +119,7 @@ impl HostLinks {
             if is_none && !std::mem::replace(&mut noted, true) {
                 output::note("there is no team on the NATS server yet; waiting for one");
             }
-            // The links themselves handle a lost connection.
+            // Ignore a failure to list the teams: the running links handle a lost connection themselves.
             for team in teams.unwrap_or_default() {
                 if running.contains_key(&team) {
                     continue;
@@ -145,7 +145,7 @@ impl HostLinks {
         }
     }
 
-    /// Opens the link of one team and locks it against other processes on this host.
+    /// Opens the link of one team, and locks the team so that no other process on this host links it.
     async fn link(&self, team: &TeamName) -> Result<(Link, ProcessLock), CliError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         made.map_err(|source| file_failed("make", &self.folder, source))?;
@@ -172,7 +172,7 @@ impl HostLinks {
     }
 }
 
-/// An action of a link, as JSON.
+/// The JSON form of an event of a link.
 #[derive(Serialize)]
 struct NewsDocument<'l> {
     team: &'l TeamName,
@@ -180,7 +180,7 @@ struct NewsDocument<'l> {
     news: &'l LinkEvent,
 }
 
-/// Prints an action of a link. The main loop notices if standard output was closed.
+/// Prints an event of a link. Ignores write errors, because the main loop notices if standard output was closed.
 fn show(json: bool, team: &TeamName, news: &LinkEvent) {
     let _abandoned = if json {
         output::print_json(&NewsDocument { team, news })
@@ -205,7 +205,7 @@ impl LinkStateStore for LinkStateFile {
     }
 
     fn write(&self, text: &[u8]) -> io::Result<()> {
-        // This process holds the team's lock, so no other process writes the draft.
+        // This process holds the team's lock, so no other process writes the temporary file.
         let draft = self.path.with_extension("draft");
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;

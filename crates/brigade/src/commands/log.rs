@@ -38,7 +38,7 @@ pub(crate) async fn run(context: &CliContext, follow: bool, work: bool) -> Resul
         }
     }
     if empty {
-        // Fails with the list of teams if this one does not exist.
+        // If the team does not exist, fail with an error that lists the existing teams.
         context.team().await?;
     }
     if !context.json {
@@ -65,7 +65,7 @@ pub(crate) async fn run(context: &CliContext, follow: bool, work: bool) -> Resul
     }
 }
 
-/// The team. It may have been deleted.
+/// Returns the team to show, which may have been deleted.
 async fn team(context: &CliContext) -> Result<TeamName, CliError> {
     match context.named_team() {
         Some(team) => Ok(team.clone()),
@@ -73,7 +73,7 @@ async fn team(context: &CliContext) -> Result<TeamName, CliError> {
     }
 }
 
-/// Records as JSON lines.
+/// Formats records as JSON lines.
 fn lines<'r>(records: impl Iterator<Item = &'r Arc<Record>>) -> Result<Vec<u8>, CliError> {
     let mut lines = Vec::new();
     for record in records {

@@ -23,7 +23,7 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-/// The command line with the plain version number, without the commit it was built from.
+/// Returns the command definition with the plain version number, which does not name the commit of the build.
 fn versioned_cli() -> clap::Command {
     let version = env!("CARGO_PKG_VERSION");
     Cli::command().version(version).long_version(version)

@@ -10,8 +10,8 @@ use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble};
 use crate::{env, exit};
 
-/// The caller names the seat of the server. Nothing is guessed here, where the command line
-/// would: behind this stands a model, which must not find itself in a seat by accident.
+/// Serves the team's tools. Unlike other commands, this one never guesses the team or the member: a model uses the
+/// tools and must not act as a member by accident.
 pub(crate) async fn run(context: CliContext) -> Result<u8, CliError> {
     let context = Arc::new(context.into_host());
     let mail = if env::read(env::DELIVERED).is_some() {
@@ -37,7 +37,7 @@ pub(crate) async fn run(context: CliContext) -> Result<u8, CliError> {
         }
         None if !leads => {
             let error = CliError::usage(CliTrouble::WhichTeam);
-            return Err(error.hint(format!("say `--team TEAM`, or set {}", env::TEAM)));
+            return Err(error.hint(format!("add `--team TEAM`, or set {}", env::TEAM)));
         }
         named => {
             brigade_mcp::serve_without_team(Arc::clone(&context), named.cloned(), mail).await?;

@@ -1,5 +1,5 @@
-//! The commands, one file each. They are thin wrappers around `brigade-core`, which makes all decisions,
-//! so that every front end behaves the same.
+//! The commands, one file each. They are thin wrappers around `brigade-core`. All decisions are made there, so
+//! that every front end behaves the same.
 
 mod agents;
 mod answer;
@@ -97,16 +97,16 @@ fn build(runtime: &mut tokio::runtime::Builder) -> Result<tokio::runtime::Runtim
     runtime.build().map_err(|source| failed("start the runtime", source))
 }
 
-/// First argument with which brigade starts itself as the guard of an agent's program.
+/// The first argument when brigade starts itself as the guard of an agent's program.
 pub(crate) const GUARD: &str = "guard";
 
-/// Runs a program, given with its arguments, under a guard.
+/// Runs a program under a guard. `program` is the program's name, followed by its arguments.
 pub(crate) fn run_guard(program: &[OsString]) -> Result<u8, CliError> {
     build(tokio::runtime::Builder::new_current_thread().enable_all())?.block_on(guard::run(program))
 }
 
-/// Returns where the command's teams are stored. Commands started by other programs get this from
-/// options and variables only and never read a brigade.toml.
+/// Returns the store of the command's teams. Commands that other programs start get the store from options and
+/// environment variables only and never read a brigade.toml.
 fn home(cli: &Cli) -> Result<Location, CliError> {
     match &cli.command {
         Some(
@@ -121,12 +121,12 @@ fn home(cli: &Cli) -> Result<Location, CliError> {
             | CliCommand::Supervise
             | CliCommand::Teammate { .. },
         ) => location(&cli.global, TeamFileSource::Ignored),
-        // These commands read their servers from the organisation's folder.
+        // These commands read the server addresses from the organisation's folder.
         #[cfg(feature = "nats")]
         Some(CliCommand::Org(command)) if !matches!(command, OrgCommand::Engine(_)) => {
             Ok(Location::Files)
         }
-        // The check finds the file and reports its mistakes itself.
+        // `up --check` finds the brigade.toml and reports its mistakes itself.
         Some(CliCommand::Up(up)) if up.check => Ok(Location::Files),
         Some(CliCommand::Up(UpArgs { file: Some(file), .. })) => {
             location(&cli.global, TeamFileSource::File(file))
@@ -207,14 +207,14 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
     }
 }
 
-/// Runs the supervisor, with its log on standard error.
+/// Runs the supervisor, which logs to standard error.
 async fn supervise(context: &CliContext) -> Result<u8, CliError> {
     let log = |line: &str| output::eprint_line(&format!("{} {line}", jiff::Timestamp::now()));
     supervisor::run(context, &log).await?;
     Ok(exit::DONE)
 }
 
-/// Starts logging if its environment variable is set. Otherwise logging costs nothing.
+/// Starts logging if `BRIGADE_LOG` is set. Otherwise logging costs nothing.
 fn start_log() -> Result<(), CliError> {
     let filter = variable(env::LOG, str::parse::<Targets>)?;
     let Some(filter) = filter else { return Ok(()) };
@@ -233,7 +233,7 @@ fn start_log() -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns why an acknowledged message is not in the recipient's inbox yet, and prints a note about it.
+/// Prints a note if an acknowledged message will reach the recipient late, and returns the reason.
 fn note_delay(sent: &Sent) -> Option<String> {
     let why = sent.caveat()?;
     output::note(&format!("stored; {why}"));

@@ -23,10 +23,10 @@ struct FileExists {
     path: PathBuf,
 }
 
-/// Whether a folder is the root of a git repository.
+/// Returns whether a folder is the root of a git repository.
 ///
-/// In a worktree or submodule, `.git` is a file. An empty `.git` folder does not count: Codex leaves one where its
-/// sandbox blocked access, for example in `/tmp`.
+/// In a worktree or submodule, `.git` is a file. An empty `.git` folder does not count: Codex's sandbox
+/// leaves one behind where it blocked access, for example in `/tmp`.
 fn is_repository(dir: &Path) -> bool {
     let git = dir.join(".git");
     git.is_file() || git.join("HEAD").exists()

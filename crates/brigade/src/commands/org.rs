@@ -25,18 +25,18 @@ pub(crate) async fn run(global: GlobalArgs, command: OrgCommand) -> Result<u8, C
     }
 }
 
-/// Connection options for the servers of an organisation's folder.
+/// Returns the connection options for the servers in an organisation's folder.
 fn servers(folder: &Folder) -> NatsOptions {
     let ca = folder.cluster().tls.as_ref().and_then(|tls| tls.ca.clone());
     NatsOptions { servers: folder.cluster().urls(), ca, ..NatsOptions::default() }
 }
 
-/// The error for servers that could not be updated, with hints.
+/// Returns the error for servers that could not be updated, with a hint.
 fn push_failed(error: PushError, servers: &NatsOptions) -> CliError {
     match error {
         PushError::Org(error) => error.into(),
         error => CliError::failed(error).hint(format!(
-            "are they running at {}? update them later with `brigade org apply` or a restart",
+            "check that the servers are running at {}; update them with `brigade org apply` or a restart",
             servers.servers.join(", ")
         )),
     }

@@ -45,10 +45,10 @@ struct MemberLine {
     name: String,
     agent_type: String,
     active: Option<bool>,
-    /// Its state, if it runs on this host.
+    /// The member's state, if it runs on this host.
     #[serde(skip_serializing_if = "Option::is_none")]
     liveness: Option<Liveness>,
-    /// `None` if the name is invalid and cannot have an inbox.
+    /// Number of unread messages; `None` if the name is invalid, because then the member cannot have an inbox.
     unread: Option<usize>,
     #[serde(skip)]
     state: Cell,
@@ -60,7 +60,7 @@ struct OverviewTaskCounts {
     done: usize,
     in_progress: usize,
     blocked: usize,
-    /// Assigned to an owner but not started.
+    /// Number of tasks that have an owner but were not started.
     kept: usize,
     ready: usize,
 }
@@ -74,7 +74,7 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     let mut overviews = Vec::new();
     for team in teams {
         let seat = context.seat_of(team, MemberName::lead());
-        // An unreadable team must not hide the others.
+        // Continue after an unreadable team, so that the other teams are still shown.
         match read_overview(&host, &seat).await {
             Ok(overview) => overviews.push(overview),
             Err(error) => output::note(&error.to_string()),
@@ -138,7 +138,7 @@ async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliErro
     Ok(TeamOverview { name: seat.team.clone(), description, members, tasks: counts, ready, graph })
 }
 
-/// The state of a member that runs on this host. The roster does not show that a member died.
+/// Returns the state of a member that runs on this host. Unlike the roster, this shows that a member died.
 async fn local_liveness(
     host: &Host,
     seat: &Seat,

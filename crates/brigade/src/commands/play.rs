@@ -1,5 +1,5 @@
-//! `brigade play`: runs one member on this host, as specified in the host registry. Started by the
-//! supervisor.
+//! `brigade play`: runs one member on this host, as specified in the host registry. The supervisor starts this
+//! command.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     }
     let taken = process_lock::take(&host.registry.seat(team, name)).await;
     let Some(_held) = taken.map_err(|source| failed("take the seat", source))? else {
-        // Another process runs it already.
+        // Another process runs this member already.
         return Ok(exit::DONE);
     };
     let seat = context.seat_of(team.clone(), name.clone());
@@ -82,7 +82,7 @@ async fn play(
     };
     let first = seat.store.get_note(team, name, NoteKind::Memory).await?.is_none();
     let ours = host.leads(&seat).await?;
-    // In a NATS store the server authenticates senders, so messages need no signature.
+    // In a NATS store, the server authenticates senders, so messages need no signature.
     let is_signed = ours && context.location().nats().is_none();
     let key = host.registry.keys(team).key(name, seat.clock.as_ref()).map_err(CliError::failed)?;
     let key = key.verify_key();
@@ -94,7 +94,7 @@ async fn play(
         model: spec.model,
         access,
         lead_key: is_signed.then_some(key),
-        // In a team that brigade leads, the prompt was sent by mail.
+        // In a team that brigade leads, the prompt was already sent as a message.
         prompt: spec.prompt.filter(|_| first && !ours),
         cwd: spec.cwd.to_string_lossy().into_owned(),
         inherits: spec.env.map(|names| inherits(&names)),
@@ -105,8 +105,8 @@ async fn play(
     teammate::play(seat, choice, settings).await
 }
 
-/// Whether this is the only Claude Code process that uses the team's files: brigade leads the team and
-/// runs all other members itself.
+/// Returns whether this member is the only Claude Code process that uses the team's files: brigade leads the team
+/// and runs all other members itself.
 async fn is_alone(host: &Host, seat: &Seat) -> Result<bool, CliError> {
     if !host.leads(seat).await? {
         return Ok(false);
@@ -119,7 +119,7 @@ async fn is_alone(host: &Host, seat: &Seat) -> Result<bool, CliError> {
         let Some(Ok(name)) = other.name().map(|name| name.parse()) else { return Ok(false) };
         match host.registry.member(&seat.team, &name)? {
             Some(spec) if spec.place != MemberPlace::Native => {}
-            // A member without a process writes through brigade commands.
+            // A member outside the registry, such as one added with `brigade team join`, writes through brigade.
             None if other.backend_type().as_deref() == Some(backend::PROCESS) => {}
             _ => return Ok(false),
         }
@@ -127,7 +127,8 @@ async fn is_alone(host: &Host, seat: &Seat) -> Result<bool, CliError> {
     Ok(true)
 }
 
-/// The environment variables a member inherits: those listed in its `env`, and the few every program needs.
+/// Returns the environment variables that a member inherits: those listed in its `env`, brigade's own, and the few
+/// that every program needs.
 fn inherits(names: &[String]) -> Vec<(OsString, OsString)> {
     let always = |name: &str| env::ALWAYS.contains(&name) || name.starts_with("LC_");
     let ours = |name: &str| name.starts_with("BRIGADE_");

@@ -40,20 +40,20 @@ pub(crate) async fn run(
     Ok(exit::DONE)
 }
 
-/// Returns the text of a message; reads standard input if it is `-`.
+/// Returns the text of a message. If the argument is `-`, reads the text from standard input.
 pub(super) fn text(given: String) -> Result<String, CliError> {
     if given != "-" {
         return Ok(given);
     }
     let mut bytes = Vec::new();
-    // Read slightly more than the limit, enough to notice a text that is too long without holding all of it.
+    // Read slightly more than the limit: enough to detect a text that is too long, without reading all of it.
     let limit = u64::try_from(MAX_TEXT_BYTES).unwrap_or(u64::MAX).saturating_add(2);
     std::io::stdin()
         .lock()
         .take(limit)
         .read_to_end(&mut bytes)
         .map_err(|source| failed("read standard input", source))?;
-    // A long text may be cut within a character: report it as too long, not as invalid UTF-8.
+    // A text that is too long may be cut within a character. Report it as too long, not as invalid UTF-8.
     if bytes.len() > MAX_TEXT_BYTES + 1 {
         return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }

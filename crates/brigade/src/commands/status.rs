@@ -20,7 +20,7 @@ pub(crate) async fn run(context: &CliContext, only_metrics: bool) -> Result<u8, 
     }
     let host = context.host()?;
     let teams = match context.named_team() {
-        // In a NATS store it may run on other hosts.
+        // A team in a NATS store may run only on other hosts.
         Some(_) if host.is_shared => vec![context.team().await?],
         Some(_) => vec![choose_team(context, &host, None).await?],
         None => host.registry.teams()?,
@@ -53,7 +53,7 @@ pub(crate) async fn run(context: &CliContext, only_metrics: bool) -> Result<u8, 
     Ok(exit::DONE)
 }
 
-/// The hint to print if no team runs on this host.
+/// Returns the hint to print if no team runs on this host.
 async fn hint(context: &CliContext, host: &Host) -> Result<String, CliError> {
     let stored = context.teams().await?;
     Ok(match stored.as_slice() {

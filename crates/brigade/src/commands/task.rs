@@ -103,7 +103,7 @@ async fn claim(context: &CliContext, id: TaskId) -> Result<u8, CliError> {
     answer(context, id, &format!("task {STRONG}{id}{STRONG:#} is in progress, owned by {name}"))
 }
 
-/// The error for a refused claim, with hints: the blocking tasks, and the tasks that are ready.
+/// Returns the error for a refused claim, with hints that list the blocking tasks and the tasks that are ready.
 async fn refused(seat: &Seat, error: BoardError) -> CliError {
     let Ok((_, graph)) = board::list(seat).await else { return error.into() };
     let mut hints = Vec::new();

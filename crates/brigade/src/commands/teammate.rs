@@ -1,4 +1,4 @@
-//! `brigade teammate`: Claude Code runs this instead of itself when its lead spawns a teammate.
+//! `brigade teammate`: Claude Code runs this command, instead of itself, when a lead spawns a teammate.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -45,7 +45,7 @@ pub(crate) async fn run(global: GlobalArgs, arguments: Vec<OsString>) -> Result<
         None => None,
     };
     let access = native.access();
-    // Ignore the model in the arguments: the lead always passes a Claude model, even for other agents.
+    // Ignore the model in the arguments: Claude Code always passes a Claude model, even for other agents.
     let settings = TeammateSettings {
         program: None,
         model: None,
@@ -54,7 +54,7 @@ pub(crate) async fn run(global: GlobalArgs, arguments: Vec<OsString>) -> Result<
         prompt: None,
         cwd: cwd(),
         inherits: None,
-        // Its lead is Claude Code, which answers requests.
+        // The teammate's lead is Claude Code, which answers requests.
         answers: ApprovalAuthority::Lead,
         home: context.location().clone(),
         comes_back: false,
@@ -62,32 +62,32 @@ pub(crate) async fn run(global: GlobalArgs, arguments: Vec<OsString>) -> Result<
     play(seat, choice, settings).await
 }
 
-/// How long a terminating member tries to leave its team. If the NATS server is unreachable, the member exits anyway
-/// and stays on the roster, where `brigade doctor` finds it.
+/// How long a terminating member tries to leave its team. If the NATS server stays unreachable, the member exits
+/// anyway and stays on the roster, where `brigade doctor` finds it.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How to run a teammate, apart from the choice of its agent.
+/// How to run a teammate: everything except the choice of its agent.
 pub(crate) struct TeammateSettings {
-    /// The agent's program, if not the one on the PATH.
+    /// The agent's program, if it differs from the one on the PATH.
     pub(crate) program: Option<PathBuf>,
     pub(crate) model: Option<String>,
     pub(crate) access: Access,
     pub(crate) lead_key: Option<String>,
-    /// First input to the agent, in addition to its mail.
+    /// The first input to the agent, in addition to the member's mail.
     pub(crate) prompt: Option<String>,
-    /// Working directory.
+    /// The teammate's working directory.
     pub(crate) cwd: String,
-    /// The environment variables it inherits; `None` means all.
+    /// The environment variables that the teammate inherits; `None` means all.
     pub(crate) inherits: Option<Vec<(OsString, OsString)>>,
-    /// Whether a person or the lead answers its plans and permission requests.
+    /// Whether a person or the lead answers the teammate's plans and permission requests.
     pub(crate) answers: ApprovalAuthority,
-    /// Where its team lives.
+    /// Where the team is stored.
     pub(crate) home: Location,
-    /// Whether the supervisor starts it again, in another terminal, when its own is gone.
+    /// Whether the supervisor restarts the teammate in another terminal when its terminal is closed.
     pub(crate) comes_back: bool,
 }
 
-/// Runs a teammate in this terminal until it leave the team.
+/// Runs a teammate in this terminal until the teammate leaves the team.
 pub(crate) async fn play(
     seat: Seat,
     choice: AgentChoice,
@@ -111,7 +111,8 @@ pub(crate) async fn play(
         env::claude_dir().and_then(|folder| folder.into_os_string().into_string().ok());
     let named = settings.program.map(PathBuf::into_os_string);
     let named = named.or_else(|| env::agent_program(agent.name));
-    // Brigade commands that the agent runs must act as an agent in this team, whatever identity they claim.
+    // The agent may run brigade commands. These variables make the commands act as an agent in this team,
+    // whatever identity they claim.
     let mut variables = vec![(env::ANSWERS.into(), settings.answers.as_str().into())];
     variables.extend(settings.home.variables().into_iter().map(|(name, its)| (name.into(), its)));
     let guard = vec![itself.into_os_string(), super::GUARD.into()];
@@ -123,7 +124,7 @@ pub(crate) async fn play(
     process_tree::adopt();
     let (typed, lines) = mpsc::unbounded_channel();
     if let Some(prompt) = settings.prompt {
-        // Cannot fail: the receiver is used below.
+        // This cannot fail, because the receiver still exists: it is used below.
         let _heard = typed.send(prompt);
     }
     let mut pane = Pane::open(&seat, &agent, typed);
@@ -156,7 +157,8 @@ pub(crate) async fn play(
     Ok(exit::DONE)
 }
 
-/// The MCP server for the agent to start: this program, with the member's identity.
+/// Describes the MCP server that the agent starts: this program, with the member's identity in environment
+/// variables.
 fn tools(seat: &Seat, itself: &Path, settings: &TeammateSettings) -> ToolServer {
     let mut variables = vec![
         (env::TEAM.to_owned(), seat.team.to_string()),
@@ -164,7 +166,7 @@ fn tools(seat: &Seat, itself: &Path, settings: &TeammateSettings) -> ToolServer 
         (env::DELIVERED.to_owned(), "1".to_owned()),
         (env::ANSWERS.to_owned(), settings.answers.as_str().to_owned()),
     ];
-    // Agents start MCP servers with almost none of their own environment, so pass these explicitly.
+    // Agents start MCP servers with almost none of their own environment variables, so pass these explicitly.
     for name in [env::HOME, env::CLAUDE_CONFIG_DIR, env::XDG_STATE_HOME, env::DURABILITY] {
         if let Some(value) = env::read(name).and_then(|value| value.into_string().ok()) {
             variables.push((name.to_owned(), value));

@@ -27,11 +27,11 @@ use brigade_host::spec::{MemberPlace, TeamSpec};
 use brigade_host::state::TeamState;
 use brigade_host::{Host, state, wait};
 
-/// How often to read the board again even if there are no events.
+/// How often to read the team's state again even if there are no events.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// How long all members must be idle before a note reports it.
+/// How long all members must be idle before brigade prints a note about it.
 const IDLE_NOTE_DELAY: Duration = Duration::from_secs(60);
-/// After this long without an event, all earlier events have arrived.
+/// After this time without a new event, assume that all earlier events have arrived.
 const QUIET_TIME: Duration = Duration::from_millis(200);
 
 pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliError> {
@@ -54,7 +54,7 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
     let ready = wait::until_ready(&host, &lead, &names, &progress::print);
     let ready = async {
         match end {
-            // The timeout is reported below.
+            // `until_done` reports the timeout.
             Some(end) => {
                 tokio::time::timeout_at(end, ready).await.unwrap_or_else(|_| Ok(Vec::new()))
             }
@@ -167,7 +167,7 @@ async fn until_done(
             let batch = tokio::select! {
                 stopped = &mut stop_signal => {
                     stopped?;
-                    // An interrupt stops the team as well.
+                    // If the user interrupts the command, stop the team as well.
                     let ended = down::take_down(host, lead, down::STOP_AFTER_WORK, &progress::print).await;
                     ended?;
                     return Ok(exit::FAILED);
@@ -197,7 +197,8 @@ async fn until_done(
     }
 }
 
-/// Detects that all members have been idle for a while, which may never change by itself. Notes it once each time.
+/// Detects that all members have been idle for a while, which may not change without a person. Reports each such
+/// period once.
 #[derive(Default)]
 struct IdleDetector {
     since: Option<Instant>,
@@ -234,8 +235,8 @@ impl IdleDetector {
     }
 }
 
-/// Prints the records that are not older than `since`. The formatter also needs the older ones, because newer records
-/// refer to them.
+/// Prints the records of a batch that are not older than `since`. The formatter also reads the older records,
+/// because newer records refer to them.
 fn show(
     context: &CliContext,
     formatter: &mut LogFormatter,

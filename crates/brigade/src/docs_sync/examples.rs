@@ -10,7 +10,7 @@ use super::shell_words::commands;
 use crate::cli::{self, Cli};
 use brigade_host::team_file;
 
-/// The commands in a block: the lines after a `$` in a console session, all lines of a script.
+/// Returns the commands in a block: in a console session, the lines that start with `$`; in a script, all lines.
 fn typed(block: &Block) -> Vec<String> {
     match block.language.as_str() {
         "sh" | "bash" => vec![block.text.clone()],
@@ -31,7 +31,7 @@ fn typed(block: &Block) -> Vec<String> {
     }
 }
 
-/// Why the program would reject these arguments.
+/// Returns the error with which the program would reject these arguments, if any.
 fn refusal(args: &[String]) -> Option<String> {
     let args = cli::normalize_args(args.iter().map(OsString::from));
     let error = Cli::try_parse_from(args).err()?;
@@ -62,7 +62,7 @@ fn commands_in_help_examples_parse() {
     fn check(command: &Command, count: &mut usize) {
         let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         for line in after.lines().map(str::trim).filter(|line| line.starts_with("brigade ")) {
-            // A description follows the example.
+            // Cut off the description that follows the example.
             let (line, _) = line.split_once("   ").unwrap_or((line, ""));
             for words in commands(line).iter().filter(|words| words[0] == "brigade") {
                 *count += 1;
@@ -76,7 +76,8 @@ fn commands_in_help_examples_parse() {
     assert!(count > 30, "only {count} examples");
 }
 
-/// The first command or option in these arguments that does not exist. Words in capitals are placeholders.
+/// Returns the first command or option in these arguments that does not exist. Skips words in capitals, which are
+/// placeholders.
 fn unknown_word(root: &Command, args: &[String]) -> Option<String> {
     let args = cli::normalize_args(args.iter().map(OsString::from));
     let words: Vec<String> = args.into_iter().map(|word| word.into_string().unwrap()).collect();

@@ -1,11 +1,11 @@
-//! Tests that every link has a target and that the book contains every page.
+//! Tests that every link in the documentation has a target, and that the book contains every page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use super::markdown::{Page, pages};
 
-/// Resolves `..` in a path. Returns `None` if it leaves the repository.
+/// Resolves `..` in a path. Returns `None` if the path leaves the repository.
 fn resolved(path: &Path) -> Option<PathBuf> {
     let mut whole = PathBuf::new();
     for part in path.components() {
@@ -18,7 +18,7 @@ fn resolved(path: &Path) -> Option<PathBuf> {
     Some(whole)
 }
 
-/// Returns the problem of a link, if any.
+/// Returns what is wrong with a link, if anything.
 fn problem(
     page: &Page,
     link: &str,
@@ -51,7 +51,7 @@ fn every_internal_link_has_a_target() {
     let (mut internal, mut problems) = (0, Vec::new());
     for page in &pages {
         for (line, link) in &page.links {
-            // Those that lead outside are listed by e2e/docs, and not followed.
+            // Skip links to other sites; `e2e/docs` lists them.
             if link.contains("://") || link.starts_with("mailto:") {
                 continue;
             }
@@ -80,7 +80,7 @@ fn the_book_lists_every_page_once() {
     }
 }
 
-/// The folders of the repository that the documentation names.
+/// The top-level folders of the repository that paths in the documentation start with.
 const PARTS: &[&str] = &["crates/", "docs/", "fixtures/", "packaging/", "e2e/", "bench/", ".ci/"];
 
 #[test]
@@ -88,7 +88,7 @@ fn every_mentioned_path_exists() {
     let (mut count, mut wrong) = (0, Vec::new());
     for page in pages() {
         for (line, span) in &page.spans {
-            // Capitals, angle brackets and stars are placeholders.
+            // Names in capitals, and names with angle brackets or stars, are placeholders.
             let is_placeholder = |part: &str| {
                 let name = part.split('.').next().unwrap_or_default();
                 let capitals = name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_uppercase());

@@ -8,14 +8,14 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 /// A parsed page.
 pub(super) struct Page {
-    /// Relative to the repository.
+    /// The path, relative to the root of the repository.
     pub(super) path: PathBuf,
     pub(super) blocks: Vec<Block>,
     /// Inline code, each with its line.
     pub(super) spans: Vec<(usize, String)>,
     /// Targets of links and images, each with its line.
     pub(super) links: Vec<(usize, String)>,
-    /// The anchors of its headings.
+    /// The anchors of the page's headings.
     pub(super) anchors: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Block {
     pub(super) text: String,
 }
 
-/// Every page of the repository.
+/// Returns every Markdown page of the repository.
 pub(super) fn pages() -> Vec<Page> {
     let root = super::root();
     let mut paths = Vec::new();
@@ -104,7 +104,7 @@ impl Page {
     }
 }
 
-/// The anchor of a heading, as GitHub and mdBook generate it.
+/// Returns the anchor of a heading as GitHub and mdBook generate it.
 fn anchor(heading: &str) -> String {
     let kept = |c: char| match c {
         ' ' => Some('-'),

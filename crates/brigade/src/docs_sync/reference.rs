@@ -11,12 +11,12 @@ use crate::{commands, exit};
 
 const GENERATED: &str = "<!-- Generated from the program by `just docs`. -->\n";
 
-/// A cell of a table.
+/// Escapes a text for a cell of a Markdown table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
 
-/// Every command and option.
+/// Generates the reference page of all commands and options.
 pub(super) fn commands() -> String {
     let mut root = Cli::command();
     root.build();
@@ -36,7 +36,7 @@ pub(super) fn commands() -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-/// Describes a command and its subcommands.
+/// Appends the description of a command and its subcommands to `text`.
 fn describe(command: &Command, text: &mut String) {
     let name = command.get_bin_name().unwrap();
     let _infallible = write!(text, "## `{name}`\n\n");
@@ -75,7 +75,7 @@ fn sentences(about: &str) -> String {
     text
 }
 
-/// A table of arguments.
+/// Generates a table of arguments.
 fn options(arguments: &[&Arg]) -> String {
     let shown = arguments.iter().filter(|argument| !argument.is_hide_set());
     let rows: String = shown.map(|argument| row(argument)).collect();
@@ -116,7 +116,7 @@ fn row(argument: &Arg) -> String {
     format!("| `{}` | {} |\n", cell(name.trim()), cell(&help))
 }
 
-/// Every tool of `brigade mcp`.
+/// Generates the reference page of all tools of `brigade mcp`.
 pub(super) fn tools() -> String {
     let mut text = format!(
         "# Tools\n\n{GENERATED}\n\
@@ -144,7 +144,7 @@ pub(super) fn tools() -> String {
     text
 }
 
-/// The type of a value.
+/// Describes the type of a value in words.
 fn takes(schema: &Value) -> String {
     let variants = |schema: &Value| {
         let names = schema.get("enum").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -176,7 +176,7 @@ fn takes(schema: &Value) -> String {
     }
 }
 
-/// The keys of `brigade.toml`, from its schema.
+/// Generates the tables of all keys in `brigade.toml`, from its schema.
 pub(super) fn team_file(schema: &Value) -> String {
     let table = |path: &str| {
         let found = schema.pointer(path).unwrap_or_else(|| panic!("{path}"));
@@ -238,7 +238,7 @@ fn description(schema: &Value) -> String {
     cell(schema.get("description").and_then(Value::as_str).unwrap_or_default())
 }
 
-/// The capabilities of each agent, with the versions that the end-to-end tests run.
+/// Generates the table of agents: their capabilities, and the versions that the end-to-end tests run.
 pub(super) fn agents(common_sh: &str) -> String {
     let headings = "| agent | name | tested | new messages | plan mode enforced by | reports usage | resumes |";
     let mut text = format!("{headings}\n|---|---|---|---|---|---|---|\n");
@@ -251,7 +251,7 @@ pub(super) fn agents(common_sh: &str) -> String {
                 "a scripted agent".to_owned(),
             ),
             package => {
-                // An older one may be there as well, for what it does as a lead.
+                // The end-to-end tests may also install an older version, to test it as a lead.
                 let seen = versions(common_sh, package);
                 assert_eq!(seen.last().map(String::as_str), Some(agent.tested), "{package}");
                 (agent.title.to_owned(), agent.name, agent.tested.to_owned())
@@ -268,7 +268,7 @@ pub(super) fn agents(common_sh: &str) -> String {
     text
 }
 
-/// The versions of a package that the end-to-end tests install.
+/// Returns the versions of a package that the end-to-end tests install.
 fn versions(common_sh: &str, package: &str) -> Vec<String> {
     let line = |line: &str| {
         let (_, rest) = line.split_once(&format!(" {package} "))?;

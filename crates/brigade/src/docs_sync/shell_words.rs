@@ -1,6 +1,7 @@
 //! Splits shell lines into words, as far as the documentation needs: quotes, comments and command separators.
 
-/// The commands of one or several lines, each as its words. Omits variable assignments before a command.
+/// Returns the commands in one or several lines, each as a list of words. Omits variable assignments before a
+/// command.
 pub(super) fn commands(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let mut word: Option<String> = None;
@@ -30,7 +31,7 @@ pub(super) fn commands(line: &str) -> Vec<Vec<String>> {
     commands.into_iter().map(without_redirections).filter(|words| !words.is_empty()).collect()
 }
 
-/// The words without variable assignments and redirections.
+/// Removes variable assignments and redirections from the words of a command.
 fn without_redirections(words: Vec<String>) -> Vec<String> {
     let is_variable = |word: &String| {
         word.split_once('=').is_some_and(|(name, _)| {

@@ -1,11 +1,11 @@
-//! Tests that the JSON documents on the wire format page come from files written by Claude Code.
+//! Tests that the JSON documents on the page `docs/wire.md` come from files that Claude Code wrote.
 
 use std::fs;
 use std::path::Path;
 
 use super::markdown::pages;
 
-/// The text of every fixture written by this version of Claude Code.
+/// Returns the text of every fixture that this version of Claude Code wrote.
 fn fixtures(version: &str) -> Vec<String> {
     fn collect(folder: &Path, texts: &mut Vec<String>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -29,7 +29,7 @@ fn every_json_block_is_in_a_real_file() {
     let (old, new) = (fixtures("2.1.50"), fixtures("2.1.325"));
     let mut found = [0, 0];
     for block in page.blocks.iter().filter(|block| block.language == "json") {
-        // The document is indented in its file.
+        // In the fixture, the document may be indented by 0, 2 or 4 spaces.
         let is_in = |text: &String| {
             [0, 2, 4].iter().any(|&blanks| {
                 let indent = |line: &str| format!("{:blanks$}{line}", "");

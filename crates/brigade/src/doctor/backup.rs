@@ -1,5 +1,5 @@
-//! Backups of files that the doctor moves or changes. They are stored in brigade's own folder under their
-//! original path.
+//! Backups of files that the doctor moves or changes. The backups are stored in brigade's state folder, each under
+//! the original path of its file.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::snapshot::DoctorSnapshot;
 use crate::error::{CliError, Trouble};
 
-/// The folder for files that were moved out of the way and for copies of changed files.
+/// The folder for files that the doctor moved out of the way, and for copies of files that it changed.
 #[derive(Debug)]
 pub(crate) struct BackupFolder {
     dir: PathBuf,
@@ -18,7 +18,7 @@ pub(crate) struct BackupFolder {
 }
 
 impl BackupFolder {
-    /// A new folder for each run. It is created when the first file is put there.
+    /// Chooses a new folder for this run of the doctor. The folder is created with its first file.
     pub(crate) fn new(snapshot: &DoctorSnapshot) -> Self {
         let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%.3fZ").to_string();
         Self {
@@ -28,7 +28,8 @@ impl BackupFolder {
         }
     }
 
-    /// Returns the backup path of a file, derived from its original path. Appends a number if that path exists.
+    /// Returns the backup path of a file, derived from its original path. Appends a number if
+    /// the backup path exists already.
     fn backup_path(&self, path: &Path) -> io::Result<PathBuf> {
         let relative =
             path.strip_prefix(&self.claude_dir).or_else(|_| path.strip_prefix(&self.state_dir));

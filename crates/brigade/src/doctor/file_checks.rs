@@ -1,4 +1,4 @@
-//! Checks of files: damaged, too big, left over, readable by other users, or in the wrong place.
+//! Checks for files that are damaged, too big, left over, readable by other users, or in the wrong place.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -24,19 +24,19 @@ use super::{Cure, Findings};
 
 /// A program may still be writing a file that was changed at most this many seconds ago.
 const RECENT: i64 = 2;
-/// How long such a write may take.
+/// How long to wait before reading a recently changed file a second time.
 const WRITE_TIME: Duration = Duration::from_millis(60);
 /// Size in bytes above which an inbox is too big.
 const BIG_INBOX: u64 = 800_000;
-/// Seconds after which no program will finish an interrupted operation.
+/// An operation that was interrupted this many seconds ago will not be finished by any program.
 const ABANDONED: i64 = 3600;
-/// A write by brigade takes less than this many seconds. The age is needed because a process in another container
-/// cannot be seen and looks as if it were gone.
+/// A write by brigade takes less than this many seconds. The age of the temporary file is needed because the
+/// writing process may run in another container, where it is invisible and looks as if it were gone.
 const MAX_WRITE_AGE: i64 = 10;
-/// A team that is being created has a roster after this many seconds.
+/// A new team has a roster at the latest this many seconds after its folder was created.
 const CREATION_TIME: i64 = 60;
 
-/// Why a file cannot be parsed. `None` if it can, or if a program is still writing it.
+/// Returns why a file cannot be parsed; `None` if the file is valid or a program is still writing it.
 fn damage(file: &FileContent, check: fn(&[u8]) -> Result<(), Damage>) -> Option<String> {
     let damage = check(&file.bytes).err()?;
     if file.age > RECENT {
@@ -89,7 +89,7 @@ fn manual_repair() -> Cure {
     Cure::Manual("repair it by hand; there is no copy".to_owned())
 }
 
-/// Restores the last roster that brigade read.
+/// Returns the cure for a damaged roster: restore the last roster that brigade read.
 fn roster_cure(folder: &TeamFolder) -> Cure {
     let seen = fs::read(folder.state_dir.join(LAST_ROSTER)).ok();
     let seen = seen.filter(|seen| Team::read(seen).is_ok_and(|team| team.lead().is_some()));
@@ -101,7 +101,7 @@ fn roster_cure(folder: &TeamFolder) -> Cure {
     }
 }
 
-/// Restores the last version of the task that brigade read.
+/// Returns the cure for a damaged task file: restore the last version of the task that brigade read.
 fn task_cure(folder: &TeamFolder, id: TaskId) -> Cure {
     let mut last = None;
     for record in folder.journal(TEAM_JOURNAL, &["\"task\"", "\"task_deleted\""]) {
@@ -111,7 +111,7 @@ fn task_cure(folder: &TeamFolder, id: TaskId) -> Cure {
             _ => {}
         }
     }
-    // The journal stores a task that was damaged when it was read as a string.
+    // If a task was damaged when brigade read it, the journal contains a string instead of the task.
     let last = last.filter(|task| Task::read(task.get().as_bytes()).is_ok());
     match (&folder.team, last) {
         (Some(team), Some(task)) => {
@@ -134,7 +134,7 @@ pub(super) fn big(snapshot: &DoctorSnapshot, found: &mut Findings) {
             let what = format!("an inbox of {size} kB with {unread} unread messages");
             let team = &folder.name;
             let advice = format!(
-                "mark it read: `brigade --team {team} --as {owner} inbox --mark-read`; brigade removes read \
+                "mark its messages read: `brigade --team {team} --as {owner} inbox --mark-read`; brigade removes read \
                  messages when it delivers the next one"
             );
             found.advise(entry.path.as_path(), what, advice);
@@ -189,8 +189,8 @@ pub(super) fn left_over(snapshot: &DoctorSnapshot, found: &mut Findings) {
                 let what = "a temporary file of a brigade process that is gone";
                 let inbox = member_name(file.trim_end_matches(".lock"));
                 let member = inbox.and_then(|member| member.parse::<MemberName>().ok());
-                // The store must handle a temporary file of an inbox, because its presence tells which
-                // messages were delivered.
+                // Only the store may remove a temporary file of an inbox, because the store uses the file to
+                // find out which messages were delivered.
                 let fix = match (&folder.team, member) {
                     (Some(team), Some(member)) if path.starts_with(folder.dir.join(INBOXES)) => {
                         Fix::RepairMailbox { team: team.clone(), member, path: path.clone() }
@@ -224,13 +224,14 @@ pub(super) fn left_over(snapshot: &DoctorSnapshot, found: &mut Findings) {
     walk(snapshot.host.registry.dir(), &mut find_temp);
 }
 
-/// The target of one of brigade's temporary files, if the process that created it is gone.
+/// If `name` is one of brigade's temporary files and the process that created it is gone, returns the name of the
+/// file that the process was writing.
 fn abandoned(name: &str) -> Option<&str> {
     let (file, creator, _) = parse_temp_name(name)?;
     (!is_alive(creator)).then_some(file)
 }
 
-/// Whether it is a temporary file of the host registry whose creator is gone.
+/// Returns whether `name` is a temporary file of the host registry whose creating process is gone.
 fn is_spec_temp(name: &str) -> bool {
     let pid = name.strip_suffix(".tmp").and_then(|name| name.rsplit_once('.'));
     pid.and_then(|(_, pid)| pid.parse().ok()).is_some_and(|pid: u32| !is_alive(pid))
@@ -264,7 +265,7 @@ pub(super) fn open_to_others(snapshot: &DoctorSnapshot, found: &mut Findings) {
         open(&snapshot.state_dir, &meta);
     }
     walk(&snapshot.state_dir.join(FILES), &mut open);
-    // In the host registry only the keys are secret.
+    // Of the files in the host registry, only the keys are secret.
     walk(&snapshot.state_dir.join("host"), &mut |path, meta| {
         if meta.is_dir() || path.ends_with("key") {
             open(path, meta);

@@ -1,5 +1,5 @@
-//! Automatic fixes, one safe step each. A fix deletes nothing that could be needed: it moves the file into
-//! brigade's own folder, or copies it there before changing it.
+//! Automatic fixes, one safe step each. A fix deletes nothing that the user could need: it moves a file into
+//! brigade's state folder, or copies the file there before changing it.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -31,7 +31,7 @@ use brigade_host::worktree::{Removed, Worktree};
 pub(crate) enum Fix {
     RemoveLock(PathBuf),
     MoveAside(PathBuf),
-    /// Reads a mailbox through the store, which repairs a damaged file and cleans up after killed processes.
+    /// Reads a mailbox through the store, which repairs damaged files and cleans up after killed processes.
     RepairMailbox {
         team: TeamName,
         member: MemberName,
@@ -70,16 +70,16 @@ pub(crate) enum Fix {
 /// A fix for a task.
 #[derive(Debug)]
 pub(crate) enum TaskFix {
-    /// Add missing fields.
+    /// Add the missing fields.
     Complete,
-    /// Remove this owner, if it still owns the task.
+    /// Remove the owner, if this member still owns the task.
     Release(String),
-    /// Remove these ids from the tasks it waits for.
+    /// Remove these ids from the list of tasks that the task waits for.
     Unblock(Vec<String>),
 }
 
 impl Fix {
-    /// Describes the fix: as an instruction, and in the past tense.
+    /// Describes the fix twice: as an instruction, and in the past tense.
     pub(crate) fn description(&self) -> (String, String) {
         let both = |will: &str, did: &str| (will.to_owned(), did.to_owned());
         match self {
@@ -141,7 +141,7 @@ impl Fix {
                 remove_lock(&path).map_err(|source| failed("remove", &path, source))?;
             }
             Self::MoveAside(path) => {
-                // An earlier fix may have solved this problem as well.
+                // An earlier fix may have moved this file as well.
                 if path.symlink_metadata().is_err() {
                     return Ok("already fixed".to_owned());
                 }
@@ -195,7 +195,7 @@ impl Fix {
                 roster::leave(&seat_for(context, &team, &member).await?, &member).await?;
             }
             Self::MarkIdle { team, member } => {
-                // Skip it if it was started meanwhile: its process updates its own state.
+                // Skip a member that was started meanwhile: its process updates the roster itself.
                 let holder = process_lock::holder(&snapshot.host.registry.seat(&team, &member));
                 if matches!(holder, Ok(None)) {
                     back_up_roster(snapshot, backups, &team)?;
@@ -204,7 +204,7 @@ impl Fix {
                 }
             }
             Self::RemoveEmptyFolder(path) => {
-                // `remove_dir` only removes empty folders.
+                // This is safe, because `remove_dir` only removes empty folders.
                 let _absent = fs::remove_dir(path.join(INBOXES));
                 fs::remove_dir(&path).map_err(|source| failed("remove", &path, source))?;
             }
@@ -300,8 +300,8 @@ fn fixed_task(task: &Task<'_>, fix: &TaskFix) -> Vec<u8> {
     task.with(&change).into_owned()
 }
 
-/// Removes a stale lock, but not a new lock that replaced it meanwhile: renames it first, checks that it is
-/// still the same, and restores it if it is not.
+/// Removes a stale lock, but not a new lock that another program took meanwhile. Renames the lock first, then
+/// checks that it is still the stale one, and restores it if it is not.
 fn remove_lock(path: &Path) -> io::Result<()> {
     let identity = |path: &Path| {
         path.symlink_metadata().map(|meta| (meta.ino(), meta.mtime(), meta.mtime_nsec()))

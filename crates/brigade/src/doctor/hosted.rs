@@ -1,4 +1,4 @@
-//! Checks of what runs on this host against what should run.
+//! Checks that compare the processes on this host with those that should run.
 
 use brigade_files::layout::config_path;
 use brigade_wire::name::{MemberName, TeamName};
@@ -11,7 +11,7 @@ use super::wording::{MOVE_AWAY, member_place};
 use brigade_host::process_lock;
 use brigade_host::worktree::Worktree;
 
-/// Seconds that a terminated member may take to exit before it counts as an orphan.
+/// How many seconds a removed member may take to exit before its process counts as an orphan.
 const EXIT_GRACE: i64 = 30;
 
 pub(super) fn windows(snapshot: &DoctorSnapshot, found: &mut Findings) {
@@ -32,7 +32,7 @@ pub(super) fn windows(snapshot: &DoctorSnapshot, found: &mut Findings) {
             if snapshot.host.registry.dir().is_dir() {
                 found.fixable(place, what, Fix::CloseWindow(window.id));
             } else {
-                // The window may belong to another state folder that uses the same tmux server.
+                // The window may belong to a brigade with another state folder that uses the same tmux server.
                 let close = format!("tmux -L {} kill-window -t {}", tmux.socket, window.id);
                 found.advise(place, what, format!("`{close}`, if it is not in use"));
             }
@@ -122,7 +122,7 @@ pub(super) fn worktrees(snapshot: &DoctorSnapshot, found: &mut Findings) {
             let has_member = |host: &FolderEntry| {
                 host.path.join(&team.name).join(&member.name).join("spec.json").exists()
             };
-            // The teams of all Claude Code folders keep their worktrees here.
+            // This folder holds the worktrees of all Claude Code folders, so check the registries of all of them.
             if hosts.iter().any(has_member) || !member.path.join(".git").exists() {
                 continue;
             }
@@ -134,14 +134,14 @@ pub(super) fn worktrees(snapshot: &DoctorSnapshot, found: &mut Findings) {
             };
             match worktree.distance() {
                 Ok(distance) if distance.changed == 0 => {
-                    let what = format!("a worktree of {name}, which no longer runs here");
+                    let what = format!("a worktree of {name}, which no longer runs on this host");
                     let fix = Fix::RemoveWorktree(worktree);
                     found.fixable(member.path.as_path(), what, fix);
                 }
                 Ok(distance) => {
                     let changed = distance.changed;
                     let what = format!(
-                        "a worktree of {name}, which no longer runs here, with {changed} uncommitted files"
+                        "a worktree of {name}, which no longer runs on this host, with {changed} uncommitted files"
                     );
                     let advice = "commit or discard the changes; then --fix removes the worktree";
                     found.advise(member.path.as_path(), what, advice);

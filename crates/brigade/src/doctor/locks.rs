@@ -1,5 +1,5 @@
-//! Checks of Claude Code's locks. A lock is an empty folder next to the file: creating it takes the lock,
-//! removing it releases the lock.
+//! Checks of Claude Code's locks. A lock is an empty folder next to the locked file: creating the folder takes the
+//! lock, and removing it releases the lock.
 
 use std::fs;
 
@@ -11,8 +11,8 @@ use super::snapshot::DoctorSnapshot;
 use super::team_folder::{FolderEntry, TeamFolder};
 use super::wording::ago;
 
-/// A lock whose timestamp is this many seconds in the future never becomes stale. On one machine, clocks cannot
-/// differ this much.
+/// A lock with a lower age than this has a timestamp more than 60 seconds in the future, so it would never become
+/// stale. On one machine, clocks cannot differ this much.
 const IN_FUTURE: i64 = -60;
 
 fn locks(snapshot: &DoctorSnapshot) -> impl Iterator<Item = &FolderEntry> {

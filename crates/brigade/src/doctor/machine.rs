@@ -29,13 +29,13 @@ pub(super) fn outdated(_: &DoctorSnapshot, found: &mut Findings) {
     }
 }
 
-/// Parses a version into numbers that compare in version order.
+/// Parses a version into a list of numbers, so that versions can be compared.
 fn version_numbers(version: &str) -> Vec<u64> {
     let parts = version.split(['.', '-', '+']);
     parts.map_while(|part| part.parse().ok()).collect()
 }
 
-/// Every member that should run on this host, with the place that defines it.
+/// Returns every member that should run on this host, each with the place where it is defined.
 fn expected_members(snapshot: &DoctorSnapshot) -> Vec<(String, MemberSpec)> {
     let mut expected = Vec::new();
     for hosted in &snapshot.hosted {
@@ -58,7 +58,7 @@ fn expected_members(snapshot: &DoctorSnapshot) -> Vec<(String, MemberSpec)> {
     expected
 }
 
-/// The team file for the current folder.
+/// Returns the path of the team file for the current folder.
 fn team_file_path() -> Option<PathBuf> {
     team_file::find(&std::env::current_dir().ok()?).ok()
 }
@@ -77,7 +77,7 @@ pub(super) fn missing(snapshot: &DoctorSnapshot, found: &mut Findings) {
             }
             None => (
                 env::programs().find(choice.program.as_ref()),
-                "install it, or correct its path".to_owned(),
+                "install it, or fix its path".to_owned(),
             ),
         };
         if program.is_none() {
@@ -122,20 +122,20 @@ pub(super) fn team_file(_: &DoctorSnapshot, found: &mut Findings) {
             found.advise(path.as_path(), what, "`brigade up --check` shows them");
         }
         Err(error) => {
-            found.advise(path.as_path(), error.to_string(), "correct it, or move it away");
+            found.advise(path.as_path(), error.to_string(), "fix it, or move it away");
         }
         Ok(_) => {}
     }
 }
 
-/// Claude Code's settings, if there are any.
+/// Reads Claude Code's settings file, if it exists. Returns its path and content.
 fn read_settings(snapshot: &DoctorSnapshot) -> Option<(PathBuf, Vec<u8>)> {
     let path = snapshot.claude_dir.join("settings.json");
     let bytes = fs::read(&path).ok()?;
     Some((path, bytes))
 }
 
-/// Reads a string setting.
+/// Returns the value of a setting, if it is a string.
 fn setting(settings: &SettingsFile<'_>, section: Option<&str>, key: &str) -> Option<String> {
     settings.get(SettingPlace { section, key })?.as_str().map(str::to_owned)
 }
@@ -143,17 +143,17 @@ fn setting(settings: &SettingsFile<'_>, section: Option<&str>, key: &str) -> Opt
 pub(super) fn settings(snapshot: &DoctorSnapshot, found: &mut Findings) {
     let Some((path, bytes)) = read_settings(snapshot) else { return };
     let Ok(settings) = SettingsFile::read(&bytes) else {
-        let advice = "correct it by hand; JSON does not allow comments";
+        let advice = "fix it by hand; JSON does not allow comments";
         found.advise(path.as_path(), "Claude Code's settings cannot be read", advice);
         return;
     };
     let variable = |name| setting(&settings, Some("env"), name);
-    let init = "`brigade init` corrects it";
+    let init = "`brigade init` fixes it";
     if let Some(claude) = variable(env::CLAUDE).filter(|claude| !Path::new(claude).exists()) {
         let what = format!("{} points to {claude}, which does not exist", env::CLAUDE);
         found.advise(path.as_path(), what, init);
     }
-    // Without this setting, Claude Code is not set up for brigade and the others do not matter.
+    // Without this setting, Claude Code is not set up for brigade, and the other settings do not matter.
     let Some(command) = variable("CLAUDE_CODE_TEAMMATE_COMMAND") else { return };
     if env::programs().find(command.as_ref()).is_none() {
         let what =

@@ -27,12 +27,12 @@ use super::wording::{ANSWER_ADVICE, LONG_WAIT, ago, continue_advice, member_plac
 use super::{Cure, Findings};
 use brigade_host::process;
 
-/// A member whose last heartbeat is more recent than this may be restarting.
+/// A stopped member may be restarting if its last heartbeat is more recent than this.
 const RESTART_GRACE: SignedDuration = SignedDuration::from_secs(60);
 /// A lead may send mail to a new member before adding it to the roster. After this many seconds the member must
 /// be on the roster.
 const JOIN_GRACE: i64 = 600;
-/// Calls `visit` for every member of every team except the leads.
+/// Calls `visit` for every member of every team, except the leads.
 fn teammates(
     snapshot: &DoctorSnapshot,
     mut visit: impl FnMut(&TeamFolder, &Member<'_>, &MemberName),
@@ -59,12 +59,12 @@ fn removal(folder: &TeamFolder, member: &MemberName) -> Cure {
 
 /// A member's departure from the team.
 struct Departure {
-    /// When it had joined, in milliseconds.
+    /// When the member had joined, in milliseconds since 1970.
     joined_at: u64,
     by_brigade: bool,
 }
 
-/// The members that left and that brigade did not add again.
+/// Returns the members that left the team and that brigade did not add again.
 fn departures(folder: &TeamFolder) -> HashMap<String, Departure> {
     let joined_at = |member: &RawValue| {
         let member: serde_json::Value = serde_json::from_str(member.get()).ok()?;
@@ -126,7 +126,7 @@ pub(super) fn ghosts(snapshot: &DoctorSnapshot, found: &mut Findings) {
     teammates(snapshot, |folder, member, name| {
         let Some(pulse) = folder.pulse(name.as_str()) else { return };
         let silent = now.duration_since(pulse.at);
-        // A pulse from before this member joined belongs to an earlier member of the same name.
+        // A pulse from before this member joined belongs to an earlier member with the same name.
         let joined = member.joined_at().and_then(|at| i64::try_from(at).ok());
         let is_current = joined.is_some_and(|joined| pulse.at.as_millisecond() >= joined);
         if !is_current
@@ -206,7 +206,7 @@ pub(super) fn long_wait(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let Some(team) = folder.roster() else { continue };
         let lead = team.lead().and_then(|lead| lead.name()).unwrap_or_default().into_owned();
         let created = team.created_at().unwrap_or_default();
-        // A message in the inbox may not be in the journal yet, so read both.
+        // A message in the inbox may not be in the journal yet, so read the inbox and the journal.
         let inbox = folder
             .member_inboxes()
             .find(|(owner, _)| *owner == lead)
@@ -245,7 +245,7 @@ pub(super) fn long_wait(snapshot: &DoctorSnapshot, found: &mut Findings) {
     }
 }
 
-/// If a message is a member's request: its id, its kind and when it was sent.
+/// If a message is a request from a member, returns the request's id and kind and the time when it was sent.
 fn request(team: &Team<'_>, message: &Message<'_>) -> Option<(String, RequestKind, String)> {
     team.member(&message.from())?;
     let (id, kind) = match message.body() {

@@ -1,5 +1,6 @@
-//! Checks of teams in a NATS store and of the NATS server. They read through the store: unlike the file store,
-//! it changes nothing while reading, and there are no files to read instead.
+//! Checks of teams in a NATS store and of the NATS server. These checks read through the store, because there
+//! are no files to read instead and because, unlike the file store, the NATS store changes nothing while
+//! reading.
 
 use std::path::Path;
 
@@ -18,9 +19,9 @@ use crate::error::CliError;
 use crate::output;
 use brigade_host::location::NatsServers;
 
-/// Maximum number of teams to check if none is named.
+/// Maximum number of teams to check if the command line names no team.
 const MAX_TEAMS: usize = 100;
-/// A larger clock difference makes the heartbeats of members look old.
+/// A larger difference between the clocks makes the heartbeats of members look old.
 const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(5);
 
 /// The checks of a NATS store, with the consequence of each problem.
@@ -29,7 +30,7 @@ pub(super) const CHECKS: &[(&str, &str)] = &[
     ("odd-stream", "its settings were changed; members may not be woken, or history may be lost"),
     ("no-leader", "nothing can be written to it until enough servers are back"),
     ("lost-replica", "if one more server fails, the team may stop"),
-    ("few-replicas", "if one server fails, its data is lost"),
+    ("few-replicas", "if one server fails, the stream's data may be lost"),
     ("small-payload", "the server refuses long messages"),
     ("clock-apart", "other hosts may see this host's members as dead, or dead members as alive"),
     ("unplayed-active", "it stays marked as active, and others wait for it"),
@@ -37,7 +38,7 @@ pub(super) const CHECKS: &[(&str, &str)] = &[
     ("long-wait", "the member that asked waits until it is answered"),
 ];
 
-/// A problem that a person has to solve.
+/// A problem with the NATS store. A person has to solve it.
 #[derive(Debug)]
 pub(crate) struct NatsFinding {
     pub(super) check: &'static str,
@@ -58,7 +59,7 @@ pub(super) async fn read(
     servers: &NatsServers,
 ) -> Result<NatsSnapshot, CliError> {
     let mut snapshot = NatsSnapshot { teams: Vec::new(), findings: check_servers(servers).await? };
-    // Requests to a missing stream would only time out.
+    // Without a stream or its leader, reading the teams would only time out.
     if snapshot.findings.iter().any(|finding| matches!(finding.check, "no-stream" | "no-leader")) {
         output::note("the teams were not checked, because not all of them can be read");
         return Ok(snapshot);
@@ -86,7 +87,7 @@ pub(super) async fn read(
     Ok(snapshot)
 }
 
-/// Converts a team to the form that the task checks use.
+/// Reads a team from the NATS store into the form that the task checks use.
 async fn team_folder(lead: &Seat, config: Vec<u8>) -> Result<TeamFolder, CliError> {
     let file = |bytes| FileContent { path: Path::new("").into(), bytes, age: 0 };
     let tasks = lead.store.tasks(&lead.team).await?.into_iter();
@@ -113,8 +114,8 @@ async fn check_members(
                 place: member_place(&name, team),
                 what: "it is marked as active, but no host runs it".into(),
                 advice: format!(
-                    "start it again where it ran, with `brigade resume {team}`; or `brigade --team \
-                     {team} team activity {name} idle`"
+                    "start it again with `brigade resume {team}` on the host where it ran; or mark it idle with \
+                     `brigade --team {team} team activity {name} idle`"
                 ),
             }),
             Some(ReportedState::Idle { failed: Some(why) }) => findings.push(NatsFinding {
@@ -182,7 +183,7 @@ async fn check_servers(servers: &NatsServers) -> Result<Vec<NatsFinding>, CliErr
         Some(streams) => {
             for StreamHealth { name, ailments } in streams {
                 for new in ailments.iter().map(|ailment| stream_finding(&name, ailment)) {
-                    // An unreachable server affects all its streams: report it once.
+                    // An unreachable server affects all its streams: report the server once, with all streams.
                     match findings
                         .iter_mut()
                         .find(|known| known.check == new.check && known.what == new.what)
@@ -204,12 +205,12 @@ fn stream_finding(stream: &str, ailment: &brigade_nats::health::HealthProblem) -
         HealthProblem::Missing => (
             "no-stream",
             "it does not exist".to_owned(),
-            "restore it from a backup; a new one is empty",
+            "restore the stream from a backup; a new stream would be empty",
         ),
         HealthProblem::Setting(name) => (
             "odd-stream",
-            format!("its {name} is not what brigade needs"),
-            "change it with `nats stream edit`, or move the teams to a new NATS server",
+            format!("its setting {name} does not have the value that brigade needs"),
+            "change the setting with `nats stream edit`, or move the teams to a new NATS server",
         ),
         HealthProblem::Leaderless => (
             "no-leader",
@@ -224,13 +225,13 @@ fn stream_finding(stream: &str, ailment: &brigade_nats::health::HealthProblem) -
         HealthProblem::Few { replicas } => (
             "few-replicas",
             format!("it is stored on only {replicas} of the cluster's servers"),
-            "store it on three: `nats stream edit --replicas 3`",
+            "store it on three servers: `nats stream edit --replicas 3`",
         ),
     };
     NatsFinding { check, place: format!("stream {stream}"), what, advice: advice.into() }
 }
 
-/// Never called without NATS support.
+/// In a build without NATS support, nothing calls this function.
 #[cfg(not(feature = "nats"))]
 async fn check_servers(_: &NatsServers) -> Result<Vec<NatsFinding>, CliError> {
     let _unused = (MAX_TEXT_BYTES, MAX_CLOCK_SKEW);

@@ -22,7 +22,7 @@ pub(crate) struct DoctorSnapshot {
     pub(crate) team_states_dir: PathBuf,
     pub(crate) host: Host,
     pub(crate) uid: u32,
-    /// Every folder in Claude Code's `teams` folder.
+    /// Every folder in Claude Code's `teams` folder, or every team on the NATS server.
     pub(crate) teams: Vec<TeamFolder>,
     /// Problems with the NATS server; `None` if the teams are stored in files.
     pub(crate) nats_findings: Option<Vec<NatsFinding>>,
@@ -40,16 +40,16 @@ pub(crate) struct TeamOnHost {
 /// A member that should run on this host.
 pub(crate) struct HostedMember {
     pub(crate) name: MemberName,
-    /// `None` if the file cannot be read.
+    /// The member's specification; `None` if its file cannot be read.
     pub(crate) spec: Option<MemberSpec>,
-    /// The process that runs it.
+    /// The process that runs the member.
     pub(crate) process: Option<Process>,
-    /// Why the supervisor no longer restarts it.
+    /// Why the supervisor no longer restarts the member, if it was marked failed.
     pub(crate) failure: Option<String>,
 }
 
 impl DoctorSnapshot {
-    /// Reads everything.
+    /// Reads the teams, the files and the processes.
     pub(crate) async fn read(context: &CliContext) -> Result<Self, CliError> {
         let (claude_dir, state_dir) = context.folders();
         let team_states_dir = team_states_dir(state_dir, claude_dir);
@@ -88,13 +88,13 @@ impl DoctorSnapshot {
         })
     }
 
-    /// Finds a member that should run on this host.
+    /// Returns this member, if it should run on this host.
     pub(crate) fn hosted_member(&self, team: &str, name: &str) -> Option<&HostedMember> {
         let team = self.hosted.iter().find(|hosted| hosted.team.as_str() == team)?;
         team.members.iter().find(|member| member.name.as_str() == name)
     }
 
-    /// Whether a team's folder has a roster.
+    /// Returns whether this team exists and has a roster.
     pub(crate) fn has_config(&self, team: &str) -> bool {
         self.teams.iter().any(|folder| folder.name == team && folder.config.is_some())
     }

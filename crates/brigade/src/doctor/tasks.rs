@@ -1,4 +1,4 @@
-//! Checks of the task board: tasks that Claude Code does not show, whose owner is gone, or that can never start.
+//! Checks for tasks that Claude Code does not show, tasks whose owner is gone, and tasks that can never start.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ fn place(folder: &TeamFolder, id: TaskId) -> String {
     format!("task {id} of team {}", folder.name)
 }
 
-/// An automatic fix in a team that brigade created; advice in other teams.
+/// Returns an automatic fix for a task of a team that brigade created, and advice for tasks of other teams.
 fn cure(folder: &TeamFolder, id: TaskId, fix: TaskFix, advice: String) -> Cure {
     match &folder.team {
         Some(team) if folder.is_ours => {
@@ -73,7 +73,7 @@ pub(super) fn of_nobody(snapshot: &DoctorSnapshot, found: &mut Findings) {
             if task.field("metadata").is_some_and(|data| data.contains("\"_internal\"")) {
                 continue;
             }
-            // A member that will run here may own tasks before it has joined.
+            // A member that will run on this host may own tasks before it joins the team.
             if team.member(&owner).is_some()
                 || snapshot.hosted_member(&folder.name, &owner).is_some()
             {
@@ -112,7 +112,7 @@ pub(super) fn circles(snapshot: &DoctorSnapshot, found: &mut Findings) {
 
 pub(super) fn lost_dependency(snapshot: &DoctorSnapshot, found: &mut Findings) {
     boards(snapshot, |folder, tasks| {
-        // A task with a damaged file still exists.
+        // A task whose file is damaged still exists.
         let mut existing: Vec<String> =
             folder.board.iter().map(|entry| entry.name.clone()).collect();
         existing.extend(folder.tasks.iter().map(|(id, _)| task_file(*id)));
@@ -128,7 +128,8 @@ pub(super) fn lost_dependency(snapshot: &DoctorSnapshot, found: &mut Findings) {
                 .collect();
             if !lost.is_empty() {
                 let what = format!("it waits for {}, which was deleted", lost.join(", "));
-                let advice = "it counts as ready; if it is not, say so in its description";
+                let advice =
+                    "the task counts as ready; if it must still wait, say so in its description";
                 let cure = cure(folder, *id, TaskFix::Unblock(lost), advice.to_owned());
                 found.add(place(folder, *id), what, cure);
             }

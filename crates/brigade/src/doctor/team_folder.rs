@@ -1,4 +1,4 @@
-//! A team's folders as found on disk, read without changing anything.
+//! Reads a team's folders from disk without changing anything.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -13,7 +13,7 @@ use brigade_wire::name::{TaskId, TeamName};
 use brigade_wire::team::Team;
 use rustix::process::{Pid, geteuid, test_kill_process};
 
-/// A team's folder, and its board.
+/// A team's folder and its task board.
 #[derive(Default)]
 pub(crate) struct TeamFolder {
     /// The folder's name.
@@ -22,16 +22,16 @@ pub(crate) struct TeamFolder {
     pub(crate) board_dir: PathBuf,
     /// The folder's name as a team name, if it is a valid one.
     pub(crate) team: Option<TeamName>,
-    /// Seconds since an entry was added or removed.
+    /// Seconds since a file was added to the folder or removed from it.
     pub(crate) age: i64,
     pub(crate) config: Option<FileContent>,
-    /// All other entries, except `config.json` and `inboxes`.
+    /// All entries of the folder except `config.json` and `inboxes`.
     pub(crate) entries: Vec<FolderEntry>,
     pub(crate) inboxes: Vec<FolderEntry>,
     pub(crate) board: Vec<FolderEntry>,
     /// The tasks on the board, sorted by id.
     pub(crate) tasks: Vec<(TaskId, FileContent)>,
-    /// Whether brigade created it.
+    /// Whether brigade created the team.
     pub(crate) is_ours: bool,
     /// Brigade's own folder for the team.
     pub(crate) state_dir: PathBuf,
@@ -42,7 +42,7 @@ pub(crate) struct FolderEntry {
     pub(crate) name: String,
     pub(crate) path: PathBuf,
     pub(crate) meta: Metadata,
-    /// Seconds since it was changed; negative if its timestamp is in the future.
+    /// Seconds since the entry was changed; negative if its timestamp is in the future.
     pub(crate) age: i64,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct FileContent {
 }
 
 impl TeamFolder {
-    /// A team in a NATS store, which has no folder.
+    /// Creates the value for a team in a NATS store, which has no folder.
     pub(super) fn in_nats(
         team: TeamName,
         config: FileContent,
@@ -96,29 +96,29 @@ impl TeamFolder {
         }
     }
 
-    /// Every entry in its folders.
+    /// Returns every entry in the team's folders, except `config.json`.
     pub(crate) fn all(&self) -> impl Iterator<Item = &FolderEntry> {
         self.entries.iter().chain(&self.inboxes).chain(&self.board)
     }
 
-    /// The roster, if it is readable.
+    /// Returns the roster, if it is readable.
     pub(crate) fn roster(&self) -> Option<Team<'_>> {
         Team::read(&self.config.as_ref()?.bytes).ok()
     }
 
-    /// The inboxes, each with the member name in its file name.
+    /// Returns the inboxes, each with the member name from its file name.
     pub(crate) fn member_inboxes(&self) -> impl Iterator<Item = (&str, &FolderEntry)> {
         self.inboxes.iter().filter_map(|entry| Some((layout::member_name(&entry.name)?, entry)))
     }
 
-    /// Reads the records of a journal file whose line contains one of these substrings.
+    /// Reads those records of a journal file whose line contains one of these substrings.
     pub(crate) fn journal(&self, file: impl AsRef<Path>, substrings: &[&str]) -> Vec<Record> {
         let text = fs::read_to_string(self.state_dir.join(file)).unwrap_or_default();
         let lines = text.lines().filter(|line| substrings.iter().any(|part| line.contains(part)));
         lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// The last heartbeat of the process that runs or ran a member.
+    /// Returns the last heartbeat of the process that runs or ran a member.
     pub(crate) fn pulse(&self, name: &str) -> Option<Pulse> {
         let path =
             self.state_dir.join(layout::note_dir(NoteKind::Pulse)).join(layout::member_file(name));
@@ -140,7 +140,7 @@ impl FolderEntry {
     }
 }
 
-/// The entries of a folder, sorted by name; empty if it cannot be read.
+/// Returns the entries of a folder, sorted by name; an empty list if the folder cannot be read.
 pub(crate) fn entries(dir: &Path) -> Vec<FolderEntry> {
     let Ok(dir_entries) = fs::read_dir(dir) else { return Vec::new() };
     let now = seconds(SystemTime::now());
@@ -155,7 +155,7 @@ pub(crate) fn entries(dir: &Path) -> Vec<FolderEntry> {
     entries
 }
 
-/// Seconds since a file was changed, if it exists.
+/// Returns the number of seconds since a file was changed, if the file exists.
 pub(crate) fn age(path: &Path) -> Option<i64> {
     Some(seconds(SystemTime::now()).saturating_sub(path.symlink_metadata().ok()?.mtime()))
 }
@@ -165,7 +165,7 @@ fn seconds(at: SystemTime) -> i64 {
     i64::try_from(since).unwrap_or(i64::MAX)
 }
 
-/// Whether a process with this id exists.
+/// Returns whether a process with this id exists.
 pub(crate) fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     matches!(pid.map(test_kill_process), Some(Ok(()) | Err(rustix::io::Errno::PERM)))

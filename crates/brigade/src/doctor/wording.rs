@@ -1,4 +1,4 @@
-//! Phrases and limits that several checks share.
+//! Phrases and limits that several checks use.
 
 use std::fmt::Display;
 
@@ -7,22 +7,22 @@ use jiff::SignedDuration;
 
 /// Requests that wait longer than this are reported.
 pub(super) const LONG_WAIT: SignedDuration = SignedDuration::from_mins(10);
-/// The advice for such a request.
-pub(super) const ANSWER_ADVICE: &str = "answer it as the lead: `brigade approvals`";
-/// The advice for a folder that may hold something of value.
+/// The advice for a request that has waited too long.
+pub(super) const ANSWER_ADVICE: &str = "answer it as the lead; `brigade approvals` lists it";
+/// The advice for a folder that may contain something the user needs.
 pub(super) const MOVE_AWAY: &str = "check whether you need its contents, then move it away";
 
-/// A member and its team, as the place of a problem.
+/// Formats a member and its team as the place of a problem.
 pub(super) fn member_place(name: impl Display, team: impl Display) -> String {
     format!("{name} of team {team}")
 }
 
-/// The problem of a member whose last turn failed.
+/// Describes the problem that a member's last turn failed.
 pub(super) fn turn_failed(why: &str) -> String {
     format!("its last turn failed: {why}")
 }
 
-/// The advice for a member whose last turn failed.
+/// Returns the advice for a member whose last turn failed.
 pub(super) fn continue_advice(team: &str, name: &MemberName) -> String {
     format!("fix the cause, then run `brigade --team {team} send {name} \"continue\"`")
 }

@@ -1,4 +1,4 @@
-//! The task graph as Graphviz, Mermaid and JSON.
+//! Renders the task graph as Graphviz, Mermaid and JSON.
 
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ fn edges<'d>(drawing: &'d TaskTree<'_>) -> impl Iterator<Item = (TaskId, TaskId)
     drawing.graph.nodes().flat_map(edges)
 }
 
-/// The graph in Graphviz's DOT language.
+/// Renders the graph in Graphviz's DOT language.
 pub(crate) fn dot(drawing: &TaskTree<'_>) -> String {
     let mut text = String::from("digraph board {\n  rankdir=LR;\n  node [shape=box];\n");
     for (id, node) in drawing.graph.nodes() {
@@ -47,7 +47,7 @@ pub(crate) fn dot(drawing: &TaskTree<'_>) -> String {
     text
 }
 
-/// The graph as a Mermaid flowchart.
+/// Renders the graph as a Mermaid flowchart.
 pub(crate) fn mermaid(drawing: &TaskTree<'_>) -> String {
     let mut text = String::from("flowchart LR\n");
     for (id, node) in drawing.graph.nodes() {
@@ -77,11 +77,11 @@ pub(crate) fn mermaid(drawing: &TaskTree<'_>) -> String {
     text
 }
 
-/// The graph as JSON.
+/// Returns the graph as JSON.
 pub(crate) fn json(drawing: &TaskTree<'_>) -> Value {
     let tasks = drawing.graph.nodes().map(|(id, node)| {
         let state = match TaskView::new(drawing.graph, id) {
-            // The JSON name of this state differs from the word shown to people.
+            // In JSON, this state has another name than in text.
             TaskView::Kept => "kept".to_owned(),
             state => state.label().replace(' ', "_"),
         };

@@ -10,14 +10,14 @@ use super::TaskTree;
 use crate::output::{self, FAINT, STRONG};
 use brigade_core::task_view::{self, TaskView};
 
-/// The graph as a tree with a legend. Symbols repeat everything that the colours show.
+/// Renders the graph as a tree with a legend. Everything that the colours show, symbols show as well.
 pub(crate) fn text(drawing: &TaskTree<'_>, width: Option<usize>) -> String {
     let mut lines = Vec::new();
     for root in drawing.children(None) {
         branch(drawing, root, "", "", &mut lines);
     }
     let mut text = String::new();
-    // Pad all subjects to the same width, so that the notes form a column.
+    // Pad all subjects to the same width, so that the notes to their right form a column.
     let notes = lines.iter().map(|line| line.notes.width()).max().unwrap_or_default();
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(notes + 4).max(24));
     let tree = lines.iter().map(TreeLine::width).max().unwrap_or_default().min(room);
@@ -53,7 +53,7 @@ fn legend(drawing: &TaskTree<'_>) -> String {
     parts.join("   ")
 }
 
-/// The line of a task.
+/// The line of one task in the tree.
 struct TreeLine {
     critical: bool,
     /// The tree characters before the task.
@@ -69,7 +69,7 @@ impl TreeLine {
         format!("{} {}  ", self.state.symbol(), self.id)
     }
 
-    /// The width up to the end of the subject.
+    /// Returns the width of the line up to the end of the subject.
     fn width(&self) -> usize {
         self.stem.width() + self.head().width() + self.subject.width()
     }
@@ -77,7 +77,7 @@ impl TreeLine {
     fn render(&self, tree: usize, text: &mut String) {
         let mark = if self.critical { "* " } else { "  " };
         let strong = if self.critical { STRONG } else { anstyle::Style::new() };
-        // A branch too deep for the width exceeds it, but still shows the start of the subject.
+        // Show at least the start of the subject, even if a deeply nested line then exceeds the width.
         let room = tree.saturating_sub(self.stem.width() + self.head().width());
         let room = room.max(self.subject.width().min(8));
         let subject = text::cut(&self.subject, room);
@@ -97,7 +97,7 @@ impl TreeLine {
     }
 }
 
-/// Adds the line of a task and, below it, those of its children.
+/// Adds the line of a task to `lines`, followed by the lines of its children.
 fn branch(drawing: &TaskTree<'_>, id: TaskId, stem: &str, below: &str, lines: &mut Vec<TreeLine>) {
     let Some(node) = drawing.graph.node(id) else { return };
     lines.push(TreeLine {

@@ -1,4 +1,4 @@
-//! The settings for Claude Code: it starts teammates through brigade, and has an agent type for each agent.
+//! The settings that make Claude Code start teammates through brigade, and an agent type file for each agent.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use serde_json::json;
 use super::edit::{FileEdit, WantedSetting};
 use crate::env;
 
-/// The settings that make Claude Code start its teammates through brigade.
+/// Returns the settings that make Claude Code start its teammates through brigade.
 pub(crate) fn settings(brigade: &Path, claude: Option<&Path>) -> FileEdit {
     let env = |key, value: &str| WantedSetting { section: Some("env"), key, value: json!(value) };
     let mut wanted = vec![
         env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1"),
         env("CLAUDE_CODE_TEAMMATE_COMMAND", &brigade.to_string_lossy()),
-        // Newer versions give the lead the task board tools only with this setting.
+        // Newer versions of Claude Code give the lead the task board tools only with this setting.
         env("CLAUDE_CODE_ENABLE_TODO_TOOLS", "1"),
     ];
     if let Some(claude) = claude {
@@ -25,7 +25,7 @@ pub(crate) fn settings(brigade: &Path, claude: Option<&Path>) -> FileEdit {
     FileEdit::Settings(wanted)
 }
 
-/// The agent type file with which a lead can spawn this agent.
+/// Returns the content of the agent type file that lets a lead spawn this agent.
 pub(crate) fn agent_type(agent: &Agent) -> String {
     let Agent { name, title, .. } = agent;
     let article = if title.starts_with(['A', 'E', 'I', 'O', 'U', 'a', 'e', 'i', 'o', 'u']) {
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(key, "description");
         assert!(description.starts_with("An Other teammate, run by brigade. "), "{description}");
         assert!(description.ends_with("after its turn."), "{description}");
-        // These would end a plain YAML scalar.
+        // These characters would end a plain YAML scalar.
         assert!(!description.contains(": ") && !description.contains(" #"), "{description}");
         assert!(body.contains("`other`"), "{body}");
         let text = agent_type(&test_agent("Codex", MidTurn::Steered));

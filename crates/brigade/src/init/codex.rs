@@ -6,10 +6,11 @@ use toml::{Table, Value};
 use super::edit::{self, EditDecision, FileEdit};
 use super::record::ChangedFile;
 
-/// Codex would otherwise offer the tools to its own models only through code they write or through a tool search.
+/// Codex must not offer the team's tools in these ways. Otherwise its own models could call the tools only from
+/// code that they write, or only after a tool search.
 const OMIT_FROM: [&str; 2] = ["code_mode", "deferred"];
 
-/// Decides what to append to the file.
+/// Decides what to append to `config.toml`.
 pub(crate) fn decide(
     now: Option<&str>,
     known: Option<&ChangedFile>,
@@ -27,7 +28,7 @@ pub(crate) fn decide(
     if server_in(&table) == Some(&wanted) {
         return EditDecision::default();
     }
-    // From here on, work on the text without brigade's earlier addition.
+    // From here on, work on the text without the settings that brigade added earlier.
     let before = match known {
         Some(known) if known.is_as_left(now) => known.before.clone().unwrap_or_default(),
         Some(known) => edit::without(&known.put, now).unwrap_or_default().into_owned(),
@@ -42,7 +43,7 @@ pub(crate) fn decide(
             "it already has another server named `{TOOL_SERVER_NAME}`"
         ));
     }
-    // Separate it with a blank line, except at the start of the file.
+    // Separate the new table with a blank line, except at the start of the file.
     let gap = match before.as_str() {
         "" => "",
         text if text.ends_with('\n') => "\n",
@@ -50,7 +51,7 @@ pub(crate) fn decide(
     };
     let piece = format!("{gap}{}", server_text(server));
     let text = before + &piece;
-    // Some ways to write a table (such as an inline table) cannot be extended by appending.
+    // Appending cannot extend a table that is written in some forms, such as an inline table.
     let whole = text.parse::<Table>();
     if !whole.is_ok_and(|table| server_in(&table) == Some(&wanted)) {
         return EditDecision::leave_alone(format!(
@@ -60,7 +61,7 @@ pub(crate) fn decide(
     EditDecision { edit: Some(FileEdit::Pieces(vec![piece])), left: None }
 }
 
-/// Whether a text still contains the settings of one of these pieces, possibly written in another form.
+/// Returns whether a text still contains the settings of one of these pieces, possibly written in another form.
 pub(crate) fn still_contains(text: &str, pieces: &[String]) -> bool {
     let Ok(table) = text.parse::<Table>() else { return false };
     let is_contained =
@@ -96,7 +97,8 @@ fn server_table(server: &ToolServer) -> Value {
     Value::Table(table)
 }
 
-/// The server's settings in the form Codex itself writes, so that they stay unchanged when Codex adds another server.
+/// Formats the server's settings as Codex itself would, so that the text stays unchanged when Codex adds another
+/// server.
 fn server_text(server: &ToolServer) -> String {
     let args: Vec<String> = server.args.iter().map(|arg| quoted(arg)).collect();
     let mut text = format!(
@@ -114,7 +116,7 @@ fn server_text(server: &ToolServer) -> String {
     text
 }
 
-/// A TOML string. JSON escapes are valid in TOML; only DEL must be escaped in addition.
+/// Quotes a text as a TOML string. JSON escapes are valid in TOML; only DEL must be escaped in addition.
 fn quoted(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     json.replace('\u{7f}', "\\u007F")

@@ -1,4 +1,4 @@
-//! Adds brigade's settings to a text, and removes them.
+//! Adds brigade's settings to the text of a file, and removes them.
 
 use std::borrow::Cow;
 
@@ -19,12 +19,12 @@ pub(crate) enum FileEdit {
     Whole(String),
 }
 
-/// The decision about a file.
+/// The decision whether and how to edit a file.
 #[derive(Debug, Default)]
 pub(crate) struct EditDecision {
     /// The edit to make, if any.
     pub(crate) edit: Option<FileEdit>,
-    /// Why the file is left alone.
+    /// Why the file is left unchanged, if it should have been edited.
     pub(crate) left: Option<String>,
 }
 
@@ -46,12 +46,12 @@ pub(crate) struct WantedSetting {
 #[derive(Debug)]
 pub(crate) struct Edited {
     pub(crate) text: String,
-    /// The text without brigade's changes; `None` if there was no file.
+    /// The text without brigade's changes; `None` if the file did not exist.
     pub(crate) before: Option<String>,
     pub(crate) put: OurContent,
 }
 
-/// Makes an edit in a text that brigade may have edited before. Returns `None` if there is nothing to do.
+/// Applies an edit to a text that brigade may have edited before. Returns `None` if the text stays the same.
 pub(crate) fn make(
     edit: &FileEdit,
     now: Option<&str>,
@@ -77,7 +77,7 @@ pub(crate) fn make(
     Ok((now != Some(&text)).then_some(Edited { text, before, put }))
 }
 
-/// Removes brigade's settings from the text. A setting whose value was changed since is kept.
+/// Removes brigade's settings from a text. Keeps a setting whose value somebody changed since.
 pub(crate) fn without<'t>(put: &OurContent, now: &'t str) -> Result<Cow<'t, str>, Damage> {
     match put {
         OurContent::Settings { settings, sections } => {
@@ -101,7 +101,7 @@ pub(crate) fn without<'t>(put: &OurContent, now: &'t str) -> Result<Cow<'t, str>
     }
 }
 
-/// Whether the rest of a file that brigade created is empty.
+/// Returns whether a file that brigade created is empty after brigade's settings were removed.
 pub(crate) fn is_empty(put: &OurContent, text: &str) -> bool {
     match put {
         OurContent::Settings { .. } => {
@@ -125,7 +125,7 @@ fn set(wanted: &[WantedSetting], now: Option<&str>) -> Result<String, Damage> {
     Ok(String::from_utf8_lossy(&view.with(&changes)?).into_owned())
 }
 
-/// The settings that are brigade's after the edit: the new ones, and those it wrote before.
+/// Returns the settings that belong to brigade after the edit: the new ones, and those that brigade wrote before.
 fn settings_put(
     wanted: &[WantedSetting],
     before: Option<&str>,

@@ -1,7 +1,7 @@
 //! Reads a user's file and replaces it atomically.
 //!
-//! Many people keep their settings in a repository and link to them. A link is followed if its target belongs to the
-//! user, and stays a link.
+//! Many people keep their settings in a repository and link to them. Brigade follows a link whose target belongs
+//! to the user, and keeps it as a link.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write as _};
@@ -15,7 +15,7 @@ use super::InitError;
 pub(crate) struct UserFile {
     /// The path as given.
     pub(crate) path: PathBuf,
-    /// The content; `None` if there is no such file.
+    /// The content; `None` if the file does not exist.
     pub(crate) text: Option<String>,
     /// The path with links resolved.
     real: PathBuf,
@@ -23,7 +23,7 @@ pub(crate) struct UserFile {
 }
 
 impl UserFile {
-    /// Reads a file.
+    /// Reads the file at a path, if it exists.
     pub(crate) fn read(path: &Path) -> Result<Self, InitError> {
         match fs::symlink_metadata(path) {
             Ok(_) => Self::present(path),
@@ -57,7 +57,7 @@ impl UserFile {
         Ok(Self { path: path.to_owned(), text: None, real: dir.join(rest), mode: None })
     }
 
-    /// The folders that have to be created for it, outermost first.
+    /// Returns the folders that have to be created for the file, outermost first.
     pub(crate) fn missing_folders(&self) -> Vec<PathBuf> {
         let missing = self.real.ancestors().skip(1).take_while(|dir| !dir.exists());
         let mut folders: Vec<PathBuf> = missing.map(Path::to_owned).collect();
@@ -77,7 +77,7 @@ impl UserFile {
             let mut file = options.open(&temporary)?;
             file.write_all(text.as_bytes())?;
             if let Some(mode) = self.mode {
-                // The umask may have removed permission bits.
+                // The umask may have removed permission bits when the file was created.
                 file.set_permissions(Permissions::from_mode(mode))?;
             }
             file.sync_all()
@@ -92,12 +92,12 @@ impl UserFile {
             self.remove_temporary();
         }
         replaced?;
-        // Sync the rename as well. Some file systems cannot sync a folder; ignore that.
+        // Sync the folder, so that the rename is durable. Ignore errors: some file systems cannot sync a folder.
         let _synced = File::open(dir).and_then(|dir| dir.sync_all());
         Ok(())
     }
 
-    /// Removes the file, and a link to it, which would dangle.
+    /// Removes the file. If `path` is a link to the file, removes the link as well, because it would dangle.
     pub(crate) fn remove(&self) -> Result<(), InitError> {
         if read(&self.real)? != self.text {
             return Err(InitError::Overtaken { path: self.path.clone() });
@@ -109,13 +109,13 @@ impl UserFile {
         removed.map_err(|source| InitError::io("remove", &self.path, source))
     }
 
-    /// Removes the temporary file that a killed process may have left.
+    /// Removes the temporary file that a killed process may have left behind.
     pub(crate) fn remove_temporary(&self) {
         let _none = fs::remove_file(self.temporary().0);
     }
 
-    /// The path of the temporary file, and its folder. A fixed name is enough, because the writer holds the record's
-    /// lock.
+    /// Returns the path of the temporary file, and its folder. A fixed name is enough, because the caller holds
+    /// the lock of the record folder.
     fn temporary(&self) -> (PathBuf, &Path) {
         let dir = self.real.parent().unwrap_or(Path::new("/"));
         let name = self.real.file_name().unwrap_or_default().to_string_lossy();
@@ -123,7 +123,7 @@ impl UserFile {
     }
 }
 
-/// Reads a file; `None` if it does not exist.
+/// Reads a file; returns `None` if the file does not exist.
 fn read(path: &Path) -> Result<Option<String>, InitError> {
     match fs::read(path) {
         Ok(bytes) => {

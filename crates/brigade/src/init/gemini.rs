@@ -9,7 +9,7 @@ use super::record::{ChangedFile, OurContent};
 
 const SECTION: &str = "mcpServers";
 
-/// Decides what to add to the file.
+/// Decides what to add to `settings.json`.
 pub(crate) fn decide(
     now: Option<&str>,
     known: Option<&ChangedFile>,
@@ -44,7 +44,8 @@ fn is_ours(known: Option<&ChangedFile>, value: &Value) -> bool {
 }
 
 fn server_object(server: &ToolServer) -> Value {
-    // Without `trust`, Gemini CLI asks before each call, and does not offer the tools in non-interactive runs.
+    // Without `trust`, Gemini CLI asks the user before each call, and does not offer the tools when run
+    // non-interactively.
     let fields =
         [("command", json!(server.command)), ("args", json!(server.args)), ("trust", json!(true))];
     let env = server.env.iter().map(|(key, value)| (key.clone(), json!(value)));

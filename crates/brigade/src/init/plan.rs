@@ -13,9 +13,9 @@ use crate::env;
 /// The state of this machine that the plan depends on.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    /// This program.
+    /// The path of the brigade program.
     pub(crate) brigade: PathBuf,
-    /// The real Claude Code.
+    /// The path of the real Claude Code, if it is installed.
     pub(crate) claude: Option<PathBuf>,
     /// The agents that are installed.
     pub(crate) agents: Vec<Agent>,
@@ -33,11 +33,11 @@ pub(crate) struct Machine {
 #[derive(Debug, Default)]
 pub(crate) struct InitPlan {
     pub(crate) steps: Vec<PlannedEdit>,
-    /// The files that are left alone, and why.
+    /// The files that are left unchanged, each with the reason.
     pub(crate) left: Vec<(PathBuf, String)>,
 }
 
-/// The planned change of one file.
+/// The planned change to one file.
 #[derive(Debug)]
 pub(crate) struct PlannedEdit {
     pub(crate) found: UserFile,
@@ -47,7 +47,7 @@ pub(crate) struct PlannedEdit {
 }
 
 impl InitPlan {
-    /// Reads every file, and what brigade changed in it before, and plans the changes.
+    /// Reads every file, and uses the record of brigade's earlier changes to plan the new ones.
     pub(crate) fn make(machine: &Machine, record: &InitRecord) -> Result<Self, InitError> {
         let mut plan = Self::default();
         let settings = claude::settings(&machine.brigade, machine.claude.as_deref());
@@ -74,7 +74,8 @@ impl InitPlan {
         Ok(plan)
     }
 
-    /// Plans the change of a file of another agent. A problem with it does not fail the whole plan.
+    /// Plans the change to a settings file of an agent other than Claude Code. A problem with this file does not
+    /// fail the whole plan.
     fn plan_optional(
         &mut self,
         path: &Path,
@@ -97,7 +98,7 @@ impl InitPlan {
         }
     }
 
-    /// Plans to write a whole file, unless a file that brigade did not write is there.
+    /// Plans to write a whole file, unless there is a file that brigade did not write or that was edited since.
     fn plan_whole_file(
         &mut self,
         found: UserFile,
@@ -160,7 +161,7 @@ impl InitPlan {
     }
 }
 
-/// The agents of the table that are installed.
+/// Returns the supported agents that are installed.
 pub(crate) fn installed() -> Vec<Agent> {
     let programs = env::programs();
     AGENTS.iter().copied().filter(|agent| programs.program(agent).is_some()).collect()

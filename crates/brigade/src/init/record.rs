@@ -1,5 +1,5 @@
-//! The record of all changes. It is written before the first file is changed, so that an interrupted run can be
-//! undone.
+//! The record of all changes by `brigade init`. The record is written before the first file is changed, so that an
+//! interrupted `brigade init` can be undone.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write as _};
@@ -12,15 +12,15 @@ use serde_json::Value;
 
 use super::InitError;
 
-/// The lock file.
+/// The name of the lock file.
 const LOCK: &str = "lock";
 
-/// All changes.
+/// The record of all changes.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct InitRecord {
-    /// The files, in the order in which they were changed.
+    /// The changed files, in the order of the changes.
     pub(crate) files: Vec<ChangedFile>,
-    /// The folders that were created for them, outermost first.
+    /// The folders that were created for these files, outermost first.
     pub(crate) folders: Vec<PathBuf>,
 }
 
@@ -28,9 +28,9 @@ pub(crate) struct InitRecord {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct ChangedFile {
     pub(crate) path: PathBuf,
-    /// Its text without brigade's changes; `None` if there was no such file.
+    /// The text without brigade's changes; `None` if the file did not exist.
     pub(crate) before: Option<String>,
-    /// The texts that brigade may have written: the last one, and the one it replaced.
+    /// The texts that brigade may have written: the newest text, and the one that it replaced.
     pub(crate) left: Vec<String>,
     /// The part that brigade wrote.
     pub(crate) put: OurContent,
@@ -42,7 +42,7 @@ pub(crate) struct ChangedFile {
 pub(crate) enum OurContent {
     Settings {
         settings: Vec<OurSetting>,
-        /// The sections that were created for them.
+        /// The sections that were created for these settings.
         sections: Vec<String>,
     },
     Pieces(Vec<String>),
@@ -71,13 +71,13 @@ impl InitRecord {
 }
 
 impl ChangedFile {
-    /// Whether a text is exactly what brigade wrote.
+    /// Returns whether a text is exactly what brigade wrote.
     pub(crate) fn is_as_left(&self, text: &str) -> bool {
         self.left.iter().any(|left| left == text)
     }
 }
 
-/// The folder of the record, locked by this process.
+/// The folder that contains the record. This process holds its lock.
 #[derive(Debug)]
 pub(crate) struct RecordFolder {
     dir: PathBuf,
@@ -85,7 +85,8 @@ pub(crate) struct RecordFolder {
 }
 
 impl RecordFolder {
-    /// Opens the folder, creating it if needed. Only the user may read it, because settings contain keys and tokens.
+    /// Opens and locks the folder, and creates it if needed. Only the user may read it, because settings can
+    /// contain keys and tokens.
     pub(crate) fn open(dir: &Path) -> Result<Self, InitError> {
         let mut builder = DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(dir);
@@ -99,7 +100,7 @@ impl RecordFolder {
             Err(TryLockError::WouldBlock) => return Err(InitError::Busy),
             Err(TryLockError::Error(source)) => return Err(InitError::io("lock", &path, source)),
         }
-        // The previous holder may have removed the file between opening and locking it.
+        // The previous lock holder may have removed the lock file after this process opened it.
         let inode =
             |metadata: io::Result<fs::Metadata>| metadata.ok().map(|metadata| metadata.ino());
         if inode(lock.metadata()) != inode(fs::metadata(&path)) {
@@ -108,7 +109,7 @@ impl RecordFolder {
         Ok(Self { dir: dir.to_owned(), _lock: lock })
     }
 
-    /// The record, if there is one.
+    /// Reads the record, if there is one.
     pub(crate) fn read(&self) -> Result<Option<InitRecord>, InitError> {
         let path = self.path();
         match fs::read(&path) {
@@ -148,7 +149,8 @@ impl RecordFolder {
 }
 
 impl Drop for RecordFolder {
-    /// If there is no record, removes the folder, and brigade's state folder if it is empty. Holds the lock until then.
+    /// If there is no record, removes the folder, and also brigade's state folder if that is empty. The lock is
+    /// released afterwards.
     fn drop(&mut self) {
         if !self.path().exists() {
             let _ignored = fs::remove_file(self.dir.join(LOCK));

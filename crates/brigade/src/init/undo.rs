@@ -1,4 +1,4 @@
-//! Reverts `brigade init`: restores every file, or, if it was edited since, removes only brigade's settings.
+//! Reverts `brigade init`: restores every file, but removes only brigade's settings from a file edited since.
 
 use std::path::PathBuf;
 
@@ -10,15 +10,15 @@ use super::{InitError, codex};
 /// The outcome for one file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum UndoOutcome {
-    /// Restored byte for byte.
+    /// The file was restored byte for byte.
     Restored,
-    /// Removed, because brigade had created it.
+    /// The file was removed, because brigade had created it.
     Removed,
-    /// It was edited since; only brigade's settings were removed.
+    /// The file was edited since, so only brigade's settings were removed from it.
     TakenOut,
-    /// It contained nothing of brigade's any more.
+    /// The file no longer contained anything from brigade.
     Nothing,
-    /// Brigade created it, but it was edited since, so it was kept.
+    /// Brigade had created the file, but it was edited since, so it was kept.
     Kept,
 }
 
@@ -26,11 +26,11 @@ pub(crate) enum UndoOutcome {
 #[derive(Debug, Default)]
 pub(crate) struct UndoReport {
     pub(crate) files: Vec<(PathBuf, UndoOutcome)>,
-    /// Failures. The record keeps their files.
+    /// The errors for files that could not be reverted. These files stay in the record.
     pub(crate) failed: Vec<InitError>,
 }
 
-/// Reverts the changes in the record, last one first.
+/// Reverts the changes in the record, starting with the last one.
 pub(crate) fn run(folder: RecordFolder, record: InitRecord) -> Result<UndoReport, InitError> {
     let mut report = UndoReport::default();
     let InitRecord { mut files, mut folders } = record;
@@ -44,7 +44,7 @@ pub(crate) fn run(folder: RecordFolder, record: InitRecord) -> Result<UndoReport
             }
         }
     }
-    // `remove_dir` keeps folders that contain other files by now.
+    // `remove_dir` does not remove folders that contain other files by now.
     folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
     folders.retain(|folder| std::fs::remove_dir(folder).is_err() && !rest.is_empty());
     folders.reverse();

@@ -116,14 +116,14 @@ fn unreadable_settings_are_not_changed() {
     --- stderr
     error: <root>/claude/settings.json is not valid
       caused by: not JSON at line 2, column 3
-    hint: correct it by hand; brigade only changes files it can read, and JSON does not allow comments
+    hint: fix it by hand; brigade only changes files it can read, and JSON does not allow comments
     --- exit 1
     ");
     assert_snapshot!(refuse(r#"{"env": ["A=1"]}"#), @"
     --- stderr
     error: <root>/claude/settings.json is not valid
       caused by: expected a section of settings, found an array
-    hint: correct it by hand; brigade only changes files it can read, and JSON does not allow comments
+    hint: fix it by hand; brigade only changes files it can read, and JSON does not allow comments
     --- exit 1
     ");
 }
@@ -138,7 +138,7 @@ fn concurrent_inits_do_not_mix() {
     assert_snapshot!(machine.run(&["init", "--yes"]), @"
     --- stderr
     error: another `brigade init` is running
-    hint: answer or stop that one first
+    hint: answer or stop the other `brigade init` first
     --- exit 75
     ");
     drop(lock);

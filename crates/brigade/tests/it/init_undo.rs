@@ -161,7 +161,7 @@ fn rewritten_settings_are_reported() {
     removed <root>/claude/settings.json
     --- stderr
     error: brigade's settings in <root>/home/.codex/config.toml were rewritten in another form
-    hint: remove mcp_servers.team by hand, then undo again
+    hint: remove mcp_servers.team by hand, then run `brigade init --undo` again
     --- exit 1
     ");
     machine.write(CODEX, "model = \"x\"\n");

@@ -20,7 +20,7 @@ fn messages_are_sent_shown_and_marked_read() {
     ");
     assert_snapshot!(cli.run(&["inbox", "bob", "--mark-read"]), @"
     --- stderr
-    error: only bob marks the messages of bob read; you are team-lead
+    error: only bob can mark the messages of bob as read; you are team-lead
     hint: if you are bob, add `--as bob`
     --- exit 1
     ");

@@ -315,14 +315,14 @@ fn the_identity_is_fixed_at_startup() {
     let cli = CliEnv::with_team();
     assert_snapshot!(cli.run(&["mcp", "--team", "demo"]), @"
     --- stderr
-    error: no member of team demo was named for these tools
+    error: cannot offer the tools of team demo: no member name was given
     hint: add `--as NAME`, or set BRIGADE_AS
     --- exit 2
     ");
     assert_snapshot!(cli.run(&["mcp", "--as", "bob"]), @"
     --- stderr
     error: no team was named
-    hint: say `--team TEAM`, or set BRIGADE_TEAM
+    hint: add `--team TEAM`, or set BRIGADE_TEAM
     --- exit 2
     ");
     assert_snapshot!(cli.run(&["mcp", "--team", "gone", "--as", "bob"]), @r#"

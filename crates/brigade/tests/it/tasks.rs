@@ -185,7 +185,7 @@ fn incomplete_task_files_are_noted_and_skipped() {
     ID  STATE    OWNER  SUBJECT
     1   ○ ready  -      one
     --- stderr
-    note: not shown because their files are incomplete: 7
+    note: tasks not shown because their files are incomplete: 7
     ");
     assert_snapshot!(cli.run(&["task", "show", "7"]), @"
     7

@@ -95,7 +95,7 @@ async fn retention(json: bool, engine: &NatsServers, time: Duration) -> Result<u
     Ok(exit::DONE)
 }
 
-/// Formats a duration in the form the command line accepts.
+/// Formats a duration as the command line accepts it, such as `30d`.
 fn short_duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

@@ -54,7 +54,7 @@ pub(super) fn run(json: bool, asked: OrgInitArgs) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-/// The servers given with `--nodes`, if any.
+/// Returns the servers given with `--nodes`; `None` without `--nodes`.
 fn cluster(asked: OrgInitArgs) -> Result<Option<Cluster>, CliError> {
     if asked.nodes.is_empty() {
         return Ok(None);

@@ -54,7 +54,7 @@ fn table(all: &[Organisation], now: Timestamp) -> Table {
     table
 }
 
-/// Whether the credentials are still valid.
+/// Describes whether the credentials are valid, expired or revoked.
 fn state(seat: &IssuedSeat, now: Timestamp) -> String {
     match (seat.revoked, seat.until) {
         (Some(at), _) => format!("revoked {}", output::when(&at.to_string())),

@@ -43,10 +43,8 @@ pub(super) async fn run(json: bool, asked: &OrgRevokeArgs) -> Result<u8, CliErro
             report(json, &pushed)?;
             Ok(if pushed.iter().all(|push| push.taken) { exit::DONE } else { exit::FAILED })
         }
-        Some(Err(error)) => {
-            Err(push_failed(error, &options)
-                .hint("until then the revoked credentials keep working"))
-        }
+        Some(Err(error)) => Err(push_failed(error, &options)
+            .hint("the revoked credentials work until the servers are updated")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `brigade status --metrics`: figures for operators about mailboxes, boards and the NATS server.
+//! `brigade status --metrics`: metrics of mailboxes, task boards and the NATS server, for operators.
 
 use brigade_core::board;
 use brigade_core::depth::{self, MailBacklog};
@@ -14,13 +14,13 @@ use crate::error::CliError;
 use crate::exit;
 use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table};
 
-/// Warn about unseen mail after this share of the retention time.
+/// Warn about a message that was not shown to the member's model after this share of the retention time.
 const WARN_SHARE: f64 = 0.9;
 
-/// All metrics.
+/// All metrics that the command prints.
 #[derive(Debug, Serialize)]
 pub(super) struct StatusMetrics {
-    /// The NATS server, if the teams are stored there.
+    /// Metrics of the NATS server, if the teams are stored there.
     #[cfg(feature = "nats")]
     engine: Option<brigade_nats::stream_metrics::Measures>,
     teams: Vec<TeamMetrics>,
@@ -32,7 +32,8 @@ struct TeamMetrics {
     team: TeamName,
     tasks: TaskCounts,
     mailboxes: Vec<MailboxMetrics>,
-    /// Conflicts, retries and reconnects of all its running members' processes. Commands are not included.
+    /// Number of conflicts, retries and reconnects, summed over the team's running member processes. Does not
+    /// include those of brigade commands.
     strain: RetryStats,
 }
 
@@ -82,7 +83,7 @@ impl StatusMetrics {
         let retention = None;
         let mut read = Vec::new();
         for team in teams {
-            // `None` if the team was deleted meanwhile.
+            // `read` returns `None` if the team was deleted meanwhile.
             read.extend(TeamMetrics::read(context, team, retention).await?);
         }
         Ok(Self {
@@ -174,9 +175,8 @@ pub(super) fn render(metrics: &StatusMetrics) -> String {
 
 #[cfg(feature = "nats")]
 fn render_server(engine: &brigade_nats::stream_metrics::Measures) -> String {
-    let retention = engine
-        .retention_secs
-        .map_or_else(|| "for ever".into(), |secs| format!("for {}", age(secs)));
+    let retention =
+        engine.retention_secs.map_or_else(|| "forever".into(), |secs| format!("for {}", age(secs)));
     let mut text = format!(
         "\n{STRONG}NATS server{STRONG:#}  nats-server {} at {}, round trip {} µs; mail is kept {retention}\n",
         engine.version, engine.server, engine.round_trip_us
@@ -239,7 +239,7 @@ mod tests {
         check(89, Some(100), false);
         check(90, Some(100), true);
         check(900, None, false);
-        // The server's clock is ahead of this host's.
+        // If the server's clock is ahead of this host's clock, the age is negative.
         check(-5, Some(100), false);
     }
 }

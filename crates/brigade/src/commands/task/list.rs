@@ -16,7 +16,7 @@ pub(crate) async fn run(context: &CliContext, which: &TaskListArgs) -> Result<u8
     let hidden = documents.iter().filter(|(id, _)| graph.node(*id).is_none());
     let hidden = task_view::join(hidden.map(|(id, _)| *id));
     if !hidden.is_empty() {
-        output::note(&format!("not shown because their files are incomplete: {hidden}"));
+        output::note(&format!("tasks not shown because their files are incomplete: {hidden}"));
     }
     let wanted = |id| {
         graph.node(id).is_some() && (!which.ready || graph.state(id) == Some(TaskState::Ready))

@@ -13,7 +13,7 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     let mut table = Table::new(&["TEAM", "MEMBERS", "DESCRIPTION"]);
     let mut list = Vec::new();
     for name in context.teams().await? {
-        // An unreadable team must not hide the others.
+        // Continue after an unreadable team, so that the other teams are still listed.
         let config = match context.seat_of(name.clone(), MemberName::lead()).find_config().await {
             Ok(Some(config)) => config,
             Ok(None) => continue,

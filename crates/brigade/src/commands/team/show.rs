@@ -49,13 +49,13 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     Ok(exit::DONE)
 }
 
-/// Whether a member is working, according to the roster. The roster has no such entry for the lead.
+/// Returns whether a member is active or idle according to the roster, which does not record this for the lead.
 pub(crate) fn state(team: &Team<'_>, member: &Member<'_>) -> Cell {
     let lead = team.lead().is_some_and(|lead| lead.name() == member.name());
     match member.is_active() {
         Some(false) => Cell::new(FAINT, "idle"),
         None if lead => Cell::new(FAINT, "-"),
-        // Like Claude Code, treat a member without this field as active.
+        // Like Claude Code, treat a member without the `isActive` field as active.
         Some(true) | None => Cell::new(BUSY, "active"),
     }
 }

@@ -26,8 +26,8 @@ pub(super) async fn export(
         export::export(store, team, now, &mut out).await?;
         return Ok(exit::DONE);
     }
-    // Only the owner may read the file, because it holds all mail. Never overwrite an existing file: it
-    // may be the only export.
+    // Only the owner may read the file, because it contains all mail. Never overwrite an existing file: it may
+    // be the only copy of an earlier export.
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     let made = made.map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists => {

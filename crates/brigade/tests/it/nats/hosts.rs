@@ -59,7 +59,7 @@ fn a_team_runs_on_two_hosts_and_stops_on_each() {
     // After the first host's `down`, the team still exists for the other.
     let down = b.run(&["down", "--limit", "5"]);
     assert_eq!(down.code, Some(0), "{down}");
-    assert!(down.stderr.contains("alice runs on a; team demo stays for it"), "{down}");
+    assert!(down.stderr.contains("alice runs on a, so team demo is not deleted"), "{down}");
     assert!(down.stdout.contains("team demo no longer runs on this host"), "{down}");
     assert_eq!(a.json(&["team", "list"])[0]["name"], "demo");
     wait_until("alice to be idle", || a.member("alice")["liveness"] == "idle");

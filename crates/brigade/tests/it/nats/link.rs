@@ -139,7 +139,10 @@ fn a_link_is_woken_and_locks_its_team() {
     assert!(slowest < Duration::from_secs(5), "{slowest:?}: as slow as a sweep");
     let second = b.cli.run(&b.options());
     assert_eq!(second.code, Some(1));
-    assert!(second.stderr.contains("another process links team demo"), "{second}");
+    assert!(
+        second.stderr.contains("another process on this host already links team demo"),
+        "{second}"
+    );
 }
 
 #[test]

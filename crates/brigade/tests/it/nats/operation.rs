@@ -131,7 +131,7 @@ fn existing_data_is_never_overwritten() {
     cli.run_ok(&["team", "export", "demo", "demo.team"]);
     let again = cli.run(&["team", "export", "demo", "demo.team"]);
     assert_eq!(again.code, Some(1));
-    assert!(again.stderr.contains("demo.team is there already"), "{again}");
+    assert!(again.stderr.contains("demo.team already exists"), "{again}");
     let there = cli.run(&["team", "import", "demo.team"]);
     assert_eq!(there.code, Some(1));
     assert!(there.stderr.contains("a team named \"demo\" already exists"), "{there}");
