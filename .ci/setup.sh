@@ -13,18 +13,18 @@ step() {
     echo "== $* (at ${SECONDS}s)"
 }
 
-# Installs a cargo tool with exactly this version and these options, unless the cache has it.
+# Installs a cargo tool in exactly this version and with these options, unless the cache already has that version.
 tool() {
     local name=$1 version=$2 has
     has=$("$tools/bin/$name" --version 2>/dev/null) || has=
     if [ "${has/ v/ }" != "$name $version" ]; then
-        # Unoptimised: building it fast matters more than running it fast.
+        # Build without optimisation: build time matters more than the tool's speed.
         cargo install --locked --debug --force --root "$tools" "${@:3}" "$name@$version" ||
             fail "could not install $name $version"
     fi
 }
 
-# Fails unless each command is there; takes COMMAND:PACKAGE pairs. As root, it installs missing packages.
+# Takes COMMAND:PACKAGE pairs. Installs the packages of missing commands if run as root, and fails otherwise.
 commands() {
     local need missing=()
     for need in "$@"; do

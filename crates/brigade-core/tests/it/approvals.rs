@@ -1,4 +1,4 @@
-//! Requests waiting for the lead's answer, and who may answer them.
+//! Requests that wait for the lead's answer, and which members may answer them.
 
 mod hour;
 
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use brigade_testkit::files::{Files, in_memory};
 
-/// Asks for permission to run a command and returns the request id.
+/// Requests permission to run a command as member `who`. Returns the request id.
 async fn ask(env: &TestEnv, who: &str, command: &str) -> String {
     let permission = PermissionAsk {
         tool: "commandExecution",
@@ -40,7 +40,7 @@ fn rules(of: &MemberName) -> Vec<Rule> {
     }
 }
 
-/// The recorded answers: who decided, for which request, and the outcome.
+/// Returns the recorded answers as text: who answered which request, and the answer.
 async fn answers(env: &TestEnv) -> Vec<String> {
     let history = env.store.history(&team()).await.unwrap();
     let answers = history.into_iter().filter_map(|record| match record.event {
@@ -99,7 +99,7 @@ fn rules_answer_matching_requests_and_keep_the_rest_waiting() {
                 "team-lead by rule 1 of bob to bob's permission: false denied by rule 1 for bob",
             ]
         );
-        // Rules can be applied only from the lead's seat.
+        // Only the lead's seat can apply rules.
         let refused = approvals::apply_rules(&env.seat("bob"), rules).await.unwrap_err();
         assert!(matches!(refused, HandshakeError::Denied(Denied::LeadOnly { .. })), "{refused}");
     });
@@ -170,7 +170,7 @@ fn an_agent_without_the_right_cannot_answer() {
             let refused = refused.unwrap_err().to_string();
             assert!(refused.starts_with("only a human may answer a p"), "{refused}");
         }
-        // Other rights of the lead are not affected.
+        // The lead may still do everything else.
         handshake::request_shutdown(&agent, "bob", None).await.unwrap();
         let lead = env.seat("team-lead");
         assert_eq!(approvals::waiting(&lead).await.unwrap().len(), 2);
@@ -185,7 +185,7 @@ fn an_agent_without_the_right_cannot_answer() {
     });
 }
 
-/// Answers do not change the numbers of requests, and an id cannot be mistaken for a number.
+/// A request keeps its number when others are answered, and can be found by its number or its id.
 #[test]
 fn request_numbers_are_stable() {
     in_memory(async |env| {
@@ -204,13 +204,13 @@ fn request_numbers_are_stable() {
             (unknown.to_string().as_str(), open.as_slice()),
             ("no approval request 3", [2].as_slice())
         );
-        // The requests of a member that left no longer wait.
+        // After a member left, its requests are no longer open.
         roster::leave(&lead, &member("alice")).await.unwrap();
         assert_eq!(approvals::waiting(&lead).await.unwrap(), []);
     });
 }
 
-/// A request answered in Claude Code's own dialog no longer waits.
+/// A request that was answered in Claude Code's own dialog is no longer open.
 #[test]
 fn an_answer_by_another_program_counts() {
     Files::run(async |files| {
@@ -233,7 +233,7 @@ fn an_answer_by_another_program_counts() {
     });
 }
 
-/// A process decides on an answer and dies before sending it: applying the rules again sends it.
+/// If a process stores its answer but dies before it sends the answer, applying the rules later sends it.
 #[test]
 fn an_unfinished_answer_is_sent_later() {
     Files::run(async |files| {
@@ -279,9 +279,9 @@ fn a_withdrawn_request_no_longer_waits() {
     });
 }
 
-/// A seat decides only its own questions: the asker withdraws a request by deciding a question of its own, and the
-/// lead's question stays undecided. If the asker decided the lead's question, a store that separates seats would
-/// refuse it; in any other store, an asker could store a yes there, which the lead's process would then send.
+/// A member withdraws a request by storing a decision of its own; the lead's question stays undecided. If a member
+/// could decide the lead's question, it could store a yes there, which the lead's process would then send. A store
+/// that separates seats would refuse such a write anyway.
 #[test]
 fn withdrawing_does_not_decide_the_leads_question() {
     in_memory(async |env| {
@@ -299,7 +299,7 @@ fn withdrawing_does_not_decide_the_leads_question() {
         assert_eq!(approvals::waiting(&lead).await.unwrap(), []);
         assert_eq!(approvals::apply_rules(&lead, rules).await.unwrap(), []);
         handshake::answer_permission(&lead, &gone, Answer::Yes).await.unwrap_err();
-        assert_eq!(env.texts("bob").await, [], "no message is sent");
+        assert_eq!(env.texts("bob").await, [], "a message was sent");
 
         let answered = ask(&env, "bob", "make").await;
         handshake::answer_permission(&lead, &answered, Answer::Yes).await.unwrap();

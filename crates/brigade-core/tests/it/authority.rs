@@ -12,7 +12,7 @@ use brigade_wire::task::Status;
 
 use brigade_testkit::files::in_memory;
 
-/// The error that `who` gets when it tries `what`; `"done"` if it succeeds.
+/// Returns the error that member `who` gets when it attempts action `what`, or `"done"` if the action succeeds.
 async fn attempt(env: &TestEnv, who: &str, what: &str) -> String {
     let seat = env.seat(who);
     let outcome = perform(&seat, what).await;

@@ -1,4 +1,4 @@
-//! The contract of a store, run on the store in memory.
+//! Runs the contract tests for stores on the in-memory store.
 
 use std::sync::Arc;
 

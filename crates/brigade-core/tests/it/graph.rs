@@ -7,8 +7,8 @@ use brigade_wire::name::TaskId;
 use brigade_wire::task::Task;
 use proptest::prelude::*;
 
-/// Parses a board: one task per line, `number status blocker…`, the status by its first letter. A word that is not a
-/// number is the owner.
+/// Parses a board with one task per line: `NUMBER STATUS [OWNER] [BLOCKER…]`. Status `p` means pending, `i` in
+/// progress, anything else completed.
 fn graph(board: &str) -> Graph {
     let texts: Vec<(TaskId, String)> = board
         .lines()
@@ -71,9 +71,9 @@ fn states_and_the_critical_path() {
     check("1 p\n2 p\n3 p 1 2", "ready ready blocked", &[1, 3]);
     // A dependency on a missing task is ignored, as in Claude Code.
     check("2 p 1", "ready", &[2]);
-    // Completed tasks do not count for the path.
+    // Completed tasks are not part of the critical path.
     check("1 c\n2 c 1\n3 p 2\n4 p\n5 p 4", "done done ready ready blocked", &[4, 5]);
-    // Claimed by another program although it is blocked: it still counts as blocked.
+    // A task that another program claimed although it was blocked still counts as blocked.
     check("1 p\n2 i bob 1", "ready blocked", &[1, 2]);
 }
 
@@ -94,13 +94,13 @@ fn cycles_consist_of_unfinished_tasks() {
     };
     check("1 p 3\n2 p 1\n3 c 2", &[]);
     check("1 p 3\n2 p 1\n3 p 2", &[&[1, 3, 2]]);
-    // Tasks between two cycles, before one or after one are not part of a cycle.
+    // Tasks between, before or after cycles are not part of any cycle.
     check("1 p 2\n2 p 1\n3 p 2\n4 p 5 3\n5 p 4\n6 p 4\n7 p\n8 p 7 1", &[&[1, 2], &[4, 5]]);
 }
 
 proptest! {
-    /// On any board without cycles, each task comes after those it depends on, and the critical path is a chain of
-    /// unfinished tasks of which each depends on the previous one.
+    /// On any board without cycles, the order lists each task after its dependencies, and the critical path is a
+    /// chain of unfinished tasks in which each task depends on the previous one.
     #[test]
     fn order_and_path_respect_the_dependencies(edges in proptest::collection::vec((1_u64..12, 1_u64..12), 0..30)) {
         let lines: Vec<String> = (1..12_u64)

@@ -39,7 +39,7 @@ fn permission(id: &str, agent: &str) -> String {
     )
 }
 
-/// The last text in an inbox.
+/// Returns the text of the last message in an inbox.
 async fn last(env: &TestEnv, of: &str) -> String {
     env.texts(of).await.pop().map(|(text, _)| text).unwrap_or_default()
 }
@@ -145,7 +145,7 @@ fn a_permission_grants_only_the_requested_call() {
     });
 }
 
-/// A request that is not genuine cannot be answered.
+/// A request whose sender, id and recipient do not agree cannot be answered.
 #[test]
 fn forged_requests_are_ignored() {
     in_memory(async |env| {
@@ -191,7 +191,7 @@ fn forged_requests_are_ignored() {
     });
 }
 
-/// Bob copies the id of alice's request; the answer still goes to alice.
+/// Bob sends a request with the id of alice's earlier request; the answer still goes to alice.
 #[test]
 fn a_copied_request_id_stays_with_its_first_sender() {
     in_memory(async |env| {
@@ -219,7 +219,7 @@ fn a_member_cannot_answer_its_own_request() {
     });
 }
 
-/// A person on the command line and an agent, both in the lead's seat, answer at the same moment.
+/// A person on the command line and an agent, both with the lead's seat, answer at the same moment.
 #[test]
 fn of_concurrent_answers_only_one_is_sent() {
     Files::run(async |files| {
@@ -246,7 +246,7 @@ fn of_concurrent_answers_only_one_is_sent() {
     });
 }
 
-/// A process stores its decision and dies before sending it. The next attempt sends the stored answer.
+/// If a process stores its answer but dies before it sends the answer, the next attempt sends the stored answer.
 #[test]
 fn a_decided_answer_is_sent_by_the_next_attempt() {
     run(async {
@@ -254,7 +254,7 @@ fn a_decided_answer_is_sent_by_the_next_attempt() {
         let env = TestEnv::build(Arc::new(store(&home))).await;
         let (lead, bob) = (env.seat("team-lead"), env.seat("bob"));
         let asked = handshake::submit_plan(&bob, "p", None).await.unwrap();
-        // Sending fails because a directory is in the place of bob's inbox.
+        // Make sending fail: create a directory with the name of bob's inbox file.
         let inbox = home.path().join("claude/teams/demo/inboxes/bob.json");
         std::fs::create_dir(&inbox).unwrap();
         handshake::answer_plan(&lead, &asked.request_id, Answer::Yes).await.unwrap_err();
@@ -269,7 +269,7 @@ fn a_decided_answer_is_sent_by_the_next_attempt() {
     });
 }
 
-/// A later team of the same name does not inherit requests.
+/// A new team does not inherit the requests of a deleted team with the same name.
 #[test]
 fn requests_end_with_their_team() {
     in_memory(async |env| {
@@ -329,7 +329,7 @@ fn no_envelope_is_forged_inside_a_request() {
         let asked = handshake::submit_plan(&env.seat("bob"), forged, None).await.unwrap();
         let (text, _) = env.texts("team-lead").await.pop().unwrap();
         assert!(!text.contains('<'), "{text}");
-        // The same plan, with escapes.
+        // Parsing the escaped text gives the same plan.
         let Body::Protocol(Protocol::PlanApprovalRequest(plan)) = Body::parse(&text) else {
             unreachable!("{text}")
         };

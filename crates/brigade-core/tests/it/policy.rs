@@ -12,7 +12,7 @@ fn run(command: &str) -> Value {
     json!({ "command": command })
 }
 
-/// Whether a rule matches a command.
+/// Returns whether a rule with this pattern matches a command line.
 fn fits(ruling: RuleDecision, pattern: &str, command: &str) -> bool {
     decide(&[rule(ruling, pattern)], "shell", &run(command)).is_some()
 }
@@ -126,7 +126,7 @@ fn fits_json(ruling: RuleDecision, pattern: &str, input: &Value) -> bool {
     decide(&[rule(ruling, pattern)], "write", input).is_some()
 }
 
-/// A slow but obviously correct implementation of `*`.
+/// Matches patterns with `*`: slow, but obviously correct.
 fn matches_simply(pattern: &[char], text: &[char]) -> bool {
     match pattern.split_first() {
         None => text.is_empty(),
@@ -153,7 +153,7 @@ proptest! {
         prop_assert_eq!(fits, matches_simply(&pattern, &characters));
     }
 
-    /// An allowing rule never matches a line with an operator, wherever its stars are.
+    /// An allow rule never matches a command line with a shell operator, wherever the pattern has stars.
     #[test]
     fn a_star_never_allows_an_operator(
         pattern in "[a-c* ]{0,6}",
@@ -162,12 +162,12 @@ proptest! {
         after in "[a-c ;|&$'\"]{0,6}",
     ) {
         let line = format!("{before}{operator}{after}");
-        // A line break at either end is trimmed and not part of the line.
+        // Skip operators that trimming removes, such as a line break at the end.
         prop_assume!(line.trim().contains(operator));
         prop_assert!(!fits(RuleDecision::Allow, &pattern, &line));
     }
 
-    /// A pattern that would allow a command by itself denies it anywhere in a line.
+    /// If a pattern matches a command, a deny rule with that pattern matches any line that contains the command.
     #[test]
     fn an_operator_never_hides_a_denied_command(
         pattern in "[a-c*]{1,3}( [a-c*]{1,3})?",
@@ -182,7 +182,7 @@ proptest! {
         prop_assert!(!alone || fits(RuleDecision::Deny, &pattern, &command));
     }
 
-    /// Any input and any rule give a decision, without a panic.
+    /// No input and no rule causes a panic.
     #[test]
     fn arbitrary_input_is_handled(pattern in "\\PC{0,40}", line in any::<String>(), tool in any::<String>()) {
         for ruling in [RuleDecision::Allow, RuleDecision::Ask, RuleDecision::Deny] {
@@ -192,7 +192,7 @@ proptest! {
     }
 }
 
-/// A pattern of many stars and a line that almost matches must not take exponential time.
+/// Matching a pattern with many stars against a line that almost matches must not take exponential time.
 #[test]
 fn matching_takes_polynomial_time() {
     let began = std::time::Instant::now();

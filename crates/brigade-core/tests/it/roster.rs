@@ -22,7 +22,7 @@ fn colors_follow_claude_codes_order_and_are_reused() {
         assert_eq!(given, expected);
         roster::leave(&lead, &member("bob")).await.unwrap();
         let carol = roster::join(&lead, &member("carol"), member_plan()).await.unwrap();
-        assert_eq!(carol, Color::nth(1), "the color bob had");
+        assert_eq!(carol, Color::nth(1), "carol did not get bob's color");
     });
 }
 
@@ -65,7 +65,7 @@ fn a_team_with_active_members_is_not_deleted() {
     });
 }
 
-/// Many members join at once: the roster has all of them.
+/// If many members join at the same time, all of them are on the roster.
 #[test]
 fn concurrent_joins_are_all_kept() {
     in_memory(async |env| {

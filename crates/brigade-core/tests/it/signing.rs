@@ -15,7 +15,7 @@ use brigade_wire::name::MemberName;
 
 use brigade_testkit::files::in_memory;
 
-/// The private keys for some members.
+/// The lead's private signing keys, by recipient.
 #[derive(Debug)]
 pub(crate) struct Keys(HashMap<String, SigningKey>);
 
@@ -36,7 +36,7 @@ impl Signer for Keys {
     }
 }
 
-/// A message for which another program (Python's `cryptography`) expected the signatures below.
+/// Returns a message whose signatures below were computed with another library (Python's `cryptography`).
 fn vector() -> Outgoing {
     Outgoing {
         msg_id: "0b9c5a5e-6a55-4c34-8b0e-3a4f3c0d9a11".into(),
@@ -106,7 +106,7 @@ fn a_damaged_key_file_is_rejected() {
     }
 }
 
-/// Whether the last message in an inbox is signed by the lead with this key.
+/// Returns whether the last message in an inbox has a lead's signature that this key verifies.
 async fn last_is_signed(env: &TestEnv, of: &str, key: &LeadKey) -> bool {
     let mail = env.store.inbox(&team(), &member(of)).await.unwrap();
     with_message(&mail.last().unwrap().json, |message| key.verifies(&message.unwrap())).unwrap()

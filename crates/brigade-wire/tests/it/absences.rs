@@ -1,4 +1,4 @@
-//! The crate does no I/O, reads no clock and no environment, and is not async.
+//! Checks that the crate does no I/O, reads neither clock nor environment, and is not async.
 
 use std::fs;
 use std::path::Path;
@@ -34,5 +34,5 @@ fn no_io_no_clock_no_async_no_environment() {
         }
         files += 1;
     }
-    assert!(files > 10, "no sources found");
+    assert!(files > 10, "too few source files found");
 }

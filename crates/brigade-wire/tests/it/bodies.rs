@@ -1,4 +1,4 @@
-//! Protocol messages, compared with recorded ones.
+//! Checks that recorded protocol messages are parsed, and written with the same bytes.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use brigade_wire::protocol::*;
 use crate::envelopes::recorded_envelopes;
 use crate::files::{self, FileType};
 
-/// Every text that a model or a member received in the fixtures of one version.
+/// Returns every message text in the fixtures of one Claude Code version, from inboxes and from envelopes.
 fn texts(version: &str) -> Vec<String> {
     let mut texts: Vec<String> =
         recorded_envelopes(version).into_iter().map(|envelope| envelope.text).collect();
@@ -25,7 +25,7 @@ fn texts(version: &str) -> Vec<String> {
     texts
 }
 
-/// Counts the recorded texts of each type, and checks that writing them again gives the same bytes.
+/// Counts the recorded protocol messages of each type, and checks that writing them again gives the same bytes.
 fn count_types(version: &str) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
     for text in texts(version) {
@@ -34,7 +34,7 @@ fn count_types(version: &str) -> BTreeMap<&'static str, usize> {
                 *counts.entry(protocol.kind()).or_default() += 1;
                 let written_by_another_program = text.starts_with("{\"type\": ");
                 if !written_by_another_program {
-                    assert_eq!(protocol.to_text(), text, "the same bytes are written");
+                    assert_eq!(protocol.to_text(), text, "other bytes are written");
                 }
             }
             Body::Malformed { kind, reason } => panic!("{kind}: {reason}: {text}"),
@@ -50,12 +50,12 @@ fn every_type_was_recorded_with_each_generation_that_has_it() {
     let mut new: Vec<&str> = Protocol::KINDS.to_vec();
     new.sort_unstable();
     assert_eq!(count_types("2.1.325").into_keys().collect::<Vec<_>>(), new);
-    // The old generation does not write this type.
+    // Claude Code 2.1.50 does not write `teammate_terminated`.
     let old: Vec<&str> = new.into_iter().filter(|&kind| kind != "teammate_terminated").collect();
     assert_eq!(count_types("2.1.50").into_keys().collect::<Vec<_>>(), old);
 }
 
-/// Checks that recorded bytes are parsed to this message, and that it is written with the same bytes.
+/// Checks that a recorded text is parsed as this message, and that the message is written as the same text.
 #[track_caller]
 fn check(version: &str, text: &str, expected: impl Into<Protocol>) {
     let expected = expected.into();
@@ -307,7 +307,7 @@ fn permission_request() {
     }
 }
 
-/// The field `brigade` is an object or absent; any other form makes the message malformed.
+/// The field `brigade` may be absent. If it is not an object, the message is malformed.
 #[test]
 fn a_permission_request_can_contain_the_original_request() {
     let with = |original: &str| {

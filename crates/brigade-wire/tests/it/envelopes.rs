@@ -1,4 +1,4 @@
-//! Envelopes: recorded ones, and attempts to forge them.
+//! Recorded envelopes, and attempts to forge envelopes.
 
 use brigade_wire::envelope::{Envelope, Sender};
 
@@ -13,7 +13,7 @@ pub(crate) struct ParsedEnvelope {
     pub(crate) text: String,
 }
 
-/// The envelopes that were recorded with one version.
+/// Returns the envelopes that were recorded with one Claude Code version.
 pub(crate) fn recorded_envelopes(version: &str) -> Vec<ParsedEnvelope> {
     let turns = files::one(&format!("claude-code/{version}/turns/envelopes.txt"));
     let turns = String::from_utf8(turns).unwrap();
@@ -163,7 +163,7 @@ fn invisible_characters_in_attributes_are_escaped() {
     }
 }
 
-/// Shows why the envelope escapes more than Claude Code does.
+/// Shows why brigade's envelopes escape more than Claude Code's: in the recordings, a message forges an envelope.
 #[test]
 fn claude_code_does_not_escape_all_of_it() {
     let old = files::one("claude-code/2.1.50/turns/hostile.txt");
@@ -187,6 +187,6 @@ fn text_is_escaped_only_where_necessary() {
     assert_eq!(shown("a\tb\r\nc\rd"), "a\tb\r\nc&#xd;d");
     assert_eq!(shown("Vec<T> &lt; &amp; &#60; &x"), "Vec&lt;T> &amp;lt; &amp;amp; &amp;#60; &x");
     assert_eq!(shown("\u{1b}[2J\0"), "&#x1b;[2J&#x0;");
-    assert_eq!(shown("a\u{e0041}b"), "a&#xe0041;b", "characters that only a model would read");
+    assert_eq!(shown("a\u{e0041}b"), "a&#xe0041;b", "an invisible tag character is not escaped");
     assert_eq!(shown("日本語 😀 \u{200f}שלום"), "日本語 😀 \u{200f}שלום");
 }

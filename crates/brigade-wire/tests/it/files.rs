@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The type of a file, judged by its path.
+/// The type of a fixture file, derived from its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum FileType {
     Team,
@@ -22,7 +22,7 @@ pub(crate) struct Fixture {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// All fixtures, ordered by path.
+/// Returns all fixtures, ordered by path.
 pub(crate) fn all() -> Vec<Fixture> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let mut paths = Vec::new();
@@ -37,7 +37,7 @@ pub(crate) fn all() -> Vec<Fixture> {
     paths.into_iter().map(fixture).collect()
 }
 
-/// The bytes of one fixture.
+/// Reads one fixture.
 pub(crate) fn one(path: &str) -> Vec<u8> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     fs::read(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
@@ -54,7 +54,7 @@ fn collect(dir: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Recorded files have flat names: `teams/x/config.json` is `0008-teams__x__config.json`.
+/// Derives a file's type from its path. Recordings name `teams/x/config.json` as `0008-teams__x__config.json`.
 fn file_type(path: &str) -> FileType {
     let path = path.replace("__", "/");
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));

@@ -1,4 +1,4 @@
-//! Reads every recorded file and writes it again.
+//! Reads every recorded file and writes it again, and checks that the bytes are the same.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,12 +16,12 @@ use serde_json::Value;
 
 use crate::files::{self, FileType, Fixture, text};
 
-/// The result for one file.
+/// The result of reading and writing one file.
 #[derive(Debug, PartialEq, Eq)]
 enum RoundTrip {
-    /// Complete, and unchanged after its fields were changed and restored.
+    /// The file is complete, and identical after fields were changed and changed back.
     Restored,
-    /// Also has the same bytes when a new file is written from its fields.
+    /// Like [`Self::Restored`], and a new file written from the fields also has the same bytes.
     Rewritten,
     Damaged(Damage),
 }
@@ -96,7 +96,11 @@ fn every_complete_file_is_byte_identical_after_reading_and_writing() {
     for (damage, path) in &damaged {
         println!("damaged: {path}: {damage}");
     }
-    assert_eq!(sum[0], sum[1] + sum[3], "each file is restored or recognised as damaged");
+    assert_eq!(
+        sum[0],
+        sum[1] + sum[3],
+        "some files are neither restored nor recognised as damaged"
+    );
     let is_edited = |path: &String| path.contains("-end/");
     assert!(edited_by_others.iter().all(is_edited), "brigade writes other bytes than Claude Code");
     assert!(damaged.iter().any(|(damage, _)| *damage == Damage::Blank));
@@ -115,12 +119,12 @@ fn check_change_and_undo<'b>(
     undo: impl for<'c> Fn(&'c [u8]) -> Cow<'c, [u8]>,
 ) {
     let changed = change(bytes);
-    assert!(matches!(changed, Cow::Owned(_)) && changed != bytes, "the change has no effect");
-    assert_eq!(undo(&changed), bytes, "undoing restores every byte");
+    assert!(matches!(changed, Cow::Owned(_)) && changed != bytes, "the change had no effect");
+    assert_eq!(undo(&changed), bytes, "undoing the change did not restore every byte");
 }
 
-/// Checks that fields of the file can be changed and restored. Returns a new file written from its fields,
-/// unless the file contains something that Claude Code would not write.
+/// Checks that fields of an inbox can be changed and changed back. Returns a new inbox file written from those
+/// fields, or none if the inbox contains something that Claude Code would not write.
 fn inbox(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
     let inbox = Inbox::read(bytes)?;
     let len = inbox.entries().len();
@@ -226,7 +230,7 @@ fn team(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
         }
     }
 
-    // Rewrite the file: a team with only the lead, then each teammate is added.
+    // Rewrite the file: create a team with only the lead, then add each teammate.
     let lead = team.lead().unwrap();
     let is_mate = |member: &Member<'_>| member.agent_id() != lead.agent_id();
     let mut rewritten = match team.generation() {
@@ -341,7 +345,7 @@ fn task(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
         blocked_by: &blocked_by,
         metadata: &[],
     };
-    // The first owner is added at the end, until the next update writes the usual order.
+    // Claude Code adds a first owner as the last field; its next update of the task writes the usual order.
     let unowned = NewTask { owner: None, ..new.clone() }.to_bytes();
     let first = TaskChange {
         owner: owner.as_deref().map_or(Change::Keep, Change::Set),

@@ -1,4 +1,4 @@
-//! Changes to an inbox, byte by byte, and incomplete documents.
+//! Changes to an inbox, compared byte by byte, and inboxes that were cut off.
 
 use brigade_wire::color::Color;
 use brigade_wire::generation::Generation;
@@ -22,7 +22,7 @@ fn message(text: &str) -> NewMessage<'_> {
     }
 }
 
-/// Checks an inbox before and after a message is appended, by splicing and by parsing.
+/// Checks that appending a message to inbox `before` gives `after`, both by splicing bytes and by parsing.
 #[track_caller]
 fn check_append(before: &str, after: &str) {
     let mut spliced = before.as_bytes().to_vec();
@@ -54,7 +54,7 @@ fn nothing_is_appended_to_an_inbox_that_was_cut_off() {
     for len in 0..complete.len() {
         let mut cut = complete[..len].to_vec();
         assert!(inbox::append(&mut cut, &[message("x")]).is_err(), "cut at {len}");
-        assert_eq!(cut, &complete[..len], "unchanged");
+        assert_eq!(cut, &complete[..len], "the inbox that was cut off at {len} was changed");
     }
 }
 
@@ -79,7 +79,7 @@ fn nothing_is_appended_to_an_overwritten_inbox_or_one_with_nul_bytes() {
 
 #[test]
 fn layouts_similar_to_that_of_claude_code_are_parsed() {
-    // Four spaces, a trailing space, a leading scalar: splicing would give a different result than parsing.
+    // Four spaces, a trailing space, a leading scalar: splicing would go wrong, so these layouts must be parsed.
     for before in [
         "[\n    {\n    }\n]",
         "[ \n  {\n  }\n]",
@@ -119,7 +119,7 @@ fn messages_have_the_index_of_their_entry() {
         asked.push(message.index());
         true
     });
-    assert_eq!(asked, [2], "the closure is called only for unread messages");
+    assert_eq!(asked, [2], "the closure must be called only for unread messages");
 }
 
 #[test]
@@ -175,16 +175,20 @@ fn lone_surrogates_and_invalid_utf8_are_read_and_preserved() {
     let texts: Vec<String> = inbox.messages().map(|message| message.text().into_owned()).collect();
     assert_eq!(texts, ["cut \u{fffd}", "??"]);
     let first = inbox.messages().next().unwrap();
-    assert_eq!(first.field("text"), Some(r#""cut \ud83d""#), "a field is returned as written");
+    assert_eq!(
+        first.field("text"),
+        Some(r#""cut \ud83d""#),
+        "the field is not returned as written"
+    );
     let entries: Vec<&[u8]> = inbox.entries().map(|entry| entry.json()).collect();
     assert_eq!(
         entries.join(&b","[..]),
         bytes[1..bytes.len() - 1],
-        "entries are returned byte for byte"
+        "the entries are not returned byte for byte"
     );
     let read = inbox.with_read(|message| message.from() == "b");
     let kept = bytes.len() - b"false}]".len();
-    assert_eq!(read[..kept], bytes[..kept], "the other bytes are unchanged");
+    assert_eq!(read[..kept], bytes[..kept], "bytes before the marked message changed");
     assert_eq!(read[kept..], *b"true}]");
 }
 

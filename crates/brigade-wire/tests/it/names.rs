@@ -51,7 +51,7 @@ fn invalid_member_names_are_rejected_with_a_reason() {
     assert_rejected::<MemberName>("", "the member name is empty");
     let long = "the member name is 300 bytes long; at most 64 are allowed";
     assert_rejected::<MemberName>(&"x".repeat(300), long);
-    // Truncating this name in the middle of a character once caused a panic.
+    // An earlier version truncated this name in the middle of a character and panicked.
     assert_rejected::<MemberName>(&"研".repeat(100), long);
     let reserved = "the member name 'system' is reserved: Claude Code's own notices come from it";
     assert_rejected::<MemberName>("system", reserved);

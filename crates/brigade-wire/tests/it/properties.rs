@@ -1,4 +1,4 @@
-//! Checks the invariants on generated documents: any JSON, in any layout.
+//! Checks the invariants in `fuzz/laws.rs` on generated JSON documents in any layout.
 
 use brigade_wire::inbox::{self, EMPTY, Inbox};
 use brigade_wire::message::{GenerationFields, NewMessage};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::laws;
 
-/// Any JSON value of moderate size.
+/// Generates JSON values of moderate size.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -25,7 +25,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A key: one that some document uses, or any text.
+/// Generates object keys: keys that Claude Code's files use, or any text.
 fn key() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "from",
@@ -62,12 +62,12 @@ fn key() -> impl Strategy<Value = String> {
     prop_oneof![4 => known.prop_map(str::to_owned), 1 => any::<String>()]
 }
 
-/// An object with some of these fields and some others.
+/// Generates objects with some of these fields and some other fields.
 fn object(fields: &'static [(&'static str, &'static str)]) -> impl Strategy<Value = Value> {
     let known = prop::sample::subsequence(fields, 0..=fields.len());
     (known, prop::collection::vec((key(), value()), 0..4)).prop_map(|(known, unknown)| {
         let known = known.into_iter().map(|(key, json)| {
-            (key.to_owned(), serde_json::from_str(json).expect("a table of JSON"))
+            (key.to_owned(), serde_json::from_str(json).expect("valid JSON in the table"))
         });
         Value::Object(unknown.into_iter().chain(known).collect::<Map<_, _>>())
     })
@@ -88,7 +88,7 @@ fn member() -> impl Strategy<Value = Value> {
     object(&[("name", "\"alice\""), ("agentId", "\"alice@t\""), ("isActive", "true")])
 }
 
-/// The text of a document: multi-line, on one line, or with white space wherever JSON allows it.
+/// Generates the text of a document: on several lines, on one line, or with whitespace wherever JSON allows it.
 fn formatted(document: impl Strategy<Value = Value>) -> impl Strategy<Value = Vec<u8>> {
     let gap = prop::sample::select(vec!["", "", "", " ", "\n", "\r\n", "\t", "\n\n  "]);
     (document, 0..3_u8, prop::collection::vec(gap, 1..8)).prop_map(|(document, layout, gaps)| {
@@ -100,18 +100,18 @@ fn formatted(document: impl Strategy<Value = Value>) -> impl Strategy<Value = Ve
     })
 }
 
-/// Adds a gap around each punctuation mark outside of strings.
+/// Adds whitespace from `gaps` around each JSON punctuation character outside strings.
 fn add_gaps(json: &str, gaps: &[&str]) -> Vec<u8> {
     let mut gaps = gaps.iter().cycle();
     let (mut out, mut in_string, mut escaped) = (String::new(), false, false);
     for c in json.chars() {
         let mark = !in_string && matches!(c, '[' | ']' | '{' | '}' | ',' | ':');
         if mark {
-            out.push_str(gaps.next().expect("some gap"));
+            out.push_str(gaps.next().expect("at least one gap"));
         }
         out.push(c);
         if mark {
-            out.push_str(gaps.next().expect("some gap"));
+            out.push_str(gaps.next().expect("at least one gap"));
         }
         in_string ^= c == '"' && !escaped;
         escaped = c == '\\' && !escaped;

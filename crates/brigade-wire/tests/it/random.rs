@@ -1,4 +1,4 @@
-//! Checks the invariants on recorded files and on random mutations of them.
+//! Checks the invariants in `fuzz/laws.rs` on recorded files and on random mutations of these files.
 //!
 //! `BRIGADE_CASES` sets the number of mutations per invariant; CI uses the default.
 
@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-/// Fragments that are significant to the parsers.
+/// Byte sequences that matter to the parsers; mutations insert them.
 const FRAGMENTS: &[&[u8]] = &[
     b"[",
     b"]",

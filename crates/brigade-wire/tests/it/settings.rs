@@ -1,4 +1,4 @@
-//! Changing settings, and restoring the file byte for byte.
+//! Changes Claude Code settings, and undoes the changes byte for byte.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ const MODE: SettingPath<'static> = SettingPath { section: None, key: "teammateMo
 const TEAMS: SettingPath<'static> = SettingPath { section: Some("env"), key: "TEAMS" };
 const PATH: SettingPath<'static> = SettingPath { section: Some("env"), key: "PATH" };
 
-/// Returns the file with these settings changed.
+/// Returns the settings file `before` with these changes.
 fn with(before: &str, changes: &[(SettingPath<'_>, Option<Value>)]) -> String {
     let changes: Vec<SettingChange<'_>> = changes
         .iter()

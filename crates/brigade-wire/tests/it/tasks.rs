@@ -1,4 +1,4 @@
-//! Changes to a task, byte by byte.
+//! Changes to a task file, compared byte by byte.
 
 use brigade_wire::body::Body;
 use brigade_wire::change::Change::{self, Clear, Set};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::files::{self, text};
 
-/// Checks a task before and after one change.
+/// Checks that a change to task file `before` gives `after`.
 #[track_caller]
 fn check_task(before: &str, change: &TaskChange<'_>, after: &str) {
     assert_eq!(text(&Task::read(before.as_bytes()).unwrap().with(change)), after);
@@ -25,7 +25,7 @@ fn a_field_is_replaced_in_place() {
     check_task(r#"{"owner":"alice","x":1.0e2}"#, &bob, r#"{"owner":"bob","x":1.0e2}"#);
     check_task("{ \"owner\" :\t\"a\" , \"x\":1}\n", &bob, "{ \"owner\" :\t\"bob\" , \"x\":1}\n");
     check_task(r#"{"owner":null}"#, &bob, r#"{"owner":"bob"}"#);
-    // JavaScript uses the last of two equal keys.
+    // If a key occurs twice, JavaScript uses the last value, so that one is replaced.
     check_task(r#"{"owner":"x","owner":"y"}"#, &bob, r#"{"owner":"x","owner":"bob"}"#);
     check_task(r#"{"o\u0077ner":"x"}"#, &bob, r#"{"o\u0077ner":"bob"}"#);
 }
@@ -34,7 +34,7 @@ fn a_field_is_replaced_in_place() {
 fn an_equal_value_keeps_its_spelling() {
     let bob = owner(Set("bob"));
     check_task(r#"{"owner":"b\u006fb"}"#, &bob, r#"{"owner":"b\u006fb"}"#);
-    // The replacement text is equal, but the original bytes are not: they are not UTF-8.
+    // The old owner is not UTF-8 and reads as `?`; setting `?` must replace its bytes.
     let odd = Task::read(b"{\"owner\":\"\xff\"}").unwrap();
     assert_eq!(odd.owner().unwrap(), "?");
     assert_eq!(text(&odd.with(&owner(Set("?")))), r#"{"owner":"?"}"#);
@@ -108,7 +108,7 @@ fn several_changes_are_applied_together() {
          \"status\": \"in_progress\",\n  \"blocks\": [\n    \"4\",\n    \"xyz\"\n  ],\n  \
          \"own\": 1e3,\n  \"owner\": \"bob\"\n}",
     );
-    // The only field is removed, and another one is added.
+    // One change removes the only field and adds another.
     let change =
         TaskChange { owner: Clear, status: Some(Status::Pending), ..TaskChange::default() };
     check_task("{\n  \"owner\": 1\n}", &change, "{\n  \"status\": \"pending\"\n}");
@@ -133,7 +133,7 @@ fn metadata_is_merged_key_by_key() {
         &change,
         r#"{"id":"1","metadata":{"mine":{"a":[1]},"quo\"te":null}}"#,
     );
-    // The last entry for a key counts, with or without existing metadata.
+    // If a change has several entries for a key, the last one wins, with or without existing metadata.
     let twice = [("a", Some(1)), ("b", Some(1)), ("a", None), ("b", Some(2))];
     let twice = twice.map(|(key, value)| (key.to_owned(), value.map(Value::from)));
     let twice = TaskChange { metadata: &twice, ..TaskChange::default() };
@@ -162,7 +162,7 @@ fn a_new_task_has_the_bytes_that_claude_code_writes() {
         blocked_by: &[TaskId::new(3).unwrap()],
         metadata: &[("z".to_owned(), json!(1)), ("a".to_owned(), json!({}))],
     };
-    // The output of JSON.stringify(task, null, 2) for the same task.
+    // The expected text is the output of `JSON.stringify(task, null, 2)` in JavaScript.
     let expected = "{\n  \"id\": \"7\",\n  \"subject\": \"é \u{7f} \u{2028} \\u0001\",\n  \
                     \"description\": \"d\",\n  \"owner\": \"bob\",\n  \"status\": \"pending\",\n  \
                     \"blocks\": [],\n  \"blockedBy\": [\n    \"3\"\n  ],\n  \"metadata\": {\n    \

@@ -1,4 +1,4 @@
-//! Changes to a team and its members, byte by byte.
+//! Changes to a team file and its members, compared byte by byte.
 
 use std::borrow::Cow;
 
@@ -150,7 +150,7 @@ fn a_new_team_can_be_read_back() {
     assert_eq!((team.members().len(), team.lead().unwrap().is("team-lead")), (1, true));
 }
 
-/// Checks the generation of a team with these fields.
+/// Checks which Claude Code generation a team file with these fields belongs to.
 #[track_caller]
 fn check_generation(fields: &str, expected: Generation) {
     assert_eq!(Team::read(fields.as_bytes()).unwrap().generation(), expected, "{fields}");
@@ -161,7 +161,7 @@ fn the_generation_does_not_depend_on_the_name_alone() {
     check_generation(r#"{"name":"t"}"#, Generation::Old);
     check_generation(r#"{"name":"session-0123abcd"}"#, Generation::New);
     check_generation(r#"{"name":"t","leadProcess":{}}"#, Generation::New);
-    // A user may give a team of the old generation this name.
+    // In the old generation, users choose team names and may choose one like `session-0123abcd`.
     check_generation(r#"{"name":"session-0123abcd","description":""}"#, Generation::Old);
     let name = "session-0123abcd".parse().unwrap();
     let (description, lead_session_id, lead_model, lead_cwd) = ("", "", "", "");

@@ -1,9 +1,10 @@
-//! Checks what the crates deliberately do not do: type into a terminal, print, read the environment, depend upwards.
+//! Checks that the crates do not type into a terminal, and that libraries do not print, read the environment or
+//! depend on higher layers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The crates of the product.
+/// The crates that are shipped to users.
 const SHIPPED: &[&str] = &[
     "brigade-wire",
     "brigade-core",
@@ -17,7 +18,7 @@ const SHIPPED: &[&str] = &[
     "brigade",
 ];
 
-/// The crates below the front ends, which print nothing, end no process and read no environment.
+/// The library crates. They must not print, exit the process or read environment variables.
 const LIBRARIES: &[&str] = &[
     "brigade-wire",
     "brigade-core",
@@ -28,7 +29,7 @@ const LIBRARIES: &[&str] = &[
     "brigade-host",
 ];
 
-/// The crates of the product that each crate may depend on.
+/// For each shipped crate, the other shipped crates that it may depend on.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("brigade-wire", &[]),
     ("brigade-core", &["wire"]),
@@ -41,7 +42,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("brigade-mcp", &["wire", "core", "agents", "host"]),
 ];
 
-/// Interfaces for typing into a terminal: of tmux, screen, zellij, kitty and iTerm2, of the kernel, and its devices.
+/// Ways to type into a terminal: commands of tmux, screen, zellij, kitty and iTerm2, system calls, device files.
 const WAYS_IN: &[&str] = &[
     "send-keys",
     "send_keys",
@@ -128,7 +129,7 @@ fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// A source file without its comments and without the unit tests at its end.
+/// Returns a source file's text without line comments and without the unit tests at the end.
 fn code(file: &Path) -> String {
     let source = fs::read_to_string(file).unwrap();
     let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned();

@@ -53,7 +53,7 @@ fn a_variable_sets_the_program() {
 fn a_hanging_agent_is_killed_after_a_timeout() {
     let machine = TestMachine::new(&[]);
     machine.install("codex", "/bin/sleep 300 & echo $! >\"$HOME/pid\"; wait");
-    // The program exits, but its child keeps the output open.
+    // This agent program exits at once, but its child process keeps stdout open.
     machine.install("gemini", "/bin/sleep 20 & echo 1.2.3");
     let began = Instant::now();
     let agents = machine.answer(&["agents"]);

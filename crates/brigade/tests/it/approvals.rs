@@ -29,7 +29,7 @@ fn entry(from: &str, body: &Value) -> Value {
     json!({ "from": from, "text": body.to_string(), "timestamp": "2026-11-15T12:00:00.000Z", "read": false })
 }
 
-/// An environment with two permission requests of bob and a plan of alice, as other programs would write them.
+/// Returns a team whose lead's inbox has two permission requests from bob and a plan from alice.
 fn with_requests() -> CliEnv {
     let cli = CliEnv::with_team();
     let plan = json!({
@@ -47,7 +47,7 @@ fn with_requests() -> CliEnv {
     cli
 }
 
-/// Replaces the age, which depends on the day and has its own test.
+/// Replaces each request's age with a placeholder, because it depends on the current time.
 fn without_age(text: &str) -> String {
     let replace = |line: &str| match line.split_once(" ago  ") {
         Some((head, id)) => {
@@ -146,7 +146,7 @@ fn each_request_is_answered_once() {
     assert_eq!(told[1]["error"], "not on main");
 }
 
-/// If one id is mistyped, no request is answered. If one was answered already, the others still are.
+/// If one id is unknown, no request is answered. If one request was answered before, the others are answered.
 #[test]
 fn several_requests_are_answered_at_once() {
     let cli = with_requests();
@@ -185,7 +185,7 @@ fn only_the_lead_answers() {
     assert_eq!(cli.json(&["approvals"]).as_array().unwrap().len(), 3);
 }
 
-/// If only a person may answer, the leading agent is refused by its tools and on the command line.
+/// If only a person may answer, a lead that is an agent can answer neither with MCP tools nor on the command line.
 #[test]
 fn an_agent_without_permission_cannot_answer() {
     let cli = with_requests();

@@ -1,4 +1,4 @@
-//! A minimal client of `brigade mcp`: exchanges lines of JSON with a child process.
+//! A minimal MCP client: starts `brigade mcp` and exchanges lines of JSON with it.
 
 #![expect(clippy::needless_pass_by_value, reason = "a test reads better without the borrow")]
 
@@ -9,23 +9,23 @@ use serde_json::{Value, json};
 
 use crate::env::CliEnv;
 
-/// A server process and the connection to it.
+/// A running `brigade mcp` process and the connection to it.
 pub(crate) struct Client {
     pub(crate) child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     last: u64,
-    /// Messages received that were not the awaited answer.
+    /// Messages received while waiting for the answer to some other request.
     pub(crate) notifications: Vec<Value>,
 }
 
 impl Client {
-    /// Starts a server without initializing it.
+    /// Starts `brigade mcp` without sending `initialize`.
     pub(crate) fn start(cli: &CliEnv, args: &[&str]) -> Self {
         Self::of_command(cli.command(&[&["mcp"], args].concat()))
     }
 
-    /// Starts a server with this command.
+    /// Starts a server process with this command.
     fn of_command(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -34,14 +34,14 @@ impl Client {
         Self { child, input, output, last: 0, notifications: Vec::new() }
     }
 
-    /// Starts and initializes the server of a member of the team `demo`.
+    /// Starts and initializes a server that acts as member `name` of team `demo`.
     pub(crate) fn of(cli: &CliEnv, name: &str) -> Self {
         let mut client = Self::start(cli, &["--team", "demo", "--as", name]);
         client.initialize("2025-11-25");
         client
     }
 
-    /// Like [`of`](Self::of), with these variables set.
+    /// Like [`of`](Self::of), with these environment variables set.
     pub(crate) fn of_with_env(cli: &CliEnv, name: &str, env: &[(&str, &str)]) -> Self {
         let mut command = cli.command(&["mcp", "--team", "demo", "--as", name]);
         command.envs(env.iter().copied());
@@ -59,7 +59,7 @@ impl Client {
         answer
     }
 
-    /// Sends a line.
+    /// Sends one line to the server.
     pub(crate) fn write(&mut self, line: &[u8]) {
         let input = self.input.as_mut().unwrap();
         input.write_all(line).unwrap();
@@ -67,7 +67,7 @@ impl Client {
         input.flush().unwrap();
     }
 
-    /// Reads the next line.
+    /// Reads the next message from the server.
     pub(crate) fn read(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
@@ -94,7 +94,7 @@ impl Client {
         }
     }
 
-    /// Sends a request and returns the whole answer.
+    /// Sends a request and returns the whole JSON-RPC response.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params);
         self.answer(id)
@@ -122,7 +122,7 @@ impl Client {
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
-    /// Closes the connection and returns the exit code.
+    /// Closes the server's stdin and returns its exit code.
     pub(crate) fn close(mut self) -> Option<i32> {
         drop(self.input.take());
         self.child.wait().unwrap().code()

@@ -1,4 +1,4 @@
-//! `brigade doctor`: finds every fault, fixes what it can, and changes nothing else.
+//! `brigade doctor` finds every fault, and `--fix` repairs what it can and changes nothing else.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::doctor_faults::{FAULTS, Fault};
 use crate::env::CliEnv;
 
-/// Every file and folder below a folder: mode, modification time and content.
+/// Lists every file and folder below a folder, with mode, modification time and content.
 type FileTree = BTreeMap<String, (u32, i64, i64, Vec<u8>)>;
 
 pub(crate) fn file_tree(root: &Path) -> FileTree {
@@ -32,7 +32,7 @@ pub(crate) fn file_tree(root: &Path) -> FileTree {
     tree
 }
 
-/// Sets the modification time to this many seconds ago.
+/// Sets a file's modification time to this many seconds ago.
 pub(crate) fn age(path: &Path, seconds: i64) {
     let span = Duration::from_secs(seconds.unsigned_abs());
     let now = SystemTime::now();
@@ -40,7 +40,7 @@ pub(crate) fn age(path: &Path, seconds: i64) {
     fs::File::open(path).unwrap().set_modified(then).unwrap();
 }
 
-/// A team with read and unread mail, and a board with a chain of tasks.
+/// Creates a team with read and unread mail, and a chain of dependent tasks on its board.
 pub(crate) fn healthy_team() -> CliEnv {
     let cli = CliEnv::with_team();
     cli.run_ok(&["send", "alice", "first"]);
@@ -66,7 +66,7 @@ pub(crate) fn doctor(cli: &CliEnv, fault: Option<&Fault>, args: &[&str]) -> (Val
     (report, output.status.code())
 }
 
-/// The names of the checks that found something, without duplicates.
+/// Returns the names of the checks that found something, without duplicates.
 pub(crate) fn names(report: &Value) -> Vec<String> {
     let findings = report["findings"].as_array().unwrap().iter();
     let mut names: Vec<String> =
@@ -91,7 +91,7 @@ fn every_fault_is_found_and_fixed_if_possible() {
             "{}: {found}",
             fault.title
         );
-        // Without --fix nothing changes.
+        // Without `--fix`, `brigade doctor` changes no file.
         assert_eq!(file_tree(&cli.root), seeded, "{}", fault.title);
         for finding in found["findings"].as_array().unwrap() {
             for key in ["place", "what", "means", "remedy"] {
@@ -122,7 +122,7 @@ fn every_fault_is_found_and_fixed_if_possible() {
     }
 }
 
-/// After a fix, every earlier file still exists: in its place or in the backup folder.
+/// After a fix, the content of every Claude Code file still exists, unchanged or in the backup folder.
 #[test]
 fn fixes_lose_no_files() {
     for fault in FAULTS.iter().filter(|fault| fault.assert_fixed.is_some()) {
@@ -146,10 +146,10 @@ fn healthy_files_are_not_changed() {
     cli.write(theirs, &fs::read_to_string(native.path(theirs)).unwrap());
     cli.write("claude/teams/theirs/inboxes/bob.json", "[]");
     cli.write("claude/tasks/theirs/.lock", "");
-    // Claude Code keeps the tasks of an ended session, and creates folders before it has a team.
+    // Claude Code keeps the tasks of an ended session, and creates a team's folders before its roster.
     cli.write("claude/tasks/session-0a1b2c3d/1.json", "{\"id\": \"1\"}");
     fs::create_dir_all(cli.path("claude/teams/session-4d3c2b1a/inboxes")).unwrap();
-    // Locks that are in use.
+    // These locks are fresh, so another program may hold them.
     for lock in ["teams/demo/inboxes/bob.json.lock", "tasks/demo/.lock.lock"] {
         fs::create_dir(cli.path(&format!("claude/{lock}"))).unwrap();
     }
@@ -166,7 +166,7 @@ fn healthy_files_are_not_changed() {
     assert_eq!(after.len(), before.len());
 }
 
-/// Files that Claude Code wrote in recorded scenarios.
+/// Runs `brigade doctor --fix` on files that Claude Code wrote in recorded scenarios.
 #[test]
 fn fixtures_of_claude_code_are_not_changed() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/claude-code");
@@ -191,7 +191,7 @@ fn fixtures_of_claude_code_are_not_changed() {
             let before = file_tree(&cli.path("claude"));
             let (report, _) = doctor(&cli, None, &["--fix"]);
             assert_eq!(report["fixed"], serde_json::json!([]), "{}", end.display());
-            // Some scenarios contain damaged files on purpose.
+            // The `tolerance-end` recordings contain damaged files on purpose.
             if !end.ends_with("tolerance-end") {
                 assert_eq!(names(&report), Vec::<String>::new(), "{}: {report}", end.display());
             }

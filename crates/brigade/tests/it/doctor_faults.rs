@@ -1,4 +1,4 @@
-//! The faults that `brigade doctor` finds, one row each: how to create it, and how to verify its fix.
+//! A table of the faults that `brigade doctor` finds: how to create each, and how to verify that it was fixed.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -10,17 +10,17 @@ use serde_json::json;
 use crate::doctor::{age, task_of};
 use crate::env::CliEnv;
 
-/// A fault.
+/// A fault that `brigade doctor` must find.
 pub(crate) struct Fault {
-    /// Its description in assertion messages.
+    /// A description for assertion messages.
     pub(crate) title: &'static str,
-    /// The check that finds it.
+    /// The name of the check that finds the fault.
     pub(crate) check: &'static str,
-    /// Creates the fault. Returns a process that must keep running meanwhile, if any.
+    /// Creates the fault. Returns a process that must run during the check, if there is one.
     pub(crate) create: fn(&CliEnv) -> Option<KillOnDrop>,
-    /// If it can be fixed: asserts that it was.
+    /// Asserts that the fault was fixed; none if `--fix` cannot fix it.
     pub(crate) assert_fixed: Option<fn(&CliEnv)>,
-    /// Whether programs are found in a PATH: `bin` in the test environment, and the usual folders.
+    /// Whether PATH is set, to `bin` in the test environment and the usual system folders.
     pub(crate) has_path: bool,
 }
 
@@ -66,21 +66,21 @@ const UNKNOWN_INBOX: &str = "claude/teams/demo/inboxes/zoe.json";
 const TASK_LOCK: &str = "claude/tasks/demo/2.json.lock";
 const HOST_KEY: &str = "state/brigade/host/key";
 
-/// Creates a folder, such as a lock, of this age.
+/// Creates a folder, such as a lock, that was modified this many seconds ago.
 fn folder(cli: &CliEnv, path: &str, seconds: i64) -> Option<KillOnDrop> {
     fs::create_dir_all(cli.path(path)).unwrap();
     age(&cli.path(path), seconds);
     None
 }
 
-/// Creates a file of this age.
+/// Creates a file that was modified this many seconds ago.
 fn file(cli: &CliEnv, path: &str, text: &str, seconds: i64) -> Option<KillOnDrop> {
     cli.write(path, text);
     age(&cli.path(path), seconds);
     None
 }
 
-/// Creates a temporary file of a brigade process that is gone.
+/// Creates a temporary file as left by a brigade process that died.
 fn temp_file(cli: &CliEnv, target: &str, text: &str) -> Option<KillOnDrop> {
     file(cli, &layout::temp_name(target, NO_PROCESS, 1), text, 60)
 }
@@ -111,13 +111,13 @@ fn assert_private(cli: &CliEnv, path: &str) {
     assert_eq!(mode & 0o777, 0o600);
 }
 
-/// A path in brigade's own folder for the team.
+/// Returns a path in brigade's state folder for team `demo`.
 fn state_path(cli: &CliEnv, path: &str) -> String {
     let key = claude_dir_key(&cli.path("claude"));
     format!("state/brigade/files/{key}/demo/{path}")
 }
 
-/// Writes bob's last heartbeat with the mode that brigade uses.
+/// Writes bob's last heartbeat, with the file mode that brigade uses.
 fn pulse_of_bob(cli: &CliEnv, at: &str, idle: &serde_json::Value) -> Option<KillOnDrop> {
     let (folder, path) = (state_path(cli, "pulse"), state_path(cli, "pulse/bob.json"));
     let process = json!({ "pid": NO_PROCESS, "began": "1" });
@@ -151,14 +151,14 @@ fn team_file(cli: &CliEnv, member: &str) -> Option<KillOnDrop> {
     file(cli, "work/brigade.toml", &format!("team = \"demo\"\n[members.alice]\n{member}\n"), 0)
 }
 
-/// Writes Claude Code settings with one wrong value.
+/// Writes Claude Code settings with these values.
 fn settings(cli: &CliEnv, command: &str, teams: &str, mode: &str) -> Option<KillOnDrop> {
     let env = json!({ "CLAUDE_CODE_TEAMMATE_COMMAND": command, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": teams });
     let settings = json!({ "env": env, "teammateMode": mode });
     file(cli, "claude/settings.json", &settings.to_string(), 0)
 }
 
-/// Starts a process that holds the process lock of a member that was removed.
+/// Starts a process that holds the process lock of carl, who is not on the team.
 fn orphan_process(cli: &CliEnv) -> Option<KillOnDrop> {
     let dir = format!("state/brigade/host/{}/demo/carl", claude_dir_key(&cli.path("claude")));
     cli.write(&format!("{dir}/seat"), "");
@@ -170,7 +170,7 @@ fn orphan_process(cli: &CliEnv) -> Option<KillOnDrop> {
     let seat = cli.path(&format!("{dir}/seat"));
     let script = r#"exec 9<>"$0"; flock 9; exec sleep 300"#;
     let child = Command::new("sh").args(["-c", script]).arg(&seat).spawn().unwrap();
-    // Wait until it holds the process lock.
+    // Wait until the child process holds the lock.
     while Command::new("flock").arg("-n").arg(&seat).arg("true").status().unwrap().success() {}
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
     let began = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap();
@@ -221,24 +221,22 @@ pub(crate) const FAULTS: &[Fault] = &[
         cli.write("claude/teams/My_Team/inboxes/bob.json", "[]");
         folder(cli, "claude/teams/My_Team", 600)
     }),
-    fault("an empty team's folder", "no-config", |cli| folder(cli, "claude/teams/empty", 600))
+    fault("an empty team folder", "no-config", |cli| folder(cli, "claude/teams/empty", 600))
         .fixed(|cli| assert_gone(cli, "claude/teams/empty")),
-    fault("a team's folder with mail and no roster", "no-config", |cli| {
+    fault("a team folder with mail but no roster", "no-config", |cli| {
         cli.write("claude/teams/left/inboxes/bob.json", "[]");
         folder(cli, "claude/teams/left", 600)
     }),
-    fault("a temporary file of ours beside an inbox", "left-over", |cli| {
+    fault("brigade's temporary file beside an inbox", "left-over", |cli| {
         temp_file(cli, INBOX, "[]")
     })
     .fixed(assert_inbox_complete),
-    fault("a temporary file of ours beside a roster", "left-over", |cli| {
+    fault("brigade's temporary file beside a roster", "left-over", |cli| {
         temp_file(cli, CONFIG, "{}")
     })
     .fixed(|cli| assert_eq!(members(cli).len(), 3)),
-    fault("a temporary file of Claude Code's", "left-over", |cli| {
-        file(cli, NATIVE_TEMP, "[]", 7200)
-    })
-    .fixed(|cli| assert_gone(cli, NATIVE_TEMP)),
+    fault("Claude Code's temporary file", "left-over", |cli| file(cli, NATIVE_TEMP, "[]", 7200))
+        .fixed(|cli| assert_gone(cli, NATIVE_TEMP)),
     fault("a partly deleted team", "left-over", |cli| {
         let team = "claude/teams/old.deleted-4d2221a5-4c29-4cf2-b193-e9d31f0cae3f";
         cli.write(&format!("{team}/inboxes/bob.json"), "[]");
@@ -255,19 +253,19 @@ pub(crate) const FAULTS: &[Fault] = &[
         set_mode(cli, HOST_KEY, 0o640)
     })
     .fixed(|cli| assert_private(cli, HOST_KEY)),
-    fault("an inbox that is a link", "foreign-file", |cli| {
+    fault("an inbox that is a symbolic link", "foreign-file", |cli| {
         cli.write("elsewhere.json", "[]");
         symlink(cli.path("elsewhere.json"), cli.path(&format!("{INBOXES}/carl.json"))).unwrap();
         None
     }),
-    fault("a member written back after it left", "returned-member", |cli| {
+    fault("a member that reappears after it left", "returned-member", |cli| {
         let config = read(cli, CONFIG);
         cli.run_ok(&["team", "leave", "alice"]);
         file(cli, CONFIG, &config, 60)
     })
     .fixed(|cli| assert_eq!(members(cli), ["team-lead", "bob"])),
     fault("a member whose process is gone", "ghost-member", |cli| {
-        // It joined before its last heartbeat.
+        // Bob must have joined before his last heartbeat.
         let mut config: serde_json::Value = serde_json::from_str(&read(cli, CONFIG)).unwrap();
         config["members"][2]["joinedAt"] = 1_763_180_000_000_u64.into();
         cli.write(CONFIG, &config.to_string());
@@ -278,7 +276,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         assert_eq!(cli.json(&["task", "show", "1"])["status"], "pending");
     }),
     fault("a member whose vendor refused its last turn", "failed-turn", |cli| {
-        // The heartbeat is recent, so its process is not checked.
+        // The heartbeat is recent, so the doctor does not check whether bob's process exists.
         pulse_of_bob(cli, "2099-01-01T12:00:00Z", &json!({ "failed": "not logged in" }))
     }),
     fault("a file where the inboxes should be", "unreadable-folder", |cli| {
@@ -322,7 +320,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     })
     .fixed(|cli| assert_eq!(cli.json(&["task", "show", "3"])["blockedBy"], json!(["1"]))),
     fault("a process of a removed member", "orphan-process", orphan_process).fixed(|_| {}),
-    fault("an agent of an old version", "old-agent", |cli| {
+    fault("an outdated agent", "old-agent", |cli| {
         let package = "lib/node_modules/@openai/codex";
         let program = format!("{package}/bin/codex.js");
         let description = r#"{"name": "@openai/codex", "version": "0.50.0"}"#;
@@ -337,7 +335,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     fault("missing tmux", "no-tmux", |cli| {
         team_file(cli, "agent = \"acp:/bin/true\"\nplace = \"tmux\"")
     }),
-    fault("a team's file with a mistake", "team-file", |cli| {
+    fault("an invalid team file", "team-file", |cli| {
         file(cli, "work/brigade.toml", "team = 7\n", 0)
     }),
     fault("a teammate command that does not exist", "settings", |cli| {
@@ -346,6 +344,8 @@ pub(crate) const FAULTS: &[Fault] = &[
     .with_path(),
     fault("agent teams that are disabled", "settings", |cli| settings(cli, BRIGADE, "0", "tmux"))
         .with_path(),
-    fault("teammates inside the lead", "settings", |cli| settings(cli, BRIGADE, "1", "in-process"))
-        .with_path(),
+    fault("teammates inside the lead's process", "settings", |cli| {
+        settings(cli, BRIGADE, "1", "in-process")
+    })
+    .with_path(),
 ];

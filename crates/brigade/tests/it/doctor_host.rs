@@ -1,4 +1,4 @@
-//! `brigade doctor` on running members, with a scripted agent.
+//! `brigade doctor` on a team whose members run a scripted agent.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -14,7 +14,7 @@ use crate::env::CliEnv;
 
 const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
 
-/// A running team. Dropping it takes the team down.
+/// A running team, which is taken down on drop.
 struct RunningTeam(CliEnv);
 
 impl Drop for RunningTeam {
@@ -64,7 +64,7 @@ fn kill(pid: &Value) {
     crate::process::kill(pid.as_u64().unwrap());
 }
 
-/// The names of the checks that found something, without duplicates, and the report.
+/// Returns the names of the checks that found something, without duplicates, and the whole report.
 fn doctor(cli: &CliEnv, args: &[&str]) -> (Vec<String>, Value) {
     let (report, code) = crate::doctor::doctor(cli, None, args);
     let names = names(&report);
@@ -78,7 +78,7 @@ fn fix_restarts_a_member_that_died_with_its_supervisor() {
     assert_eq!(doctor(&up.0, &["--fix"]).0, Vec::<String>::new());
     let alice = up.state("alice")["pid"].clone();
     kill(&up.status()["supervisor"]);
-    up.wait_until("its end", |up| up.status()["supervisor"].is_null());
+    up.wait_until("the supervisor to end", |up| up.status()["supervisor"].is_null());
     assert_eq!(doctor(&up.0, &[]).0, ["no-supervisor"]);
     kill(&alice);
     up.wait_until("alice to be dead", |up| up.state("alice")["liveness"] == "dead");
@@ -86,7 +86,7 @@ fn fix_restarts_a_member_that_died_with_its_supervisor() {
     assert_eq!(doctor(&up.0, &[]).0, ["stuck-active", "dead-member", "no-supervisor"]);
     let (left, report) = doctor(&up.0, &["--fix"]);
     assert_eq!(left, Vec::<String>::new(), "{report}");
-    up.wait_until("another alice", |up| {
+    up.wait_until("alice's new process", |up| {
         let state = up.state("alice");
         state["liveness"] == "idle" && state["pid"] != alice
     });
@@ -97,12 +97,12 @@ fn fix_restarts_a_member_that_died_with_its_supervisor() {
 fn failed_members_are_reported_but_not_restarted() {
     let up = RunningTeam::new();
     kill(&up.state("bob")["pid"]);
-    up.wait_until("the member to be marked failed", |up| doctor(&up.0, &[]).0 == ["given-up"]);
+    up.wait_until("bob to be marked failed", |up| doctor(&up.0, &[]).0 == ["given-up"]);
     let (left, report) = doctor(&up.0, &["--fix"]);
     assert_eq!(left, ["given-up"]);
     assert_eq!(report["fixed"], serde_json::json!([]));
     assert!(report["findings"][0]["remedy"].as_str().unwrap().contains("brigade resume demo"));
-    // Delete the team's folder.
+    // Move the team's folder away.
     fs::rename(up.0.path("claude/teams/demo"), up.0.path("gone")).unwrap();
     assert_eq!(doctor(&up.0, &[]).0, ["given-up", "team-gone"]);
 }
@@ -137,7 +137,7 @@ fn orphaned_windows_are_closed_but_not_those_of_a_person() {
     server.tmux(&["new-window", "-d", "-t", "demo:", "-n", "mine", "sleep 300"]);
     let windows = || server.tmux(&["list-windows", "-a", "-F", "#{window_name}"]);
     assert_eq!(windows(), "carl\nmine\n");
-    // Without a host registry, the window may belong to another state folder.
+    // Without a host registry, the window may belong to a team in another state folder.
     let (left, report) = doctor(&cli, &["--fix"]);
     assert_eq!(
         (left, &report["fixed"]),

@@ -1,4 +1,4 @@
-//! An isolated environment for each test: the test neither reads nor changes anything else on the machine.
+//! An isolated environment for each test, which keeps the test away from all other files on the machine.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// An agent program that its prompts control.
+/// A scripted agent. Words in its prompts control what it does.
 pub(crate) const FAKE_AGENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
 
 /// A temporary home folder in which the built binary runs.
@@ -16,7 +16,7 @@ pub(crate) struct CliEnv {
     pub(crate) variables: Vec<(&'static str, String)>,
 }
 
-/// The output and exit code of a command. Text that differs from run to run is replaced by placeholders.
+/// The output and exit code of a command. Text that differs from run to run is replaced with placeholders.
 #[must_use]
 pub(crate) struct Outcome {
     pub(crate) stdout: String,
@@ -29,13 +29,13 @@ impl CliEnv {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("brigade-cli-{}-{number}", std::process::id());
-        // The real path: on some systems the temporary directory is a symbolic link.
+        // Resolve symbolic links: on some systems the temporary directory is one.
         let root = std::env::temp_dir().canonicalize().unwrap().join(name);
         std::fs::create_dir_all(root.join("work")).unwrap();
         Self { root, variables: Vec::new() }
     }
 
-    /// With a team `demo` of `team-lead`, `alice` and `bob`.
+    /// Creates an environment with a team `demo` of `team-lead`, `alice` and `bob`.
     pub(crate) fn with_team() -> Self {
         let cli = Self::new();
         cli.create_team();
@@ -48,7 +48,7 @@ impl CliEnv {
         self.run_ok(&["team", "join", "bob", "--agent-type", "codex"]);
     }
 
-    /// With a team that Claude Code created.
+    /// Creates an environment with a team `theirs` that Claude Code created.
     pub(crate) fn with_native_team() -> Self {
         let cli = Self::new();
         let config = r#"{
@@ -85,7 +85,7 @@ impl CliEnv {
         self.write(&format!("claude/teams/demo/inboxes/{of}.json"), &entry.to_string());
     }
 
-    /// A command that runs the binary with only this environment.
+    /// Returns a command that runs the binary with only this environment's variables.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         self.command_of(Path::new(env!("CARGO_BIN_EXE_brigade")), args)
     }
@@ -118,7 +118,7 @@ impl CliEnv {
         let mut command = self.command(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // The command may refuse before it has read everything.
+        // Writing fails if the command exits before it has read all input.
         let _refused = child.stdin.take().unwrap().write_all(input);
         self.outcome(&child.wait_with_output().unwrap())
     }
@@ -163,7 +163,7 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// Patterns that differ from run to run: `9` matches a digit, `h` a hexadecimal digit.
+/// Patterns of text that differs from run to run, and placeholders: `9` matches a digit, `h` a hexadecimal digit.
 const CHANGING: &[(&str, &str)] = &[
     ("hhhhhhhh-hhhh-hhhh-hhhh-hhhhhhhhhhhh", "<id>"),
     ("9999-99-99T99:99:99.999Z", "<timestamp>"),
@@ -173,7 +173,7 @@ const CHANGING: &[(&str, &str)] = &[
     ("9999999999999", "<ms>"),
 ];
 
-/// Replaces text that differs from run to run by placeholders.
+/// Replaces text that differs from run to run with placeholders.
 pub(crate) fn redact(text: &str, root: &Path) -> String {
     let text = text.replace(root.to_str().unwrap(), "<root>");
     let mut redacted = String::new();

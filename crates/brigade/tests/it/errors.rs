@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 
 use crate::env::{CliEnv, Outcome};
 
-/// Removes the notice about waiting, which depends on the speed of the machine.
+/// Removes the lines `waiting: …`, which a command prints only if an operation is slow.
 fn without_waiting(mut outcome: Outcome) -> Outcome {
     let lines = outcome.stderr.lines().filter(|line| !line.starts_with("waiting: "));
     outcome.stderr = lines.map(|line| format!("{line}\n")).collect();

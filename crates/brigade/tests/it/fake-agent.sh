@@ -1,11 +1,12 @@
 #!/bin/sh
-# An agent that supports just enough of the Agent Client Protocol for tests. It appends its input to the file `heard`.
-# Words in a prompt control what it does:
+# A scripted agent that supports just enough of the Agent Client Protocol for tests. It appends every prompt to the
+# file `heard` in its working directory.
+# Words in a prompt control what the agent does:
 #   DIE    exit at once                     LAST   exit after the turn
-#   TALK   say something first              EDIT   report a file change
-#   STAY   start a program in its own session and record the process ids of its guard, itself and that program
+#   TALK   send text before the turn ends   EDIT   report a file change
+#   STAY   start a program in its own session; record the process ids of the guard, the agent and that program
 #   ASK    request permission for a command and record the answer
-#   WORK   speak in fifty pieces, use a tool and speak again
+#   WORK   send text in fifty pieces, use a tool and send text again
 #   REPLY  send a message to the lead, as the member named in its MCP settings
 #   FAIL   fail the turn (only the first time)
 echo started >> heard

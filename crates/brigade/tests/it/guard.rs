@@ -1,4 +1,4 @@
-//! The guard: neither a member's process nor its agent outlives the other.
+//! `brigade guard`: a member's process and its agent end together.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::env::CliEnv;
 use crate::process::{assert_all_gone, is_alive, terminate, wait_until};
 
-/// A program that starts others, one of them in its own session, and prints their process ids.
+/// A shell script that starts two processes, one in its own session, and prints all three process ids.
 const PROCESS_TREE: &str =
     "setsid sleep 300 & echo $!; sleep 300 & echo $!; trap '' TERM; echo $$; wait";
 
@@ -51,7 +51,7 @@ fn all_processes_end_when_the_program_exits() {
     assert_eq!(code, Some(7));
 }
 
-/// Otherwise an agent that orphans processes for days would fill the process table.
+/// If orphans were not reaped, a long-running agent would fill the process table.
 #[cfg(target_os = "linux")]
 #[test]
 fn orphans_are_reaped_by_the_guard() {
@@ -61,7 +61,7 @@ fn orphans_are_reaped_by_the_guard() {
     let mut guard = guard.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(guard.stdout.take().unwrap()).lines();
     let pid: u64 = lines.next().unwrap().unwrap().parse().unwrap();
-    wait_until("its end", || !Path::new(&format!("/proc/{pid}")).exists());
+    wait_until("the orphan to be reaped", || !Path::new(&format!("/proc/{pid}")).exists());
     terminate(&guard);
     guard.wait().unwrap();
 }

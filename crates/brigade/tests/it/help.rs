@@ -22,7 +22,7 @@ fn describe(cli: &CliEnv, command: &[String], text: &mut String) {
     let _infallible = writeln!(text, "===== brigade {}\n", args.join(" "));
     let mut skip = false;
     for line in help.lines() {
-        // The global options are the same everywhere.
+        // The global options are the same for every command.
         skip = if line == "Global options:" { !command.is_empty() } else { skip };
         skip = skip && !line.starts_with("Example");
         if !skip {

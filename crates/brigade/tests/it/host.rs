@@ -1,4 +1,4 @@
-//! Teams that run on this host, with a scripted agent.
+//! Teams of scripted agents that run on this host: `up`, `spawn`, `stop`, `down` and `resume`.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::env::{CliEnv, FAKE_AGENT};
 use crate::process::{kill, wait_until};
 
-/// An environment with a team file. Dropping it ends the members.
+/// An environment with a team file. Dropping the environment ends the members.
 struct HostedTeam {
     cli: CliEnv,
 }
@@ -20,7 +20,7 @@ impl Drop for HostedTeam {
 }
 
 impl HostedTeam {
-    /// With two members in their own folders, and a task that waits for another.
+    /// Creates a team file with two members in their own folders, and two tasks, one of which blocks the other.
     fn new() -> Self {
         let cli = CliEnv::new();
         for dir in ["a", "b"] {
@@ -64,7 +64,7 @@ after = ["one"]
         self.member(name)["pid"].as_u64().unwrap()
     }
 
-    /// Every process of this environment.
+    /// Returns every process whose command line contains this environment's path.
     fn processes(&self) -> Vec<String> {
         let root = self.cli.root.to_str().unwrap().to_owned();
         let ps = Command::new("ps").args(["-eo", "pid,args"]).output().unwrap();
@@ -85,12 +85,12 @@ fn a_second_up_changes_nothing() {
     assert_eq!(first["tasks"], 2);
     wait_until("the prompt", || team.received("a").contains("hello alice"));
     let (alice, bob) = (team.pid("alice"), team.pid("bob"));
-    // The members write to the roster while they work: whether they are in a turn.
+    // Ignore `isActive`, which members change at the start and end of each turn.
     let roster = || {
         let config = std::fs::read_to_string(team.cli.path("claude/teams/demo/config.json"));
         config.unwrap().replace("\"isActive\": true", "\"isActive\": false")
     };
-    wait_until("the end of her turn", || team.cli.json(&[])[0]["members"][1]["liveness"] == "idle");
+    wait_until("alice's turn to end", || team.cli.json(&[])[0]["members"][1]["liveness"] == "idle");
     let config = roster();
     let second = team.cli.json(&["up"]);
     assert_eq!((second["new"].clone(), second["tasks"].clone()), (serde_json::json!([]), 0.into()));
@@ -138,7 +138,7 @@ fn concurrent_ups_start_one_team() {
     let members = team.cli.json(&["team", "show"])["members"].as_array().unwrap().len();
     assert_eq!(members, 4);
     assert_eq!(team.cli.json(&["task", "list"]).as_array().unwrap().len(), 2);
-    // A different member with the same name is refused.
+    // Spawning a different agent under a name in use is refused.
     let other = team.cli.run(&["spawn", "carl", "--agent", "codex"]);
     assert_eq!(other.code, Some(1));
     assert!(other.stderr.contains("with other settings: agent"), "{}", other.stderr);
@@ -150,22 +150,22 @@ fn members_outlive_their_supervisor() {
     team.cli.run_ok(&["up"]);
     let (alice, bob) = (team.pid("alice"), team.pid("bob"));
     kill(team.status()["supervisor"].as_u64().unwrap());
-    wait_until("its end", || team.status()["supervisor"] == Value::Null);
+    wait_until("the supervisor to end", || team.status()["supervisor"] == Value::Null);
     assert_eq!((team.pid("alice"), team.pid("bob")), (alice, bob));
     kill(alice);
     wait_until("alice to be dead", || team.member("alice")["liveness"] == "dead");
     let resumed = team.cli.run(&["resume"]);
-    // Her earlier death must not be reported for the process that is being started.
+    // The death of alice's old process must not be reported for her new process.
     assert!(resumed.stderr.contains("alice: idle"), "{resumed}");
     assert!(!resumed.stderr.contains("dead"), "{resumed}");
     assert_eq!(team.pid("bob"), bob);
     assert_ne!(team.pid("alice"), alice);
-    // The agent continues its session.
+    // Alice's agent resumes its session.
     assert_eq!((count(&team.received("a"), "begun"), count(&team.received("a"), "loaded")), (1, 1));
     assert_eq!(count(&team.received("b"), "started"), 1);
 }
 
-/// Without [`configure_malloc`](../../src/memory.rs), about four megabytes stay allocated.
+/// Without [`configure_malloc`](../../src/allocator.rs), about four megabytes stay allocated.
 #[test]
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn memory_is_released_after_a_flood_of_mail() {
@@ -182,8 +182,8 @@ fn memory_is_released_after_a_flood_of_mail() {
     for number in 0..300 {
         team.cli.run_ok(&["send", "alice", &format!("{number} {}", "x".repeat(4000))]);
     }
-    wait_until("all to be read", || team.received("a").contains("299 x"));
-    wait_until("the memory to be released", || own() < before + 1500);
+    wait_until("alice to read all mail", || team.received("a").contains("299 x"));
+    wait_until("alice's memory to be released", || own() < before + 1500);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_dead_member_is_restarted_and_keeps_its_task() {
     team.cli.run_ok(&["--as", "alice", "task", "claim", "1"]);
     let alice = team.pid("alice");
     kill(alice);
-    wait_until("another alice", || {
+    wait_until("alice's new process", || {
         let member = team.member("alice");
         member["liveness"] == "idle" && member["pid"].as_u64().is_some_and(|pid| pid != alice)
     });
@@ -235,7 +235,7 @@ fn stop_ends_one_member_only() {
     let status = team.status();
     assert_eq!(status["members"].as_array().unwrap().len(), 1);
     assert_eq!(team.pid("bob"), bob);
-    // Its task is unassigned again.
+    // Alice's task has no owner any more.
     assert_eq!(team.cli.json(&["task", "list"])[0]["owner"], Value::Null);
     let again = team.cli.run(&["stop", "alice"]);
     assert_eq!(again.code, Some(1));
@@ -256,7 +256,7 @@ fn a_member_whose_window_is_closed_gets_a_new_one() {
     let tmux = ["-L", &socket, "display-message", "-p", "#{pid}"];
     let server = Command::new("tmux").args(tmux).env_remove("TMUX").output().unwrap();
     kill(String::from_utf8(server.stdout).unwrap().trim().parse().unwrap());
-    wait_until("another process", || {
+    wait_until("alice's new process", || {
         let now = team.member("alice");
         now["liveness"] == "idle" && now["pid"].as_u64() != Some(alice)
     });
@@ -274,7 +274,7 @@ fn up_returns_if_an_agent_keeps_dying() {
     assert!(run.stderr.contains("not started: bob"), "{}", run.stderr);
     wait_until("alice to be idle", || team.member("alice")["liveness"] == "idle");
     assert_eq!(team.member("bob")["liveness"], "dead");
-    // Bob has no agent that could answer, so `down` does not wait.
+    // Bob has no agent that could answer the shutdown request, so `stop` does not wait for one.
     let began = Instant::now();
     assert_eq!(team.cli.json(&["stop", "bob", "--limit", "60"])["members"][0]["ended"], "forced");
     assert!(began.elapsed() < Duration::from_secs(30));
@@ -286,14 +286,14 @@ fn until_done_returns_after_the_last_task() {
     let team = HostedTeam::new();
     let run = team.cli.command(&["up", "--until-done", "--json"]);
     let mut run = { run }.stdout(std::process::Stdio::piped()).spawn().unwrap();
-    wait_until("the members", || {
+    wait_until("both members to be idle", || {
         let status = team.cli.run(&["status", "--json"]);
         status.code == Some(0) && status.stdout.matches("\"idle\"").count() == 2
     });
     for id in ["1", "2"] {
         team.cli.run_ok(&["task", "done", id]);
     }
-    wait_until("its end", || run.try_wait().unwrap().is_some());
+    wait_until("`up --until-done` to end", || run.try_wait().unwrap().is_some());
     let output = run.wait_with_output().unwrap();
     assert!(output.status.success());
     let lines = String::from_utf8(output.stdout).unwrap();
@@ -312,7 +312,7 @@ fn until_done_fails_after_its_limit() {
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("2 tasks were not done in time"), "{}", run.stderr);
     assert_eq!(team.processes(), Vec::<String>::new());
-    // After the team is down, nothing is left.
+    // No team runs, and the host registry is empty.
     assert_eq!(team.cli.run(&["status"]).code, Some(4));
     let left = std::fs::read_dir(team.cli.path("state/brigade/host")).unwrap().count();
     assert_eq!(left, 0);
@@ -333,13 +333,13 @@ fn a_member_with_a_worktree_has_its_own_branch() {
     git("work", &["add", "a/file"]);
     git("work", &["commit", "-q", "-m", "first"]);
     let file = std::fs::read_to_string(team.cli.path("work/brigade.toml")).unwrap();
-    // Without tasks, whose assignment could be a second prompt.
+    // Remove the tasks: an assignment could cause a second prompt.
     let (members, _tasks) = file.split_once("[tasks.one]").unwrap();
     team.cli.write("work/brigade.toml", &members.replace("prompt =", "worktree = true\nprompt ="));
     team.cli.run_ok(&["up"]);
     let tree = "state/brigade/worktrees/demo/alice";
-    // Its working directory is the same folder inside its own worktree.
-    wait_until("its start", || team.cli.path(&format!("{tree}/a/heard")).exists());
+    // Alice's working directory is folder `a` of her worktree.
+    wait_until("alice's agent to start", || team.cli.path(&format!("{tree}/a/heard")).exists());
     assert!(!team.cli.path("work/a/heard").exists());
     let distance = |team: &HostedTeam| team.member("alice")["worktree"].clone();
     assert_eq!(distance(&team)["branch"], "brigade/demo/alice");
@@ -347,17 +347,17 @@ fn a_member_with_a_worktree_has_its_own_branch() {
     let diff = team.cli.run_ok(&["diff", "alice"]);
     assert!(diff.contains("-one\n+two\n") && diff.contains("b/a/heard"), "{diff}");
     assert_eq!(distance(&team)["changed"], 2);
-    // The worktree is kept while it has uncommitted changes.
+    // `down` keeps a worktree that has uncommitted changes.
     let down = team.cli.run(&["down", "--now"]);
     assert!(down.stderr.contains("because it has uncommitted changes"), "{}", down.stderr);
     git(tree, &["add", "."]);
     git(tree, &["commit", "-q", "-m", "second"]);
     team.cli.run_ok(&["up"]);
     assert_eq!(distance(&team)["ahead"], 1);
-    // The agent records its prompt once more, and nothing after it.
+    // The new agent appends its prompt to the committed file `heard`, and then nothing else.
     let is_prompt = |line: &str| line.starts_with('+') && line.contains("hello alice");
     wait_until("the prompt", || git(tree, &["diff"]).lines().any(is_prompt));
-    wait_until("the end of its turn", || team.member("alice")["liveness"] == "idle");
+    wait_until("alice's turn to end", || team.member("alice")["liveness"] == "idle");
     git(tree, &["checkout", "-q", "."]);
     let down = team.cli.run(&["down", "--now"]);
     assert!(down.stderr.contains("because it has commits"), "{}", down.stderr);
@@ -388,7 +388,9 @@ fn a_leading_agent_receives_the_leads_mail() {
     team.cli.write("work/brigade.toml", &led);
     team.cli.run_ok(&["up"]);
     team.cli.run_ok(&["--as", "bob", "send", "team-lead", "a question for you"]);
-    wait_until("the question", || team.received("l").contains("a question for you"));
+    wait_until("the lead to receive bob's question", || {
+        team.received("l").contains("a question for you")
+    });
     let heard = team.received("l");
     assert!(heard.contains("You are team-lead") && heard.contains("spawn_teammate"), "{heard}");
     assert_eq!(team.member("team-lead")["agent"], format!("acp:{FAKE_AGENT}"));

@@ -1,4 +1,4 @@
-//! `brigade init`: what it shows and writes, and that `--undo` removes everything.
+//! `brigade init`: what the command shows and writes, and that `--undo` removes everything.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -16,11 +16,11 @@ pub(crate) const CODEX: &str = "home/.codex/config.toml";
 pub(crate) const GEMINI: &str = "home/.gemini/settings.json";
 pub(crate) const CLAUDE: &str = "claude/settings.json";
 
-/// Settings with unusual formatting.
+/// Claude Code settings with unusual formatting.
 pub(crate) const SETTINGS: &str = "{\n   \"model\":\"opus\",\n   \"env\": {\n      \"MINE\": \"1\"\n   },\n   \
                                    \"cleanupPeriodDays\": 1.50e1\n}\n";
 
-/// An environment with brigade and these programs on the PATH.
+/// An environment with a PATH of its own, which has brigade and chosen other programs.
 pub(crate) struct TestMachine {
     pub(crate) cli: CliEnv,
 }
@@ -39,7 +39,7 @@ impl TestMachine {
         machine
     }
 
-    /// With all supported agents, Claude Code and tmux.
+    /// Creates an environment with all supported agents, Claude Code and tmux on the PATH.
     pub(crate) fn full() -> Self {
         let mut programs: Vec<&str> = AGENTS.iter().map(|agent| agent.program).collect();
         programs.extend(["claude", "tmux"]);
@@ -105,7 +105,7 @@ impl TestMachine {
         self.cli.write(path, text);
     }
 
-    /// Every file with its mode and content.
+    /// Returns every file with its mode and content.
     pub(crate) fn everything(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
         let mut all = BTreeMap::new();
         collect(&self.cli.root, &mut all);
@@ -216,7 +216,7 @@ fn writes_settings_for_each_program() {
             .starts_with("---\nname: codex\ndescription: A Codex")
     );
     let server = machine.json(GEMINI)["mcpServers"]["team"].clone();
-    // These folders are not in their default location, so the server gets them as variables.
+    // The test uses non-default folders, so `init` passes them to the MCP server in environment variables.
     let env = json!({
         "CLAUDE_CONFIG_DIR": machine.cli.path("claude"), "XDG_STATE_HOME": machine.cli.path("state")
     });
@@ -250,7 +250,7 @@ fn only_installed_agents_are_set_up() {
     let env = machine.json(CLAUDE)["env"].clone();
     assert_eq!(env.get("BRIGADE_CLAUDE"), None);
 
-    // An agent installed later is added by the next init; one undo removes everything.
+    // A second `init` adds agents that were installed later; a single `--undo` removes both sets of changes.
     machine.install("codex", "echo 1");
     machine.install("claude", "echo 1");
     let told = machine.answer(&["init", "--yes"]);
@@ -259,7 +259,7 @@ fn only_installed_agents_are_set_up() {
     assert!(!machine.cli.path("claude").exists() && !machine.cli.path("home/.codex").exists());
 }
 
-/// A pane has few of the lead's variables and may have another PATH.
+/// A teammate's tmux pane has few of the lead's environment variables and may have another PATH.
 #[test]
 fn a_pane_finds_the_real_claude_code() {
     let machine = TestMachine::new(&["tmux"]);
@@ -278,7 +278,10 @@ fn init_asks_on_a_terminal() {
     assert!(seen.contains("apply? [y/N]") && seen.contains("nothing was changed"), "{seen}");
     assert_eq!((code, machine.everything()), (Some(1), before));
     let (seen, code) = run_on_terminal(machine.command(&["init"]), "y\n");
-    assert!(seen.contains("\u{1b}[32m+  \"teammateMode\": \"tmux\""), "in green: {seen}");
+    assert!(
+        seen.contains("\u{1b}[32m+  \"teammateMode\": \"tmux\""),
+        "added line not in green: {seen}"
+    );
     assert_eq!(code, Some(0), "{seen}");
     assert_eq!(machine.json(CLAUDE)["teammateMode"], json!("tmux"));
 }

@@ -1,4 +1,4 @@
-//! `brigade init` with files that others wrote, own or edit at the same time.
+//! `brigade init` with files that other users or programs wrote, own or edit at the same time.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::{chown, symlink};
@@ -27,7 +27,7 @@ fn files_of_others_are_left_alone() {
     assert_eq!(again["left_alone"][2]["path"], json!("<root>/home/.gemini/settings.json"));
 }
 
-/// Runs `init` with this Codex configuration. Returns its notes and the resulting file.
+/// Runs `brigade init` with this Codex configuration. Returns the printed notes and the resulting file.
 fn codex(before: &str) -> (String, String) {
     let machine = TestMachine::new(&["claude", "codex", "tmux"]);
     machine.write(CODEX, before);
@@ -40,7 +40,7 @@ fn codex(before: &str) -> (String, String) {
 
 #[test]
 fn codex_configurations_that_cannot_be_extended_are_left_alone() {
-    // An inline table cannot be extended by appending.
+    // A TOML inline table cannot be extended by appending to the file.
     let closed = "mcp_servers = { other = { command = \"x\" } }\n";
     let (output, after) = codex(closed);
     assert!(output.contains("does not allow appending a server `team`"), "{output}");
@@ -48,7 +48,7 @@ fn codex_configurations_that_cannot_be_extended_are_left_alone() {
     let (output, after) = codex("model = ");
     assert!(output.contains("config.toml: not TOML: "), "{output}");
     assert_eq!(after, "model = ");
-    // Other settings about tools and code are kept.
+    // A setting with a similar name, `features.code_mode`, does not prevent the change.
     let (output, after) = codex("[features]\ncode_mode = true\n");
     assert_eq!(output.matches("left alone").count(), 0, "{output}");
     assert!(after.contains("[mcp_servers.team]"), "{after}");
@@ -75,7 +75,7 @@ fn links_are_followed_and_kept() {
 fn links_to_files_of_other_users_are_refused() {
     let machine = TestMachine::new(&["claude", "tmux"]);
     std::fs::create_dir_all(machine.cli.path("claude")).unwrap();
-    // As root, give the file to another user; as another user, link to a file of root.
+    // If the test runs as root, give the file to another user; otherwise link to a file that root owns.
     machine.write("foreign.json", "{}");
     let foreign = match chown(machine.cli.path("foreign.json"), Some(12345), None) {
         Ok(()) => machine.cli.path("foreign.json"),

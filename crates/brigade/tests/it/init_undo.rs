@@ -11,7 +11,7 @@ fn undo_keeps_later_edits() {
     machine.write(CLAUDE, SETTINGS);
     machine.write(CODEX, "model = \"x\"\n");
     machine.run_ok(&["init", "--yes"]);
-    // The user changed one of brigade's settings, added one, and removed one of their own.
+    // The user changes one of brigade's settings, adds a setting, and removes one of their own.
     let settings = machine.read(CLAUDE);
     let settings = settings
         .replace("\"tmux\"", "\"in-process\"")
@@ -59,7 +59,7 @@ fn undo_restores_previous_values() {
     assert_eq!(machine.read(CLAUDE), format!("{before}\n"));
 }
 
-/// Claude Code 2.1.325 rewrites its settings at startup if it migrates one of its own.
+/// Claude Code 2.1.325 rewrites its settings file, in another order, when it migrates a setting at startup.
 #[test]
 fn undo_works_after_settings_were_reordered() {
     let machine = TestMachine::new(&["claude", "tmux"]);
@@ -88,7 +88,7 @@ fn init_after_later_edits_can_be_undone() {
     };
     edit(CLAUDE, "opus", "sonnet");
     edit(CODEX, "\"x\"", "\"y\"");
-    // Brigade's program has moved to another path.
+    // Move the brigade binary to another path.
     let moved = machine.cli.path("bin/moved");
     std::fs::rename(machine.cli.path("bin/brigade"), &moved).unwrap();
     let command = |args: &[&str]| {
@@ -106,7 +106,7 @@ fn init_after_later_edits_can_be_undone() {
     assert_eq!(machine.read(CODEX), "model = \"y\"\n");
 }
 
-/// The record is written first, so after a kill the record exists and any part of the changes.
+/// `init` writes its undo record first, so a killed `init` leaves the record and any part of the changes.
 #[test]
 fn an_interrupted_init_can_be_undone() {
     let machine = TestMachine::full();
@@ -114,7 +114,7 @@ fn an_interrupted_init_can_be_undone() {
     machine.write(CODEX, "model = \"x\"\n");
     let before = machine.everything();
     machine.run_ok(&["init", "--yes"]);
-    // As if killed before Codex's file was written: that change and later ones are missing.
+    // Simulate an `init` killed before it wrote Codex's file: that change and later ones are missing.
     machine.write(CODEX, "model = \"x\"\n");
     machine.write("home/.codex/.config.toml.brigade", "half");
     std::fs::remove_file(machine.cli.path(GEMINI)).unwrap();
@@ -122,7 +122,7 @@ fn an_interrupted_init_can_be_undone() {
     machine.run_ok(&["init", "--undo"]);
     assert_eq!(machine.everything(), before);
 
-    // As if killed halfway and started again.
+    // Simulate an `init` that was killed halfway and run again.
     machine.run_ok(&["init", "--yes"]);
     machine.write(CODEX, "model = \"x\"\n");
     machine.run_ok(&["init", "--yes"]);

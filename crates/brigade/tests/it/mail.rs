@@ -200,7 +200,7 @@ fn durability_can_be_set_by_option_or_variable() {
     ");
 }
 
-/// A lead of a session team reads its inbox only while a teammate that it started itself is running.
+/// In a team of a Claude Code session, the lead reads its inbox only while a teammate that it started is running.
 #[test]
 fn sending_to_a_lead_that_does_not_read_prints_a_note() {
     let cli = CliEnv::with_native_team();

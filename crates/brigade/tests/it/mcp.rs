@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::env::CliEnv;
 
-/// Maximum size of all tool descriptions, in tokens of four bytes.
+/// Maximum total size of all tool descriptions, in tokens of four bytes each.
 const TOKENS: usize = 2_500;
 
 fn tools(client: &mut Client) -> Vec<Value> {
@@ -37,7 +37,7 @@ fn both_protocol_versions_are_supported() {
     assert_eq!(client.initialize("2031-01-01")["result"]["protocolVersion"], "2025-11-25");
 }
 
-/// Claude Code starts with `server/discover` and continues after an error.
+/// Claude Code first calls `server/discover`, and initializes the server as usual if it gets an error.
 #[test]
 fn unknown_methods_are_rejected_before_and_after_initialize() {
     let cli = CliEnv::with_team();
@@ -78,7 +78,7 @@ fn tool_annotations_are_set() {
     }
 }
 
-/// The results have the same form as those of Claude Code's own tool.
+/// Results have the same form as those of Claude Code's own tool.
 #[test]
 fn messages_are_sent_and_received() {
     let cli = CliEnv::with_team();
@@ -159,7 +159,7 @@ fn waiting_ends_with_a_message_or_a_timeout() {
         "_meta": { "progressToken": "p" },
     });
     let waiting = bob.send("tools/call", params);
-    // A waiting client can call other tools.
+    // A client can call other tools while one call waits for messages.
     bob.call_ok("list_members", json!({}));
     std::thread::sleep(std::time::Duration::from_millis(5_200));
     cli.run_ok(&["--as", "alice", "send", "bob", "wake up"]);
@@ -173,7 +173,7 @@ fn waiting_ends_with_a_message_or_a_timeout() {
     assert_eq!(bob.call_ok("read_messages", json!({}))["messages"], json!([]));
 }
 
-/// A cancelled wait must not mark messages as read.
+/// A cancelled `wait_for_messages` call must not mark messages as read.
 #[test]
 fn a_cancelled_wait_keeps_the_messages() {
     let cli = CliEnv::with_team();
@@ -309,7 +309,7 @@ fn an_agent_without_a_team_can_create_and_delete_one() {
     assert_eq!(cli.run(&["team", "list", "--json"]).code, Some(4));
 }
 
-/// A model must not get a member's identity by accident.
+/// A server that was not told which member to act as must not choose one.
 #[test]
 fn the_identity_is_fixed_at_startup() {
     let cli = CliEnv::with_team();

@@ -26,7 +26,7 @@ fn invalid_lines_change_nothing() {
         format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{params}}}"#)
     };
     let long = format!(r#"{{"to":"alice","message":"{}"}}"#, "x".repeat(20 << 20));
-    #[rustfmt::skip] // A row is a line.
+    #[rustfmt::skip] // Keep each table row on one line.
     let rows = [
         ("20 MB on a line", call(&long), Error(INVALID_REQUEST)),
         ("100,000 brackets", call(&deep), Error(NO_JSON)),
@@ -73,7 +73,7 @@ fn oversized_arguments_are_refused() {
     let mut s = ForgeryScene::new();
     let long = "x".repeat(10 << 20);
     let task = |key: &str| json!({ "subject": "s", "description": "d", key: long });
-    #[rustfmt::skip] // A row is a line.
+    #[rustfmt::skip] // Keep each table row on one line.
     let rows = [
         ("a message", "send_message", json!({ "to": "alice", "message": long }), "limit is 1048576"),
         ("a summary", "send_message", json!({ "to": "alice", "message": "m", "summary": long }), "limit is 1048576"),
@@ -97,14 +97,14 @@ fn oversized_arguments_are_refused() {
     s.call("feedback", "team-lead", "answer_plan", feedback, Refused("limit is 1048576"));
 }
 
-/// An unreadable request is answered with its id, wherever the id is in the line.
+/// The error response to an unreadable request has the request's id, wherever the id is in the line.
 #[test]
 fn unreadable_requests_are_answered_by_id() {
     let cli = CliEnv::with_team();
     let mut bob = Client::of(&cli, "bob");
     let long = "x".repeat(20 << 20);
     let deep = ["[".repeat(1000), "]".repeat(1000)].concat();
-    #[rustfmt::skip] // A row is a line.
+    #[rustfmt::skip] // Keep each table row on one line.
     let rows = [
         (format!(r#"{{"jsonrpc":"2.0","id":"first","method":"ping","params":{{"x":"{long}"}}}}"#), INVALID_REQUEST, json!("first")),
         (format!(r#"{{"method":"ping","params":{{"x":"{long}"}},"jsonrpc":"2.0","id":"last"}}"#), INVALID_REQUEST, json!("last")),

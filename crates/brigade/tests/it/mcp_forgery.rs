@@ -1,4 +1,4 @@
-//! `brigade mcp` with a client that tries to act as others.
+//! `brigade mcp` with a client that tries to act as another member.
 //!
 //! `docs/security.md` documents the same table of attempts and results.
 
@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::env::CliEnv;
 use Outcome::{Error, PassedOver, Refused};
 
-/// The expected result of an attempt. In every case, no file changes.
+/// The expected result of an attempted forgery. In every case, no file changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome {
     /// The tool refuses with this text.
@@ -28,21 +28,21 @@ pub(crate) enum Outcome {
 const INVALID_PARAMS: i64 = -32602;
 const NO_RESOURCE: i64 = -32002;
 
-/// The setting of the attempts: a team with open and answered requests, and another team.
+/// The teams that the client attacks: one with open and answered requests, and another team.
 pub(crate) struct ForgeryScene {
     pub(crate) cli: CliEnv,
     pub(crate) clients: BTreeMap<&'static str, Client>,
-    /// An open plan request of bob.
+    /// The id of bob's open plan request.
     pub(crate) plan: Value,
-    /// An answered request of alice.
+    /// The id of alice's answered plan request.
     answered: Value,
-    /// A shutdown request of the lead to alice.
+    /// The id of the lead's shutdown request to alice.
     shutdown: Value,
-    /// A request of bob to the lead of another team.
+    /// The id of bob's plan request in team `other`.
     elsewhere: Value,
 }
 
-/// Requests that were written into the lead's inbox without the server.
+/// Ids of requests that the test writes directly into the lead's inbox.
 const PERMISSION: &str = "perm-1-abcdefg";
 const OWN: &str = "plan_approval-1@team-lead@demo";
 const IN_BOBS_NAME: &str = "plan_approval-2@bob@demo";
@@ -93,7 +93,7 @@ impl ForgeryScene {
         Self { cli, clients, plan, answered, shutdown, elsewhere }
     }
 
-    /// Makes an attempt and checks its result, that no file changed, and that the client's identity is unchanged.
+    /// Sends one line. Checks that its outcome is as expected and that no file and no identity changed.
     pub(crate) fn check(&mut self, guarded: &str, by: &str, line: &[u8], outcome: Outcome) {
         let before = self.files();
         let client = self.clients.get_mut(by).unwrap();
@@ -119,7 +119,7 @@ impl ForgeryScene {
         assert!(changed.is_empty(), "{guarded}: {changed:?}");
     }
 
-    /// The team's files and the recorded answers. Brigade's other files only record what it read.
+    /// Returns Claude Code's files and the stored decisions. Brigade's other files only record what was read.
     fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut files = files_below(&self.cli.path("claude"));
         let own = files_below(&self.cli.path("state"));
@@ -147,7 +147,7 @@ pub(crate) fn request(method: &str, params: Value) -> Vec<u8> {
     request.to_string().into_bytes()
 }
 
-/// Every file below a folder, with its content.
+/// Returns every file below a folder, with its content.
 fn files_below(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     for path in std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
@@ -173,7 +173,7 @@ fn a_client_cannot_act_as_another_member() {
     let as_lead = |key: &str| json!({ "to": "alice", "message": "hi", key: "team-lead" });
     let nested = json!({ "to": { "name": "alice", "from": "team-lead" }, "message": "hi" });
     let lead_only = Refused("only the lead may");
-    #[rustfmt::skip] // A row is a line.
+    #[rustfmt::skip] // Keep each table row on one line.
     let rows = [
         ("another sender", "bob", "send_message", as_lead("from"), Refused("unknown field `from`")),
         ("another seat", "bob", "send_message", as_lead("as"), Refused("unknown field `as`")),
@@ -181,37 +181,37 @@ fn a_client_cannot_act_as_another_member() {
         ("a sender in an object", "bob", "send_message", nested, Refused("a name, or several")),
         ("a plan answered by its author", "bob", "answer_plan", yes(&plan), lead_only),
         ("a plan answered by a teammate", "alice", "answer_plan", yes(&plan), lead_only),
-        ("a permission by who asked", "bob", "answer_permission", yes(&json!(PERMISSION)), lead_only),
-        ("a permission by a teammate", "alice", "answer_permission", yes(&json!(PERMISSION)), lead_only),
-        ("a shutdown for another", "bob", "answer_shutdown", yes(&shutdown), Refused("no shutdown request")),
-        ("a shutdown by who asked", "team-lead", "answer_shutdown", yes(&shutdown), Refused("the lead cannot")),
-        ("a shutdown asked by a teammate", "bob", "request_shutdown", json!({ "to": "alice" }), lead_only),
+        ("a permission answered by its requester", "bob", "answer_permission", yes(&json!(PERMISSION)), lead_only),
+        ("a permission answered by a teammate", "alice", "answer_permission", yes(&json!(PERMISSION)), lead_only),
+        ("a shutdown answered for another member", "bob", "answer_shutdown", yes(&shutdown), Refused("no shutdown request")),
+        ("a shutdown answered by its requester", "team-lead", "answer_shutdown", yes(&shutdown), Refused("the lead cannot")),
+        ("a shutdown requested by a teammate", "bob", "request_shutdown", json!({ "to": "alice" }), lead_only),
         ("a shutdown of the lead itself", "team-lead", "request_shutdown", json!({ "to": "team-lead" }), Refused("to yourself")),
-        ("a plan of the lead", "team-lead", "submit_plan", json!({ "plan": "p" }), Refused("the lead cannot")),
+        ("a plan submitted by the lead", "team-lead", "submit_plan", json!({ "plan": "p" }), Refused("the lead cannot")),
         ("a second answer", "team-lead", "answer_plan", yes(&s.answered), Refused("already answered")),
         ("an answer to one's own request", "team-lead", "answer_plan", yes(&json!(OWN)), Refused("team-lead cannot answer its own request")),
         ("a request in another's name", "team-lead", "answer_plan", yes(&json!(IN_BOBS_NAME)), Refused("no plan request")),
         ("a request of another team", "team-lead", "answer_plan", yes(&s.elsewhere), Refused("no plan request")),
         ("a request of another kind", "team-lead", "answer_permission", yes(&plan), Refused("no permission request")),
         ("a request nobody made", "team-lead", "answer_plan", yes(&json!("plan_approval-9@bob@demo")), Refused("no plan request")),
-        ("the team ended by a teammate", "bob", "team_delete", json!({}), lead_only),
-        ("a team made to change the seat", "bob", "team_create", json!({ "team_name": "mine" }), Refused("already in team demo")),
-        ("the lead's team made again", "team-lead", "team_create", json!({ "team_name": "demo" }), Refused("already in team demo")),
+        ("the team deleted by a teammate", "bob", "team_delete", json!({}), lead_only),
+        ("a new team, to change the seat", "bob", "team_create", json!({ "team_name": "mine" }), Refused("already in team demo")),
+        ("the lead's team created again", "team-lead", "team_create", json!({ "team_name": "demo" }), Refused("already in team demo")),
         ("a task taken from its owner", "bob", "task_claim", json!({ "taskId": 1 }), Refused("belongs to alice")),
-        ("a task given away by another", "bob", "task_update", json!({ "taskId": 1, "owner": "bob" }), Refused("belongs to alice")),
-        ("a task finished by another", "bob", "task_update", json!({ "taskId": 1, "status": "completed" }), Refused("belongs to alice")),
-        ("a task deleted by another", "bob", "task_update", json!({ "taskId": 1, "status": "deleted" }), Refused("belongs to alice")),
-        ("words of nobody", "mallory", "send_message", words("hi"), Refused("not a member")),
-        ("words of nobody to all", "mallory", "broadcast", json!({ "message": "hi" }), Refused("not a member")),
-        ("an inbox of nobody", "mallory", "read_messages", json!({}), Refused("no member named \"mallory\"")),
-        ("a plan of nobody", "mallory", "submit_plan", json!({ "plan": "p" }), Refused("not a member")),
-        ("an answer of nobody", "mallory", "answer_plan", yes(&plan), Refused("not a member")),
-        ("a task of nobody", "mallory", "task_create", json!({ "subject": "s", "description": "d" }), Refused("not a member")),
-        ("a task changed by nobody", "mallory", "task_update", json!({ "taskId": 2, "subject": "s" }), Refused("not a member")),
-        ("a task deleted by nobody", "mallory", "task_update", json!({ "taskId": 2, "status": "deleted" }), Refused("not a member")),
-        ("a task claimed by nobody", "mallory", "task_claim", json!({ "taskId": 2 }), Refused("not a member")),
-        ("a tool there is not", "bob", "become_lead", json!({}), Error(INVALID_PARAMS)),
-        ("a tool by another spelling", "bob", "Send_Message", words("hi"), Error(INVALID_PARAMS)),
+        ("a task reassigned by another member", "bob", "task_update", json!({ "taskId": 1, "owner": "bob" }), Refused("belongs to alice")),
+        ("a task completed by another member", "bob", "task_update", json!({ "taskId": 1, "status": "completed" }), Refused("belongs to alice")),
+        ("a task deleted by another member", "bob", "task_update", json!({ "taskId": 1, "status": "deleted" }), Refused("belongs to alice")),
+        ("a message from a non-member", "mallory", "send_message", words("hi"), Refused("not a member")),
+        ("a broadcast from a non-member", "mallory", "broadcast", json!({ "message": "hi" }), Refused("not a member")),
+        ("the inbox of a non-member", "mallory", "read_messages", json!({}), Refused("no member named \"mallory\"")),
+        ("a plan of a non-member", "mallory", "submit_plan", json!({ "plan": "p" }), Refused("not a member")),
+        ("an answer from a non-member", "mallory", "answer_plan", yes(&plan), Refused("not a member")),
+        ("a task created by a non-member", "mallory", "task_create", json!({ "subject": "s", "description": "d" }), Refused("not a member")),
+        ("a task changed by a non-member", "mallory", "task_update", json!({ "taskId": 2, "subject": "s" }), Refused("not a member")),
+        ("a task deleted by a non-member", "mallory", "task_update", json!({ "taskId": 2, "status": "deleted" }), Refused("not a member")),
+        ("a task claimed by a non-member", "mallory", "task_claim", json!({ "taskId": 2 }), Refused("not a member")),
+        ("an unknown tool", "bob", "become_lead", json!({}), Error(INVALID_PARAMS)),
+        ("a tool name in another case", "bob", "Send_Message", words("hi"), Error(INVALID_PARAMS)),
     ];
     for (guarded, by, tool, arguments, outcome) in rows {
         s.call(guarded, by, tool, arguments, outcome);
@@ -260,7 +260,7 @@ fn messages_cannot_fake_orders_or_other_messages() {
 fn names_and_ids_cannot_escape_the_team() {
     let mut s = ForgeryScene::new();
     let long = "x".repeat(10_000);
-    #[rustfmt::skip] // A few lines, not a page.
+    #[rustfmt::skip] // Keep several values on a line.
     let names = [
         "../x", "a/b", "/etc/passwd", "..", "bob\0", "", " ", "bob ", "\u{202e}bob", "bob\u{200b}",
         "*", "system", "BOB", "bob@demo", "bob@other", "bob.json", "bob\n", &long,
@@ -276,7 +276,7 @@ fn names_and_ids_cannot_escape_the_team() {
         }
     }
     let number = Refused("invalid arguments");
-    #[rustfmt::skip] // A few lines, not a page.
+    #[rustfmt::skip] // Keep several values on a line.
     let ids = [
         json!("../1"), json!("1/../2"), json!(-1), json!(0), json!(1.5), json!("1.5"), json!("+1"),
         json!("01"), json!("٣"), json!(""), json!(null), json!([1]), json!("18446744073709551616"),
@@ -290,8 +290,14 @@ fn names_and_ids_cannot_escape_the_team() {
         let after = json!({ "subject": "s", "description": "d", "addBlockedBy": [id] });
         s.call(&name, "bob", "task_create", after, number);
     }
-    s.call("a task far away", "bob", "task_get", json!({ "taskId": u64::MAX }), Refused("no task"));
-    #[rustfmt::skip] // A few lines, not a page.
+    s.call(
+        "the largest task number",
+        "bob",
+        "task_get",
+        json!({ "taskId": u64::MAX }),
+        Refused("no task"),
+    );
+    #[rustfmt::skip] // Keep several values on a line.
     let uris = [
         "brigade://other/log", "brigade://demo/../other/log", "brigade://demo%2f..%2fother/log",
         "brigade://demo/log/", "brigade://demo/LOG", "brigade://demo/inboxes/alice",

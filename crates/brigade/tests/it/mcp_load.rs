@@ -1,4 +1,4 @@
-//! `brigade mcp` with a client that sends too many, too fast or duplicate requests.
+//! `brigade mcp` with a client that sends duplicate requests, or too many of them.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::env::CliEnv;
 
-/// Sender and text of each message to a member.
+/// Returns the sender and text of each message in a member's inbox.
 fn texts(cli: &CliEnv, of: &str) -> Vec<(Value, Value)> {
     let inbox = cli.run(&["--team", "demo", "--as", of, "inbox", of, "--json"]).stdout;
     let inbox: Value = serde_json::from_str(&inbox).unwrap_or_default();
@@ -15,7 +15,7 @@ fn texts(cli: &CliEnv, of: &str) -> Vec<(Value, Value)> {
     entries.iter().map(|entry| (entry["from"].clone(), entry["text"].clone())).collect()
 }
 
-/// Current or peak memory of the process in kilobytes.
+/// Returns a number from the server's `/proc/PID/status`, such as its memory in kilobytes.
 #[cfg(target_os = "linux")]
 fn memory(client: &Client, field: &str) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", client.child.id())).unwrap();
@@ -65,7 +65,7 @@ fn a_message_cannot_change_the_readers_identity() {
     assert!(refused.starts_with("only the lead may"), "{refused}");
 }
 
-/// Models read the task list line by line.
+/// Models read the task list line by line, so a subject with a line break must not look like two tasks.
 #[test]
 fn a_multiline_subject_cannot_fake_a_second_task() {
     let cli = CliEnv::with_team();
@@ -77,7 +77,7 @@ fn a_multiline_subject_cannot_fake_a_second_task() {
     assert_eq!(list["content"][0]["text"], expected);
 }
 
-/// Two processes of one member may answer at the same time; one of them wins.
+/// If two processes of the lead answer a request at the same time, one of them is refused.
 #[test]
 fn one_of_two_concurrent_answers_wins() {
     let cli = CliEnv::with_team();
@@ -95,11 +95,11 @@ fn one_of_two_concurrent_answers_wins() {
         let told = bob.call_ok("read_messages", json!({}));
         assert_eq!(told["messages"].as_array().unwrap().len(), 1, "{told}");
         let approved = told["messages"][0]["text"] == "approves your plan; go ahead";
-        assert_eq!(answers[0], !approved, "the reported answer is the stored one");
+        assert_eq!(answers[0], !approved, "the answer reported as accepted is not the stored one");
     }
 }
 
-/// If several agents create a team of the same name, one of them leads it.
+/// If two clients create a team with the same name, one becomes its lead and the other is refused.
 #[test]
 fn one_of_two_concurrent_team_creates_wins() {
     let cli = CliEnv::with_team();
@@ -115,7 +115,7 @@ fn one_of_two_concurrent_team_creates_wins() {
     assert!(refused.contains(&json!(true)) && refused.contains(&json!(false)), "{refused:?}");
 }
 
-/// A client would discard one of the two answers, with the messages in it.
+/// A client may discard one of two answers with the same id; the messages in that answer must not be lost.
 #[test]
 fn two_requests_with_one_id_lose_no_message() {
     let cli = CliEnv::with_team();
@@ -131,13 +131,13 @@ fn two_requests_with_one_id_lose_no_message() {
         bob.write(lines.as_bytes());
         bob.call_ok("list_members", json!({}));
         let read = bob.call_ok("read_messages", json!({}));
-        // The message arrived with the first answer, or arrives now.
+        // The message is in an earlier answer or in the result of this `read_messages`.
         let came = bob.notifications.drain(..).any(|answer| answer.to_string().contains(&text));
         assert!(came || read["messages"][0]["text"] == text, "{read}");
     }
 }
 
-/// Ten thousand calls before the first answer is read are answered once each and in order.
+/// A client sends ten thousand calls before it reads an answer; each call is answered once, in order.
 #[test]
 fn many_requests_are_answered_in_order() {
     const CALLS: usize = 10_000;
@@ -152,14 +152,14 @@ fn many_requests_are_answered_in_order() {
     assert_eq!(answered, ids);
     #[cfg(target_os = "linux")]
     {
-        // The limit includes the program itself: a debug build has 25 MB of code.
+        // The limit leaves room for the program's own pages: a debug build has 25 MB of code.
         let grown = memory(&bob, "VmHWM") - before;
         assert!(grown < 100 << 10, "{grown} kB for {CALLS} calls");
     }
     bob.call_ok("list_members", json!({}));
 }
 
-/// The server blocks a client that sends more than it reads, instead of buffering answers in memory.
+/// If a client does not read its answers, the server stops reading requests instead of buffering answers.
 #[cfg(target_os = "linux")]
 #[test]
 fn unread_answers_do_not_pile_up_in_memory() {
@@ -170,7 +170,7 @@ fn unread_answers_do_not_pile_up_in_memory() {
     bob.call_ok("task_create", json!({ "subject": "long", "description": long }));
     let call = json!({ "name": "task_get", "arguments": { "taskId": 1 } });
     let ids: Vec<u64> = (0..CALLS).map(|_| bob.send("tools/call", call.clone())).collect();
-    // Wait until the server makes no more progress.
+    // Wait until the server's memory no longer changes.
     let mut last = 0;
     while memory(&bob, "VmRSS") != last {
         last = memory(&bob, "VmRSS");
@@ -202,7 +202,7 @@ fn many_messages_arrive_in_order() {
     assert_eq!(texts, expected);
 }
 
-/// The system limits file watches per user.
+/// Watches must be shared because the operating system limits the number of file watches per user.
 #[cfg(target_os = "linux")]
 #[test]
 fn subscriptions_and_waits_share_file_watches() {
@@ -221,7 +221,7 @@ fn subscriptions_and_waits_share_file_watches() {
     let refused: Vec<Value> = bob.notifications.drain(..).collect();
     let refused = refused.iter().filter(|answer| answer["result"]["isError"] == true).count();
     assert_eq!(refused, waits.len() - 8);
-    // Waiting clients still get messages, and a new subscription still gets updates.
+    // Waiting calls still return messages, and a new subscription still gets updates.
     assert_eq!(bob.ask("resources/subscribe", log)["result"], json!({}));
     alice.call_ok("send_message", json!({ "to": "bob", "message": "hi" }));
     let (mut heard, mut told) = (false, false);

@@ -22,7 +22,7 @@ use brigade_testkit::nats_server::TestServers;
 use crate::env::{CliEnv, FAKE_AGENT};
 use crate::process::wait_until;
 
-/// A host whose teams are stored on a NATS server. Dropping it ends its members.
+/// A host whose teams are stored on a NATS server. Dropping the host ends its members.
 struct NatsHost {
     cli: CliEnv,
     engine: Arc<TestServers>,
@@ -43,24 +43,24 @@ impl Drop for NatsHost {
 }
 
 impl NatsHost {
-    /// A host `a` with its own server.
+    /// Creates a host `a` with its own NATS server.
     fn new() -> Self {
         Self::on(&Arc::new(TestServers::single()), "a")
     }
 
-    /// A host with this name that uses the given server.
+    /// Creates a host with this name that uses the given NATS server.
     fn on(engine: &Arc<TestServers>, host: &str) -> Self {
         let mut cli = CliEnv::new();
         cli.variables = vec![("BRIGADE_STORE", engine.store()), ("BRIGADE_HOST", host.to_owned())];
         Self { cli, engine: Arc::clone(engine) }
     }
 
-    /// Another host on the same server.
+    /// Creates another host that uses the same NATS server.
     fn another(&self, host: &str) -> Self {
         Self::on(&self.engine, host)
     }
 
-    /// With a team `demo` of `team-lead`, `alice` and `bob`.
+    /// Creates a host `a` with a team `demo` of `team-lead`, `alice` and `bob`.
     fn with_team() -> Self {
         let client = Self::new();
         client.create_team();
@@ -78,12 +78,12 @@ impl NatsHost {
         self.write("work/brigade.toml", &file);
     }
 
-    /// The input that a member's agent received.
+    /// Returns everything that a member's agent received.
     fn received(&self, dir: &str) -> String {
         std::fs::read_to_string(self.path(&format!("work/{dir}/heard"))).unwrap_or_default()
     }
 
-    /// The status of a member, as seen from this host.
+    /// Returns what `brigade status` on this host reports about a member.
     fn member(&self, name: &str) -> serde_json::Value {
         let status = self.json(&["status", "--team", "demo"]);
         let members = status[0]["members"].as_array().unwrap();

@@ -1,7 +1,7 @@
-//! State that an earlier release left in files and in NATS: this binary reads it and continues with it.
+//! State that an earlier release left in files and in NATS: this release reads it and keeps working with it.
 //!
-//! `fixtures/state-home` has the state, what that release printed about it, and the script that made it.
-//! With `BRIGADE_OLD_BINARY` set to an earlier release, that binary also reads what this one wrote.
+//! `fixtures/state-home` has the state, the output that the earlier release printed for it, and the script that
+//! created it. If `BRIGADE_OLD_BINARY` names the binary of an earlier release, that one reads what this one wrote.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,12 +14,12 @@ use crate::env::CliEnv;
 use crate::process::wait_until;
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/state-home");
-/// The directory in which the state was made.
+/// The directory in which the recorded state was created.
 const MADE_IN: &str = "/tmp/brigade-fixture-home";
-/// Fields whose values depend on the moment, or are prose.
+/// Fields that are not compared: their values depend on the time, or are text for people.
 const VARIABLE: &[&str] = &["age_seconds", "evidence"];
 
-/// A copy of the recorded state. Members that run in it are stopped when it is dropped.
+/// A copy of the recorded state. Dropping the copy stops its members.
 struct OldState {
     cli: CliEnv,
 }
@@ -32,7 +32,7 @@ impl Drop for OldState {
 }
 
 impl OldState {
-    /// Unpacks the state that was kept in files and adapts the absolute paths in it.
+    /// Unpacks the recorded file store and adapts the absolute paths in it.
     fn files() -> Self {
         let cli = CliEnv::new();
         unpack("files.tar.gz", &cli.root);
@@ -46,25 +46,25 @@ impl OldState {
         Self { cli }
     }
 
-    /// The path of a file that brigade keeps about team `demo`.
+    /// Returns the path of one of brigade's own files for team `demo`.
     fn demo_file(&self, name: &str) -> PathBuf {
         let key = claude_dir_key(&self.cli.path("claude"));
         self.cli.path("state/brigade/files").join(key).join("demo").join(name)
     }
 
-    /// The path of a file about team `demo` among those of the processes of this host.
+    /// Returns the path of a file in the host registry's folder for team `demo`.
     fn host_file(&self, name: &str) -> PathBuf {
         let key = claude_dir_key(&self.cli.path("claude"));
         self.cli.path("state/brigade/host").join(key).join("demo").join(name)
     }
 
-    /// The log of everything that the scripted agent of a member received.
+    /// Returns everything that the scripted agent in this folder received.
     fn received(&self, folder: &str) -> String {
         std::fs::read_to_string(self.cli.path(folder).join("heard")).unwrap_or_default()
     }
 }
 
-/// The name of brigade's folder for a Claude Code folder: the FNV-1a hash of its path.
+/// Returns the name of brigade's state folder for a Claude Code folder: the FNV-1a hash of the latter's path.
 fn claude_dir_key(claude_dir: &Path) -> String {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = claude_dir.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step);
@@ -77,8 +77,8 @@ fn unpack(archive: &str, into: &Path) {
     assert!(tar.unwrap().success());
 }
 
-/// Replaces the directory in which the state was made with `root`. Mail keeps it, because brigade stores
-/// offsets into the mail journals.
+/// Replaces [`MADE_IN`] with `root` in all files except mail: brigade stores byte offsets into the mail journals,
+/// which must stay valid.
 fn relocate(dir: &Path, root: &Path) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -88,7 +88,7 @@ fn relocate(dir: &Path, root: &Path) {
             }
             continue;
         }
-        // Objects of git are no text, and contain no path.
+        // Git objects are not UTF-8 and contain no path.
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
         if text.contains(MADE_IN) {
             std::fs::write(&path, text.replace(MADE_IN, root.to_str().unwrap())).unwrap();
@@ -96,7 +96,7 @@ fn relocate(dir: &Path, root: &Path) {
     }
 }
 
-/// Runs every command whose output the earlier release recorded, and compares.
+/// Runs every command whose output was recorded with the earlier release, and compares the outputs.
 fn compare_with_recorded_output(cli: &CliEnv, store: &str) {
     let expected = std::fs::read(Path::new(FIXTURE).join("expected.json")).unwrap();
     let expected: Value = serde_json::from_slice(&expected).unwrap();
@@ -112,7 +112,7 @@ fn compare_with_recorded_output(cli: &CliEnv, store: &str) {
     }
 }
 
-/// Asserts that every value of `expected` is in `actual`, which may have more fields.
+/// Asserts that `actual` has every value of `expected`; its objects may have additional fields.
 fn assert_includes(actual: &Value, expected: &Value, at: &str) {
     match (actual, expected) {
         (Value::Object(actual), Value::Object(expected)) => {
@@ -133,14 +133,14 @@ fn assert_includes(actual: &Value, expected: &Value, at: &str) {
     }
 }
 
-/// The texts of an inbox, each with whether it is read.
+/// Returns the text of each message in an inbox, and whether the message is read.
 fn inbox(cli: &CliEnv, args: &[&str]) -> Vec<(String, bool)> {
     let mail = cli.json(&[&["inbox"], args].concat());
     let entry = |m: &Value| (m["text"].as_str().unwrap().to_owned(), m["read"] == true);
     mail.as_array().unwrap().iter().map(entry).collect()
 }
 
-/// The tasks of a team: number, status, owner, and the tasks each waits for.
+/// Returns the tasks of a team, each as its number, status, owner and blocking tasks.
 fn tasks(cli: &CliEnv, team: &str) -> Vec<String> {
     let tasks = cli.json(&["task", "list", "--team", team]);
     let task = |task: &Value| {
@@ -150,7 +150,7 @@ fn tasks(cli: &CliEnv, team: &str) -> Vec<String> {
     tasks.as_array().unwrap().iter().map(task).collect()
 }
 
-/// Answers the request that waits. The one that was answered before stays answered.
+/// Answers the only open request. Asserts that it and request `decided` cannot be answered again.
 fn answer_requests(cli: &CliEnv, from: &str, decided: &str) {
     let waiting = cli.json(&["approvals", "--team", "demo"]);
     assert_eq!(waiting.as_array().unwrap().len(), 1, "{waiting}");
@@ -162,7 +162,7 @@ fn answer_requests(cli: &CliEnv, from: &str, decided: &str) {
     assert_eq!(cli.run(&["approvals", "--team", "demo"]).code, Some(4));
 }
 
-/// Sends, reads, claims and completes: mail and board take changes.
+/// Asserts that mail can be sent and read, and that tasks can be added, claimed and completed.
 fn write_mail_and_board(cli: &CliEnv, ready: &str) {
     cli.run_ok(&["send", "dora", "from this release", "--team", "demo"]);
     let texts: Vec<String> =
@@ -178,7 +178,7 @@ fn write_mail_and_board(cli: &CliEnv, ready: &str) {
     assert_eq!(added.as_array().unwrap().last().unwrap()["id"], "5");
 }
 
-/// Runs the earlier release, if its binary is set, on the state that this release wrote.
+/// Runs the earlier release, if `BRIGADE_OLD_BINARY` is set, on the state that this release wrote.
 fn continue_with_old_binary(cli: &CliEnv) {
     let Some(old) = std::env::var_os("BRIGADE_OLD_BINARY") else { return };
     let old = Path::new(&old);
@@ -209,7 +209,7 @@ fn file_names(dir: &Path) -> BTreeSet<String> {
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// The names of all fields in a JSON file.
+/// Returns the names of all fields in a JSON file, at any depth.
 fn names(path: &Path) -> BTreeSet<String> {
     fn collect(value: &Value, names: &mut BTreeSet<String>) {
         match value {
@@ -255,7 +255,7 @@ fn files_of_an_earlier_release_are_read_and_continued() {
     assert_eq!((before.len(), after.len()), (2, 3));
     assert!(after.iter().all(|names| *names == before[0]), "{after:?}");
     write_mail_and_board(cli, "4");
-    // The message that waited in the outbox reached the inbox once.
+    // The message from the outbox was delivered to the inbox once.
     let inbox = std::fs::read_to_string(cli.path("claude/teams/demo/inboxes/dora.json")).unwrap();
     assert_eq!(inbox.matches("in the outbox").count(), 1, "{inbox}");
     continue_with_old_binary(cli);
@@ -276,37 +276,41 @@ fn members_of_an_earlier_release_resume_their_sessions() {
         notes.as_flattened().iter().map(|path| (path.clone(), names(path))).collect();
     assert_eq!(cli.json(&["resume"])["teams"], serde_json::json!(["demo"]));
     let worktree = "state/brigade/worktrees/demo/alice/a";
-    wait_until("alice's mail", || state.received(worktree).contains("after the crash"));
+    wait_until("alice to receive her mail", || {
+        state.received(worktree).contains("after the crash")
+    });
     for folder in [worktree, "work/b", "work/c"] {
         let received = state.received(folder);
         let count = |line: &str| received.lines().filter(|its| *its == line).count();
         assert_eq!((count("begun"), count("loaded")), (1, 1), "{folder}: {received}");
     }
-    // Bob's interrupted turn is delivered again, under the same header.
+    // The mail of bob's interrupted turn is delivered again, with the same header.
     let header = |text: &str| {
         let at = text.rfind("[mail ").unwrap();
         text.get(at..).unwrap().split(']').next().unwrap().to_owned()
     };
-    wait_until("bob's turn", || {
+    wait_until("bob's mail to be delivered again", || {
         let bob = state.received("work/b");
         bob.matches(&header(&bob)).count() == 2
     });
-    // The members are what the team file says: every field of their specifications was read.
+    // `up` reports no difference from the team file, so every field of the old specifications was read.
     let up = cli.run(&["up"]);
     assert_eq!(up.code, Some(0), "{up}");
     assert!(!up.stderr.contains("note:"), "{up}");
-    wait_until("bob's request", || cli.run(&["approvals", "--team", "demo"]).code == Some(0));
+    wait_until("bob's approval request", || {
+        cli.run(&["approvals", "--team", "demo"]).code == Some(0)
+    });
     cli.run_ok(&["send", "alice", "TALK", "--team", "demo"]);
     cli.run_ok(&["send", "carol", "TALK", "--team", "demo"]);
-    wait_until("carol's turn", || state.received("work/c").contains("TALK"));
+    wait_until("carol to receive her mail", || state.received("work/c").contains("TALK"));
     for name in ["alice", "carol"] {
-        wait_until("an idle member", || {
+        wait_until("alice and carol to be idle", || {
             let status = cli.json(&["status"]);
             let members = status[0]["members"].as_array().unwrap().clone();
             members.iter().any(|member| member["name"] == name && member["liveness"] == "idle")
         });
     }
-    // This release has written the notes of the members since, under the same names.
+    // This release has rewritten the members' notes and heartbeats since, with at least the same fields.
     for (path, before) in before {
         wait_until(&format!("{before:?} in {}", path.display()), || {
             before.is_subset(&names(&path))
@@ -314,7 +318,7 @@ fn members_of_an_earlier_release_resume_their_sessions() {
     }
     let carol = std::fs::read_to_string(state.demo_file("kept/carol.json")).unwrap();
     assert!(carol.contains(r#""planned":true"#), "{carol}");
-    // The files that it writes about the team and about a new member have the same names, too.
+    // The files about the team and a new member also have at least the fields of the old ones.
     assert!(team.is_subset(&names(&state.host_file("team.json"))), "{team:?}");
     let agent = format!("acp:{}", cli.path("bin/agent.sh").display());
     cli.run_ok(&["spawn", "erin", "--agent", &agent, "--team", "demo"]);
@@ -332,7 +336,7 @@ fn a_team_whose_folders_are_gone_is_restored_from_an_old_journal() {
     let cli = &state.cli;
     cli.run_ok(&["resume", "gone"]);
     assert_eq!(tasks(cli, "gone"), [r#"1 in_progress carl []"#, r#"3 pending - ["1"]"#]);
-    wait_until("carl's mail", || state.received("work").contains("unread at the end"));
+    wait_until("carl to receive his mail", || state.received("work").contains("unread at the end"));
     assert!(!state.received("work").contains("read before the end"));
     cli.run_ok(&["task", "add", "Fourth", "--team", "gone"]);
     assert_eq!(cli.json(&["task", "show", "4", "--team", "gone"])["subject"], "Fourth");
@@ -356,7 +360,7 @@ mod nats {
 
     use super::*;
 
-    /// A host `a`, and a NATS server with the recorded data.
+    /// Starts a NATS server with the recorded data. Returns a host `a` that uses it, and the server.
     fn recorded() -> (OldState, TestServers) {
         let mut server = TestServers::single();
         server.stop(0);
@@ -393,7 +397,9 @@ mod nats {
         let cli = &state.cli;
         let agent = format!("acp:{}/tests/it/fake-agent.sh", env!("CARGO_MANIFEST_DIR"));
         cli.run_ok(&["spawn", "alice", "--agent", &agent, "--team", "demo"]);
-        wait_until("alice's mail", || state.received("work").contains("after the crash"));
+        wait_until("alice to receive her mail", || {
+            state.received("work").contains("after the crash")
+        });
         let received = state.received("work");
         assert!(received.lines().any(|line| line == "loaded"), "{received}");
         assert!(!received.contains("ASK"), "{received}");

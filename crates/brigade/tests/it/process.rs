@@ -1,4 +1,4 @@
-//! Signals to processes, and waiting for them.
+//! Sends signals to processes, and waits for conditions.
 
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ pub(crate) fn kill(pid: u64) {
     kill_process(pid, Signal::KILL).unwrap();
 }
 
-/// Sends SIGTERM.
+/// Sends SIGTERM to a child process.
 pub(crate) fn terminate(child: &Child) {
     kill_process(Pid::from_child(child), Signal::TERM).unwrap();
 }
@@ -25,12 +25,12 @@ pub(crate) fn assert_all_gone(pids: &[u64]) {
     wait_until(&format!("the end of {pids:?}"), || !pids.iter().any(|&pid| is_alive(pid)));
 }
 
-/// Waits until a condition holds.
+/// Waits up to 30 seconds until a condition holds. `what` completes "timed out waiting for".
 pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     wait_for(what, || condition().then_some(()));
 }
 
-/// Waits up to 30 seconds for a value.
+/// Waits up to 30 seconds until `value` returns some value. `what` completes "timed out waiting for".
 pub(crate) fn wait_for<T>(what: &str, mut value: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {

@@ -28,5 +28,8 @@ fn two_agents_review_a_draft() {
     assert_eq!((&*stdout, &*stderr, output.status.code()), (expected, "", Some(0)));
     let heard = std::fs::read_to_string(cli.path("work/heard")).unwrap();
     assert!(heard.contains("What should be better? REPLY of writer"), "{heard}");
-    assert!(!cli.path("home/.claude/teams").read_dir().unwrap().any(|_| true), "the team is gone");
+    assert!(
+        !cli.path("home/.claude/teams").read_dir().unwrap().any(|_| true),
+        "the team was not deleted"
+    );
 }

@@ -1,4 +1,4 @@
-//! `brigade new`, the published schema and the page about the team file.
+//! `brigade new`, and the published schema of the team file.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ fn every_commented_setting_is_valid() {
     assert_eq!(answer["team"]["tasks"][1]["owner"], json!("builder"));
     let offered = lines.iter().filter_map(|line| line.split_once(" = ")).map(|(key, _)| key);
     let offered: Vec<&str> = offered.collect();
-    // Every key must be in the starter, so that users learn about it.
+    // The starter file must mention every key, so that users learn about all of them.
     let schema: Value = serde_json::from_str(&repository("docs/brigade.schema.json")).unwrap();
     for key in
         schema.pointer("/properties/defaults/properties").unwrap().as_object().unwrap().keys()
@@ -77,7 +77,7 @@ fn new_writes_to_the_repository_root() {
     let machine = TestMachine::new(&["codex"]);
     std::fs::create_dir_all(machine.cli.path("work/.git")).unwrap();
     std::fs::write(machine.cli.path("work/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
-    // Codex leaves an empty `.git` folder outside repositories.
+    // Codex leaves an empty `.git` folder in folders that are not repositories; it must be ignored.
     std::fs::create_dir_all(machine.cli.path("work/src/.git")).unwrap();
     let mut command = machine.command(&["new"]);
     let output = command.current_dir(machine.cli.path("work/src")).output().unwrap();
@@ -94,7 +94,7 @@ fn the_published_schema_is_current() {
     assert_eq!(
         machine.read("work/brigade.schema.json"),
         repository("docs/brigade.schema.json"),
-        "run `just docs`"
+        "docs/brigade.schema.json is out of date; run `just docs`"
     );
     assert_eq!(machine.answer(&["up", "--check"])["valid"], json!(true));
 }

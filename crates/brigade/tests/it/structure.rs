@@ -1,4 +1,4 @@
-//! The structure of the sources: no module cycles, no type name twice, no vague function names.
+//! Checks the structure of the sources: no module cycles, no duplicate type names, no vague function names.
 //!
 //! Code under `#[cfg(test)]` does not count.
 
@@ -12,15 +12,15 @@ const CRATES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Function names that do not say what the function does.
 const VAGUE: [&str; 3] = ["of", "tell", "words"];
 
-/// The names on the way to a module or item.
+/// The names in a path such as `a::b::C`.
 type Names = Vec<String>;
 
-/// What the code of one module contains.
+/// The paths and declarations in the code of one module.
 #[derive(Default)]
 struct ModuleScan {
     /// All paths, including those of `use` declarations.
     paths: BTreeSet<Names>,
-    /// The names that `use` declarations introduce, with their paths.
+    /// The names that `use` declarations introduce, and the path that each stands for.
     imports: BTreeMap<String, Names>,
     types: Names,
     functions: Names,
@@ -34,7 +34,7 @@ struct CrateScan {
 }
 
 impl CrateScan {
-    /// Reads a crate: `files` are paths below `src`, and the source.
+    /// Reads a crate. `files` has the path below `src` and the source text of each file.
     fn new<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut scan = Self::default();
         for (path, source) in files {
@@ -50,9 +50,9 @@ impl CrateScan {
         scan
     }
 
-    /// Reads the words of a file into its module and its inline modules.
+    /// Reads the words of a file and adds them to the scans of its module and inline modules.
     fn read(&mut self, mut module: Names, words: &[String]) {
-        // For each open brace, whether it begins a module.
+        // For each open brace, whether it opens an inline module.
         let mut braces = Vec::new();
         let mut at = 0;
         while let Some(word) = words.get(at) {
@@ -89,7 +89,7 @@ impl CrateScan {
                     at = end;
                 }
                 "struct" | "enum" | "trait" if is_name => scan.types.push(next.to_owned()),
-                // Other aliases are associated types.
+                // Inside other braces, `type` declares an associated type.
                 "type" if braces.iter().all(|is_module| *is_module) => {
                     scan.types.push(next.to_owned());
                 }
@@ -105,7 +105,7 @@ impl CrateScan {
         }
     }
 
-    /// The module that contains the item with this path in the code of `module`; none if it is in another crate.
+    /// Finds the module of the item that `path` means in the code of `module`; none if it is in another crate.
     fn resolve(&self, module: &[String], path: &[String]) -> Option<Names> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
@@ -127,7 +127,7 @@ impl CrateScan {
         }
     }
 
-    /// Follows a path as long as its names are modules.
+    /// Follows a path from `module` as long as its names are modules, and returns the last module.
     fn descend(&self, module: &[String], path: &[String]) -> Names {
         let mut module = module.to_vec();
         for name in path {
@@ -140,8 +140,8 @@ impl CrateScan {
         module
     }
 
-    /// The cycles: for each module, the dependencies between its children that form circles. A dependency of or on a
-    /// module below a child counts as the child's.
+    /// Finds, for each module, the cyclic dependencies between its child modules. A dependency of or on a module
+    /// further down counts as a dependency of or on the child that contains it.
     fn cycles(&self) -> Vec<String> {
         let mut levels: BTreeMap<&[String], BTreeSet<(&str, String)>> = BTreeMap::new();
         for (module, scan) in &self.modules {
@@ -172,7 +172,7 @@ impl CrateScan {
     }
 }
 
-/// Turns tokens into words. Literals, comments and documentation are not kept.
+/// Turns tokens into words. Literals become empty strings; comments are dropped.
 fn flatten(tokens: TokenStream, words: &mut Names) {
     let mut after_colon = false;
     for token in tokens {
@@ -202,7 +202,7 @@ fn flatten(tokens: TokenStream, words: &mut Names) {
     }
 }
 
-/// The position of the bracket that closes the one at `open`.
+/// Returns the position of the bracket that closes the bracket at `open`.
 fn end_of_group(words: &[String], open: usize) -> usize {
     let mut depth = 0;
     for (at, word) in words.iter().enumerate().skip(open) {
@@ -218,7 +218,7 @@ fn end_of_group(words: &[String], open: usize) -> usize {
     words.len()
 }
 
-/// The position of the last word of the item that begins at `from`: a semicolon, or the brace that closes its body.
+/// Returns the position of the last word of the item that begins at `from`: a semicolon, or its closing brace.
 fn end_of_item(words: &[String], from: usize) -> usize {
     let is_use = words[from..].iter().find(|word| ["use", "{"].contains(&word.as_str()));
     let is_use = is_use.is_some_and(|word| word == "use");
@@ -278,7 +278,7 @@ fn end_use_path(path: &[String], name: Option<String>, scan: &mut ModuleScan) {
     }
 }
 
-/// All crates of `crates`, by name.
+/// Scans all crates in the folder `crates`, by name.
 fn workspace() -> BTreeMap<String, CrateScan> {
     let crates = std::fs::read_dir(CRATES).unwrap().map(|entry| entry.unwrap().path());
     let scan = |dir: PathBuf| {
@@ -351,10 +351,10 @@ fn cycles_and_names_are_found() {
         ("lib.rs", "mod a; mod b; mod c; pub use a::A;"),
         ("a.rs", "use crate::{b::{self, B}, c::C as Other}; pub struct A; type Alias = B;"),
         ("b/mod.rs", "mod inner; mod outer; pub enum B {} #[cfg(test)] mod tests;"),
-        // An inline module, a path in an expression, and two children that need each other.
+        // An inline module, a path in an expression, and two child modules that depend on each other.
         ("b/inner.rs", "mod deep { fn of() { super::super::outer::call(); crate::a::A; } }"),
         ("b/outer.rs", "use super::inner; pub fn call() { inner::deep::of() }"),
-        // Tests, comments, texts, parents and associated types do not count.
+        // Tests, comments, strings, paths to parent modules and associated types do not count.
         ("b/tests.rs", "use crate::c::C; struct A;"),
         (
             "c.rs",

@@ -1,4 +1,4 @@
-//! Mistakes that new users make: each gets a helpful error and starts nothing.
+//! Mistakes that new users make: each causes a helpful error, and no process is started.
 
 use std::path::Path;
 use std::process::Command;
@@ -54,7 +54,7 @@ fn an_agent_that_is_not_installed_is_refused() {
     hint: `npm install -g @openai/codex`; `brigade agents` lists the installed agents
     --- exit 1
     ");
-    assert_eq!(cli.run(&["status"]).code, Some(4), "no team is up");
+    assert_eq!(cli.run(&["status"]).code, Some(4), "a team was started");
 }
 
 #[test]
@@ -154,11 +154,7 @@ fn a_new_task_can_have_an_owner() {
     hint: members: team-lead, alice, bob
     --- exit 1
     "#);
-    assert_eq!(
-        cli.json(&["task", "list"]).as_array().unwrap().len(),
-        1,
-        "no second task was added"
-    );
+    assert_eq!(cli.json(&["task", "list"]).as_array().unwrap().len(), 1, "a second task was added");
 }
 
 #[test]
@@ -178,7 +174,7 @@ fn a_teammate_cannot_stop_others_as_the_lead() {
     ");
 }
 
-/// An agent with the lead's name would receive the person's mail.
+/// An agent with the lead's name would receive the mail for the person who leads the team.
 #[test]
 fn spawn_refuses_names_in_use() {
     let cli = CliEnv::with_team();

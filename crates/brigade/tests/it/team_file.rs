@@ -1,4 +1,4 @@
-//! `brigade.toml`: valid files and the errors of invalid ones.
+//! Valid `brigade.toml` files, and the errors for invalid ones.
 
 use std::fmt::Write as _;
 
@@ -8,59 +8,62 @@ use serde_json::{Value, json};
 use crate::env::CliEnv;
 use crate::init::TestMachine;
 
-/// Invalid files, by their mistake.
+/// Invalid files, each with a description of its mistakes.
 const BROKEN: &[(&str, &str)] = &[
-    ("no TOML", "team = \"demo\nmembers = [\n[tasks.a\n"),
+    ("not TOML", "team = \"demo\nmembers = [\n[tasks.a\n"),
     ("the same table twice", "team = \"demo\"\n[defaults]\nagent = \"codex\"\n[defaults]\n"),
-    ("nothing", ""),
+    ("an empty file", ""),
     ("an unknown key", "team = \"demo\"\ndescripton = \"x\"\n\n[taks.a]\nsubject = \"x\"\n"),
-    ("a key of somewhere else", "team = \"demo\"\n[lead]\nagent = \"codex\"\nplan = true\n"),
-    ("a team's name", "team = \"My Team\"\n"),
+    ("a key of another section", "team = \"demo\"\n[lead]\nagent = \"codex\"\nplan = true\n"),
+    ("an invalid team name", "team = \"My Team\"\n"),
     (
-        "an agent",
+        "unknown agents",
         "team = \"demo\"\n[members.a]\nagent = \"codx\"\n[members.b]\nagent = \"cursor\"\n",
     ),
-    ("an agent without its command", "team = \"demo\"\n[members.a]\nagent = \"acp: \"\n"),
+    ("an acp agent without a command", "team = \"demo\"\n[members.a]\nagent = \"acp: \"\n"),
     ("no agent", "team = \"demo\"\n[lead]\n[members.a]\n"),
     (
-        "kinds of values",
+        "values of the wrong type",
         "team = 7\nmembers = true\n[defaults]\nagent = [\"codex\"]\nplan = \"yes\"\nallow = \"ls\"\nenv = { A = \"b\" }\n",
     ),
     (
-        "words",
+        "unknown values",
         "team = \"demo\"\n[defaults]\naccess = \"al\"\nplace = \"nativ\"\nrestart = \"on-failure\"\nrules = [{ ruling = \"alow\" }]\n[lead]\nagent = \"codex\"\nanswers = \"led\"\n",
     ),
     (
-        "members' names",
+        "invalid member names",
         "team = \"demo\"\ndefaults.agent = \"codex\"\n[members.team-lead]\n[members.system]\n[members.\"a b\"]\n[members.bob]\n[members.Bob]\n",
     ),
     (
-        "native",
+        "native members that are not Claude Code",
         "team = \"demo\"\n[defaults]\nplace = \"native\"\n[members.a]\nagent = \"claude\"\n[members.b]\nagent = \"codex\"\n[members.c]\nagent = \"gemini\"\nplace = \"native\"\n",
     ),
     (
-        "prompts",
+        "invalid prompts",
         "team = \"demo\"\ndefaults.agent = \"codex\"\n[members.a]\nprompt = \"x\"\nprompt-file = \"there.md\"\n[members.b]\nprompt-file = \"missing.md\"\n[members.c]\nprompt-file = \"empty.md\"\n[members.d]\nprompt-file = \".\"\n[members.e]\nprompt-file = \"binary.md\"\n[members.f]\nprompt = \" \"\n",
     ),
-    ("a folder", "team = \"demo\"\ndefaults.agent = \"codex\"\n[members.a]\ndir = \"nowhere\"\n"),
     (
-        "variables",
+        "a missing folder",
+        "team = \"demo\"\ndefaults.agent = \"codex\"\n[members.a]\ndir = \"nowhere\"\n",
+    ),
+    (
+        "invalid variable names",
         "team = \"demo\"\n[defaults]\nagent = \"codex\"\nenv = [\"KEY=secret\", \"9\", \"OK\", \"\"]\n",
     ),
     (
-        "rules",
+        "invalid rules",
         "team = \"demo\"\n[members.a]\nagent = \"codex\"\ndeny = [\"\"]\n[[members.a.rules]]\ntool = \"Bash\"\n[[members.a.rules]]\nrulling = \"deny\"\n",
     ),
     (
-        "what a task waits for",
+        "invalid tasks",
         "team = \"demo\"\n[tasks.lex]\nsubject = \"x\"\nafter = [\"lexx\", \"lex\"]\n[tasks.\"a b\"]\nsubject = \"\"\n[tasks.c]\n",
     ),
     (
-        "circles",
+        "cyclic task dependencies",
         "team = \"demo\"\n[tasks]\na = { subject = \"a\", after = [\"c\"] }\nb = { subject = \"b\", after = [\"a\"] }\nc = { subject = \"c\", after = [\"b\"] }\nd = { subject = \"d\", after = [\"a\"] }\ne = { subject = \"e\", after = [\"f\"] }\nf = { subject = \"f\", after = [\"e\"] }\n",
     ),
     (
-        "an owner",
+        "an unknown task owner",
         "team = \"demo\"\n[members.alice]\nagent = \"codex\"\n[tasks.a]\nsubject = \"x\"\nowner = \"alise\"\n",
     ),
     (
@@ -137,7 +140,7 @@ subject = "Design it"
 description = "On paper"
 "#;
 
-/// An environment with a file that uses every setting.
+/// Creates an environment with a team file that uses every setting.
 fn whole() -> TestMachine {
     let machine = TestMachine::new(&["codex", "gemini"]);
     machine.cli.write("work/brigade.toml", WHOLE);
@@ -207,7 +210,7 @@ fn every_setting_is_read() {
 fn check_previews_the_team() {
     let machine = whole();
     assert_snapshot!("would_be", machine.run(&["up", "--check"]));
-    // Nothing was started or changed.
+    // `up --check` starts and changes nothing.
     assert!(!machine.cli.path("claude").exists());
     assert_eq!(std::fs::read_dir(machine.cli.path("state")).unwrap().count(), 0);
 }

@@ -1,4 +1,4 @@
-//! Running an agent as a member, with a scripted agent.
+//! A member's process, which delivers mail to a scripted agent and restarts the agent when it dies.
 
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::env::{CliEnv, FAKE_AGENT};
 use crate::process::{assert_all_gone, is_alive, kill, terminate, wait_for};
 
-/// A running teammate and the input of its pane.
+/// A running member process. Its stdin stands for typing into its pane.
 struct Teammate {
     child: Child,
 }
@@ -30,7 +30,7 @@ impl Teammate {
     }
 
     fn ends(mut self) -> Option<i32> {
-        wait_for("it to end", || self.child.try_wait().unwrap()).code()
+        wait_for("the member's process to end", || self.child.try_wait().unwrap()).code()
     }
 }
 
@@ -45,7 +45,7 @@ fn received(cli: &CliEnv) -> String {
     std::fs::read_to_string(cli.path("work/heard")).unwrap_or_default()
 }
 
-/// The bodies of protocol messages of a type in an inbox.
+/// Returns the bodies of all protocol messages of one type in an inbox.
 fn bodies(cli: &CliEnv, of: &str, kind: &str) -> Vec<Value> {
     let inbox = cli.run(&["inbox", of, "--json"]).stdout;
     let inbox: Value = serde_json::from_str(&inbox).unwrap_or_default();
@@ -65,11 +65,11 @@ fn mail_becomes_a_turn_and_the_lead_is_notified() {
     cli.run_ok(&["send", "bob", "begin"]);
     let _bob = Teammate::spawn(&cli, "bob");
     wait_for("the first turn", || received(&cli).contains("teammate_id").then_some(()));
-    wait_for("its end", || {
+    wait_for("the first turn to end", || {
         (bodies(&cli, "team-lead", "idle_notification").len() == 1).then_some(())
     });
     cli.run_ok(&["send", "bob", "TALK"]);
-    let idle = wait_for("the second", || {
+    let idle = wait_for("the second turn to end", || {
         bodies(&cli, "team-lead", "idle_notification").into_iter().nth(1)
     });
     assert_eq!(idle["from"], "bob");
@@ -87,10 +87,12 @@ fn typed_input_reaches_the_agent() {
     let cli = CliEnv::with_team();
     let mut bob = Teammate::spawn(&cli, "bob");
     bob.types("please hurry");
-    wait_for("the words", || received(&cli).contains("please hurry").then_some(()));
+    wait_for("the agent to receive the typed text", || {
+        received(&cli).contains("please hurry").then_some(())
+    });
 }
 
-/// The work events in the journal.
+/// Returns bob's work events from the journal.
 fn work_events(cli: &CliEnv) -> Vec<Value> {
     let log = cli.run_ok(&["log", "--json"]);
     let records = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -111,7 +113,7 @@ fn log_work_shows_what_the_agent_does() {
     cli.run_ok(&["send", "bob", "WORK"]);
     let _bob = Teammate::spawn(&cli, "bob");
     let is_end = |act: &Value| !act["turn_ended"].is_null();
-    let acts = wait_for("the turn's end", || {
+    let acts = wait_for("the turn to end", || {
         Some(work_events(&cli)).filter(|acts| acts.iter().any(is_end))
     });
     let counted: String = (1..=50).map(|number| format!("{number} ")).collect();
@@ -128,7 +130,7 @@ fn log_work_shows_what_the_agent_does() {
     assert_eq!(Value::from(acts), expected);
     let plain = cli.run_ok(&["log"]);
     assert!(!plain.contains("made."), "{plain}");
-    let told = wait_for("that it is idle", || {
+    let told = wait_for("the log to say that bob is idle", || {
         Some(cli.run_ok(&["log", "--work"])).filter(|told| told.contains("is idle"))
     });
     let about =
@@ -145,7 +147,7 @@ fn log_work_shows_what_the_agent_does() {
     ");
 }
 
-/// The output of a pane while its agent changes a file.
+/// Returns what a member's pane shows while its agent changes a file.
 fn pane_of_an_edit(run: impl FnOnce(Command) -> String + Send) -> String {
     let cli = CliEnv::with_team();
     let agent = format!("acp:{FAKE_AGENT}");
@@ -153,7 +155,9 @@ fn pane_of_an_edit(run: impl FnOnce(Command) -> String + Send) -> String {
         cli.command(&["spawn", "bob", "--agent", &agent, "--place", "here", "--prompt", "EDIT"]);
     std::thread::scope(|scope| {
         let pane = scope.spawn(|| run(bob));
-        wait_for("the edit", || bodies(&cli, "team-lead", "idle_notification").pop());
+        wait_for("the turn with the edit to end", || {
+            bodies(&cli, "team-lead", "idle_notification").pop()
+        });
         remove_from_roster(&cli, "bob");
         pane.join().unwrap()
     })
@@ -174,17 +178,19 @@ fn the_pane_shows_file_changes() {
         assert!(pane.contains(plain), "{pane}");
     }
     let pane = pane_of_an_edit(run_on_terminal);
-    assert!(pane.contains("\u{1b}[31m-2\u{1b}[0m"), "in red: {pane}");
-    assert!(pane.contains("\u{1b}[32m+two\\u{1b}[2J\u{1b}[0m"), "in green: {pane}");
+    assert!(pane.contains("\u{1b}[31m-2\u{1b}[0m"), "removed line not in red: {pane}");
+    assert!(pane.contains("\u{1b}[32m+two\\u{1b}[2J\u{1b}[0m"), "added line not in green: {pane}");
 }
 
-/// A message that kills the agent is delivered again. After several attempts the lead is notified once.
+/// A message that kills the agent is delivered again. After several attempts, the lead gets one notification.
 #[test]
 fn a_dying_agent_is_resumed_and_eventually_marked_failed() {
     let cli = CliEnv::with_team();
     let _bob = Teammate::spawn(&cli, "bob");
     cli.run_ok(&["send", "bob", "DIE"]);
-    let idle = wait_for("the report", || bodies(&cli, "team-lead", "idle_notification").pop());
+    let idle = wait_for("the lead to be notified of the failure", || {
+        bodies(&cli, "team-lead", "idle_notification").pop()
+    });
     assert_eq!(idle["idleReason"], "failed", "{idle}");
     let heard = received(&cli);
     assert_eq!(heard.matches("started").count(), 5, "{heard}");
@@ -192,7 +198,7 @@ fn a_dying_agent_is_resumed_and_eventually_marked_failed() {
     assert_eq!(bodies(&cli, "team-lead", "idle_notification").len(), 1);
 }
 
-/// An agent that completes turns between its deaths is never marked failed.
+/// An agent that dies repeatedly, but completes turns in between, is never marked failed.
 #[test]
 fn an_agent_that_makes_progress_is_always_restarted() {
     let cli = CliEnv::with_team();
@@ -200,13 +206,13 @@ fn an_agent_that_makes_progress_is_always_restarted() {
     for death in 1..=6 {
         cli.run_ok(&["send", "bob", "LAST"]);
         let starts = || received(&cli).matches("started").count();
-        wait_for("the next start", || (starts() == death + 1).then_some(()));
+        wait_for("the agent to be restarted", || (starts() == death + 1).then_some(()));
     }
     let idle = bodies(&cli, "team-lead", "idle_notification");
     assert!(idle.iter().all(|body| body["idleReason"] == "available"), "{idle:?}");
 }
 
-/// An agent killed while resuming has not rejected its session.
+/// If an agent is killed while it resumes its session, the session can still be resumed later.
 #[test]
 fn an_agent_that_dies_while_resuming_keeps_its_session() {
     let cli = CliEnv::with_team();
@@ -214,26 +220,26 @@ fn an_agent_that_dies_while_resuming_keeps_its_session() {
     cli.write("work/dies-loading", "");
     cli.run_ok(&["send", "bob", "LAST"]);
     let loads = || received(&cli).matches("loaded").count();
-    wait_for("two deaths", || (loads() >= 2).then_some(()));
+    wait_for("two attempts to resume the session", || (loads() >= 2).then_some(()));
     std::fs::remove_file(cli.path("work/dies-loading")).unwrap();
     cli.run_ok(&["send", "bob", "TALK"]);
     wait_for("the next turn", || received(&cli).contains("TALK").then_some(()));
     assert_eq!(received(&cli).matches("begun").count(), 1, "{}", received(&cli));
 }
 
-/// After the guard is killed, the member's process must end the agent itself.
+/// If the guard process is killed, the member's process must end the agent itself.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_killed_guard_takes_its_agent_along_and_the_agent_is_restarted() {
     let cli = CliEnv::with_team();
     let _bob = Teammate::spawn(&cli, "bob");
     cli.run_ok(&["send", "bob", "STAY"]);
-    let told = wait_for("those who stay", || {
+    let told = wait_for("the process ids of the guard, the agent and its child", || {
         let heard = received(&cli);
         let (_, told) = heard.lines().find(|line| line.starts_with("stays "))?.split_once(' ')?;
         Some(told.split(' ').map(|pid| pid.parse().unwrap()).collect::<Vec<u64>>())
     });
-    wait_for("the turn's end", || bodies(&cli, "team-lead", "idle_notification").pop());
+    wait_for("the turn to end", || bodies(&cli, "team-lead", "idle_notification").pop());
     assert!(told.iter().all(|&pid| is_alive(pid)), "{told:?}");
     kill(told[0]);
     assert_all_gone(&told);
@@ -249,17 +255,17 @@ fn a_terminated_member_leaves_nothing_behind() {
     let cli = CliEnv::with_team();
     cli.run_ok(&["task", "add", "Work"]);
     let mut carol = Teammate::spawn(&cli, "carol");
-    wait_for("her", || member(&cli, "carol"));
-    wait_for("the agent", || received(&cli).contains("started").then_some(()));
+    wait_for("carol to join", || member(&cli, "carol"));
+    wait_for("the agent to start", || received(&cli).contains("started").then_some(()));
     cli.run_ok(&["--as", "carol", "task", "claim", "1"]);
     terminate(&carol.child);
-    let status = wait_for("her end", || carol.child.try_wait().unwrap());
+    let status = wait_for("carol's process to end", || carol.child.try_wait().unwrap());
     assert_eq!(status.code(), Some(0));
     assert_eq!(member(&cli, "carol"), None);
     assert_eq!(cli.json(&["task", "show", "1"])["status"], "pending");
 }
 
-/// A member that left starts without its old session; only a killed one is resumed.
+/// A member whose process was killed resumes its session. A member that left the team starts a new session.
 #[test]
 fn a_new_member_with_an_old_name_starts_fresh() {
     let cli = CliEnv::with_team();
@@ -268,30 +274,30 @@ fn a_new_member_with_an_old_name_starts_fresh() {
         wait_for(what, || test(received(&cli)).then_some(()));
     };
     let mut bob = Teammate::spawn(&cli, "bob");
-    reached("a session", &has("begun", 1));
+    reached("the first session", &has("begun", 1));
     cli.run_ok(&["send", "bob", "TALK"]);
-    reached("a turn", &has("TALK", 1));
-    wait_for("its end", || bodies(&cli, "team-lead", "idle_notification").pop());
+    reached("the first turn", &has("TALK", 1));
+    wait_for("the first turn to end", || bodies(&cli, "team-lead", "idle_notification").pop());
     bob.child.kill().unwrap();
     bob.child.wait().unwrap();
     let mut bob = Teammate::spawn(&cli, "bob");
-    reached("the same session", &has("loaded", 1));
+    reached("the session to be resumed", &has("loaded", 1));
     terminate(&bob.child);
-    wait_for("his end", || bob.child.try_wait().unwrap());
+    wait_for("bob's process to end", || bob.child.try_wait().unwrap());
     let _another = Teammate::spawn(&cli, "bob");
-    reached("a session of his own", &has("begun", 2));
+    reached("a new session", &has("begun", 2));
     assert_eq!(received(&cli).matches("loaded").count(), 1, "{}", received(&cli));
 }
 
-/// The member's own process carries out the shutdown that the model agreed to with its tool.
+/// The model agrees to a shutdown with its MCP tool, and the member's process then exits.
 #[test]
 fn a_member_that_agrees_to_shut_down_exits() {
     let cli = CliEnv::with_team();
     let bob = Teammate::spawn(&cli, "bob");
-    wait_for("the agent", || received(&cli).contains("started").then_some(()));
+    wait_for("the agent to start", || received(&cli).contains("started").then_some(()));
     let mut lead = crate::client::Client::of(&cli, "team-lead");
     let asked = lead.call_ok("request_shutdown", serde_json::json!({ "to": "bob" }));
-    wait_for("the question", || received(&cli).contains("answer_shutdown").then_some(()));
+    wait_for("the shutdown request", || received(&cli).contains("answer_shutdown").then_some(()));
     let mut model = crate::client::Client::of(&cli, "bob");
     let yes = serde_json::json!({ "request_id": asked["request_id"], "approve": true });
     model.call_ok("answer_shutdown", yes);
@@ -307,13 +313,13 @@ fn remove_from_roster(cli: &CliEnv, name: &str) {
     std::fs::write(&path, serde_json::to_vec_pretty(&config).unwrap()).unwrap();
 }
 
-/// The agent's MCP server, which was releasing the tasks, ends together with the agent.
+/// The member's process must release the tasks: the agent's MCP server ends together with the agent.
 #[test]
 fn tasks_are_released_when_a_member_is_removed_by_another_program() {
     let cli = CliEnv::with_team();
     cli.run_ok(&["task", "add", "Work"]);
     let bob = Teammate::spawn(&cli, "bob");
-    wait_for("the agent", || received(&cli).contains("started").then_some(()));
+    wait_for("the agent to start", || received(&cli).contains("started").then_some(()));
     cli.run_ok(&["--as", "bob", "task", "claim", "1"]);
     remove_from_roster(&cli, "bob");
     assert_eq!(bob.ends(), Some(0));
@@ -321,7 +327,7 @@ fn tasks_are_released_when_a_member_is_removed_by_another_program() {
     assert_eq!((&task["status"], &task["owner"]), (&Value::from("pending"), &Value::Null));
 }
 
-/// Claude Code 2.1.50 starts a teammate before it writes the roster entry.
+/// Claude Code 2.1.50 starts a teammate before it writes the teammate's roster entry.
 #[test]
 fn a_member_waits_until_it_is_on_the_roster() {
     let cli = CliEnv::with_team();
@@ -339,10 +345,10 @@ fn a_member_waits_until_it_is_on_the_roster() {
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(dora.child.try_wait().unwrap(), None);
     cli.run_ok(&["team", "join", "dora"]);
-    wait_for("the agent", || received(&cli).contains("started").then_some(()));
+    wait_for("the agent to start", || received(&cli).contains("started").then_some(()));
 }
 
-/// Claude Code passes its own arguments and no command name.
+/// Claude Code starts brigade with Claude Code's own arguments and without a subcommand.
 #[test]
 fn claude_code_arguments_start_the_right_program() {
     let cli = CliEnv::with_team();
@@ -350,8 +356,8 @@ fn claude_code_arguments_start_the_right_program() {
     let arguments =
         ["--agent-id", "bob@demo", "--agent-name", "bob", "--team-name", "demo", "--agent-type"];
     let _bob = Teammate::start(cli.command(&[&arguments[..], &[&agent]].concat()));
-    wait_for("the agent", || received(&cli).contains("started").then_some(()));
-    // For an ordinary teammate the real Claude Code runs, with the same arguments.
+    wait_for("the agent to start", || received(&cli).contains("started").then_some(()));
+    // For an ordinary teammate, brigade runs the real Claude Code with the same arguments.
     let claude = "#!/bin/sh\nprintf '%s ' \"$@\" > claude-was-here\n";
     cli.write("bin/claude", claude);
     std::fs::set_permissions(
@@ -360,7 +366,7 @@ fn claude_code_arguments_start_the_right_program() {
     )
     .unwrap();
     let path = format!("{}:/usr/bin:/bin", cli.path("bin").display());
-    // The same holds for the `claude` agent type, although brigade has a driver for it.
+    // Brigade also does so for the agent type `claude`, although it has a driver for Claude Code.
     for agent_type in ["general-purpose", "claude"] {
         let words = [&arguments[..], &[agent_type, "--new", "x"]].concat();
         assert!(cli.command(&words).env("PATH", &path).status().unwrap().success());

@@ -23,7 +23,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-/// Follows the runtime's clock, which is paused while there is work to do.
+/// A clock that follows the runtime's paused time, which advances only while all tasks wait.
 #[derive(Debug)]
 struct PausedClock(Instant);
 
@@ -34,7 +34,7 @@ impl Clock for PausedClock {
     }
 }
 
-/// An agent that asks once and waits.
+/// An agent that sends one request and waits for the answer.
 #[derive(Debug)]
 struct Asker {
     ask: Option<AgentAsk>,
@@ -80,7 +80,8 @@ impl Driver for Asker {
     }
 }
 
-/// Creates the agent; it asks for approval of its model's name as a plan, or else for a permission.
+/// Creates the agent. If a model name is set, the agent submits that name as a plan; otherwise it asks for a
+/// permission.
 fn asker(launch: LaunchOptions) -> Box<dyn Driver> {
     let ask = AgentAsk {
         id: AskId(1),
@@ -130,7 +131,7 @@ async fn until(what: &str, condition: impl AsyncFn() -> bool) {
         }
         sleep(Duration::from_millis(100)).await;
     }
-    panic!("timed out: {what}");
+    panic!("timed out waiting until {what}");
 }
 
 /// Runs a test on a team that uses the runtime's paused clock.
@@ -144,7 +145,7 @@ fn with_paused_clock<F: Future<Output = ()>>(test: impl FnOnce(TestEnv) -> F) {
     });
 }
 
-/// A member's process is killed while it waits: its successor does not wait for that request, but may ask again.
+/// A member's process is killed while it waits for an answer. The new process withdraws that request.
 #[test]
 fn a_request_is_withdrawn_when_its_process_dies() {
     with_paused_clock(async |env| {
@@ -157,12 +158,12 @@ fn a_request_is_withdrawn_when_its_process_dies() {
         env.say("team-lead", "bob", "go").await;
         tokio::select! {
             ended = run() => panic!("bob has ended: {ended:?}"),
-            () = until("bob asks", first_waits) => {}
+            () = until("bob's request is open", first_waits) => {}
         }
         assert!(first_waits().await);
         tokio::select! {
             ended = run() => panic!("bob has ended: {ended:?}"),
-            () = until("no request waits", async || !first_waits().await) => {}
+            () = until("bob's request is withdrawn", async || !first_waits().await) => {}
         }
     });
 }
@@ -190,7 +191,7 @@ async fn hour(env: &TestEnv, sights: &RefCell<Vec<TeammateEvent>>) {
         env.say("team-lead", name, "go").await;
     }
     let waiting = async || approvals::waiting(&lead).await.unwrap();
-    until("two requests wait", async || waiting().await.len() == 2).await;
+    until("two requests are open", async || waiting().await.len() == 2).await;
     let asked = waiting().await;
     sleep(Duration::from_secs(3600)).await;
 
@@ -198,7 +199,7 @@ async fn hour(env: &TestEnv, sights: &RefCell<Vec<TeammateEvent>>) {
     for approval in &asked {
         let age = env.clock.now().duration_since(approval.at);
         assert!(age >= SignedDuration::from_hours(1), "{age:?}");
-        // Neither the asker nor another teammate can answer.
+        // Neither the member that asked nor another teammate can answer.
         for name in ["alice", "bob"] {
             let seat = env.seat(name);
             let refused = approvals::answer(&seat, approval, Answer::Yes).await.unwrap_err();
@@ -230,7 +231,7 @@ async fn hour(env: &TestEnv, sights: &RefCell<Vec<TeammateEvent>>) {
         let said = TeammateEvent::Did(AgentEvent::Said(text.to_owned()));
         sights.borrow().contains(&said)
     };
-    until("alice may go on", async || said("Allow").await).await;
-    until("bob may not", async || said("Deny(\"not now\")").await).await;
+    until("alice's agent is allowed to continue", async || said("Allow").await).await;
+    until("bob's agent is denied permission", async || said("Deny(\"not now\")").await).await;
     assert_eq!(waiting().await, []);
 }

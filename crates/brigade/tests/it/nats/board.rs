@@ -25,7 +25,7 @@ fn two_hosts_share_a_board() {
     assert_eq!((&tasks[1]["status"], &tasks[1]["owner"]), (&json!("in_progress"), &json!("alice")));
     a.run_ok(&["task", "delete", "2"]);
     assert_eq!(b.json(&["task", "list"]).as_array().unwrap().len(), 1);
-    // A task number is used only once.
+    // The number of a deleted task is not reused.
     a.run_ok(&["task", "add", "Write the docs"]);
     assert_eq!(b.json(&["task", "list"])[1]["id"], "3");
 }

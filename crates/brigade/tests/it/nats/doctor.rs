@@ -7,7 +7,7 @@ use brigade_testkit::nats_server::TestServers;
 use super::{NatsHost, wait_until};
 use crate::process::kill;
 
-/// The checks that found something, without duplicates.
+/// Returns the names of the checks that found something, without duplicates.
 fn found(client: &NatsHost) -> Vec<String> {
     let told = client.run(&["doctor", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
@@ -23,7 +23,7 @@ fn found(client: &NatsHost) -> Vec<String> {
 fn a_healthy_server_has_no_findings() {
     brigade_testkit::needs!(NatsServer);
     let client = NatsHost::with_team();
-    // Problems with files are not reported.
+    // With a NATS store, damaged files of the file store are not reported.
     client.write("claude/teams/other/config.json", "{");
     let told = client.run(&["doctor"]);
     assert_eq!(told.code, Some(0), "{told}");
@@ -61,10 +61,12 @@ fn an_unreachable_cluster_server_is_found() {
     let client = NatsHost::on(&Arc::new(TestServers::single()), "a");
     let store = engine.store();
     let doctor = || client.run_with_env(&["doctor"], &[("BRIGADE_STORE", &store)]);
-    // The first command creates the streams, and a replica may be behind for a moment.
+    // The first command creates the streams, and a replica may be behind at first.
     wait_until("all replicas to be up to date", || doctor().code == Some(0));
     engine.stop(2);
-    wait_until("the loss", || doctor().stdout.contains("server n2 is unreachable or behind"));
+    wait_until("the stopped server to be reported", || {
+        doctor().stdout.contains("server n2 is unreachable or behind")
+    });
     assert!(doctor().stdout.contains("lost-replica"));
 }
 
@@ -80,17 +82,17 @@ fn missing_members_are_found() {
     assert_eq!(found(&client), ["unplayed-active"]);
     client.run_ok(&["team", "activity", "bob", "idle"]);
     client.run_ok(&["send", "alice", "FAIL"]);
-    wait_until("the failed turn", || found(&client) == ["failed-turn"]);
+    wait_until("the failed turn to be reported", || found(&client) == ["failed-turn"]);
     client.run_ok(&["send", "alice", "go on"]);
-    wait_until("the next one", || found(&client).is_empty());
+    wait_until("the next turn to succeed", || found(&client).is_empty());
     let status = client.json(&["status"]);
     let pids = [&status[0]["supervisor"], &status[0]["members"][0]["pid"]];
     for pid in pids {
         kill(pid.as_u64().unwrap());
     }
-    wait_until("its end", || client.member("alice")["pid"].is_null());
+    wait_until("alice's process to end", || client.member("alice")["pid"].is_null());
     assert_eq!(found(&client), ["dead-member", "no-supervisor"]);
     client.run(&["doctor", "--fix"]).code.unwrap();
-    wait_until("alice", || client.member("alice")["liveness"] == "idle");
+    wait_until("alice to be restarted", || client.member("alice")["liveness"] == "idle");
     assert_eq!(found(&client), Vec::<String>::new());
 }

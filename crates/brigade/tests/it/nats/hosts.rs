@@ -18,14 +18,14 @@ fn mail_from_another_host_becomes_a_turn() {
     let mut bob = b.command(&["spawn", "bob", "--agent", &agent, "--place", "here"]);
     let mut bob = bob.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let received = || std::fs::read_to_string(b.path("work/heard")).unwrap_or_default();
-    wait_until("bob", || received().contains("begun"));
+    wait_until("bob's agent to start", || received().contains("begun"));
     a.run_ok(&["send", "bob", "please begin"]);
-    wait_until("its turn", || received().contains("please begin"));
-    wait_until("its end", || {
+    wait_until("bob to receive his mail", || received().contains("please begin"));
+    wait_until("bob's turn to end", || {
         a.run(&["inbox", "team-lead", "--json"]).stdout.contains("idle_notification")
     });
     assert_eq!(received().matches("please begin").count(), 1);
-    wait_until("the mark", || a.json(&["inbox", "bob"])[0]["read"] == true);
+    wait_until("bob's mail to be marked as read", || a.json(&["inbox", "bob"])[0]["read"] == true);
     assert_eq!(a.member("bob")["host"], "b");
     wait_until("bob to be idle", || a.member("bob")["liveness"] == "idle");
     bob.kill().unwrap();
@@ -42,7 +42,7 @@ fn a_team_runs_on_two_hosts_and_stops_on_each() {
     let up = a.json(&["up"]);
     assert_eq!((&up["new"], &up["tasks"]), (&serde_json::json!(["alice"]), &1.into()));
     wait_until("the prompt", || a.received("alice").contains("hello alice"));
-    // A member that runs on a is not started on b, and an existing task is not created again.
+    // Host b starts no member that already runs on host a, and creates no task that already exists.
     let up = b.command(&["up", "--json"]).output().unwrap();
     let output = String::from_utf8_lossy(&up.stderr).into_owned();
     assert!(up.status.success(), "{output}");
@@ -56,7 +56,7 @@ fn a_team_runs_on_two_hosts_and_stops_on_each() {
     assert!(b.member("alice")["evidence"].as_str().unwrap().starts_with("on a, "));
     assert!(a.member("alice")["evidence"].as_str().unwrap().starts_with("process "));
     assert_eq!(a.json(&["task", "list"]).as_array().unwrap().len(), 1);
-    // After the first host's `down`, the team still exists for the other.
+    // After `down` on host b, the team still exists, because alice runs on host a.
     let down = b.run(&["down", "--limit", "5"]);
     assert_eq!(down.code, Some(0), "{down}");
     assert!(down.stderr.contains("alice runs on a, so team demo is not deleted"), "{down}");
@@ -80,10 +80,10 @@ fn a_dead_member_is_restarted_with_its_session() {
     for pid in [supervisor, pid] {
         kill(pid);
     }
-    wait_until("its end", || client.member("alice")["pid"].is_null());
+    wait_until("alice's process to end", || client.member("alice")["pid"].is_null());
     client.run_ok(&["send", "alice", "are you there"]);
     client.run_ok(&["resume"]);
-    wait_until("the mail", || client.received("alice").contains("are you there"));
+    wait_until("alice to receive her mail", || client.received("alice").contains("are you there"));
     assert!(client.received("alice").contains("loaded"), "{}", client.received("alice"));
     assert_eq!(client.received("alice").matches("hello alice").count(), 1);
     client.run_ok(&["stop", "alice", "--limit", "5"]);
@@ -107,7 +107,7 @@ fn down_now_works_while_the_server_is_unreachable() {
     let down = client.run(&["down", "--now"]);
     assert_eq!(down.code, Some(1), "{down}");
     assert!(down.stderr.contains("the team still exists on the NATS server"), "{down}");
-    wait_until("its end", || !is_alive(pid));
+    wait_until("alice's process to end", || !is_alive(pid));
     let engine = Arc::get_mut(&mut client.engine).unwrap();
     engine.start(0);
     engine.wait_ready();
@@ -135,7 +135,9 @@ fn until_done_takes_the_team_down() {
     client.write_file(&["alice"], "[tasks.one]\nsubject = \"First\"\nowner = \"alice\"");
     let mut up = client.command(&["up", "--until-done", "--limit", "60"]);
     let up = up.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_until("the task", || client.run(&["--as", "alice", "task", "done", "1"]).code == Some(0));
+    wait_until("the task to exist", || {
+        client.run(&["--as", "alice", "task", "done", "1"]).code == Some(0)
+    });
     let told = up.wait_with_output().unwrap();
     let told = client.outcome(&told);
     assert_eq!(told.code, Some(0), "{told}");
@@ -152,13 +154,13 @@ fn resume_restores_a_deleted_team() {
     a.run_ok(&["up"]);
     wait_until("the prompt", || a.received("alice").contains("hello alice"));
     b.run_ok(&["team", "delete", "demo", "--force"]);
-    // The member's process ends, and nothing of the team is left on the host.
+    // Alice's process ends and removes her files from host a.
     let left = || Command::new("find").arg(a.path("state")).args(["-name", "alice"]).output();
-    wait_until("its end", || left().unwrap().stdout.is_empty());
+    wait_until("alice's files to be removed", || left().unwrap().stdout.is_empty());
     a.run_ok(&["resume", "demo"]);
     assert_eq!(a.json(&["task", "list"])[0]["subject"], "First");
     a.run_ok(&["send", "alice", "are you there"]);
-    wait_until("the mail", || a.received("alice").contains("are you there"));
+    wait_until("alice to receive her mail", || a.received("alice").contains("are you there"));
 }
 
 #[test]
@@ -172,8 +174,8 @@ fn a_member_can_be_terminated_while_the_server_is_unreachable() {
     let mut bob = cli.command(&["spawn", "bob", "--agent", &agent, "--place", "here"]);
     let mut bob = bob.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let received = || std::fs::read_to_string(cli.path("work/heard")).unwrap_or_default();
-    wait_until("bob", || received().contains("begun"));
+    wait_until("bob's agent to start", || received().contains("begun"));
     engine.stop(0);
     terminate(&bob);
-    wait_until("its end", || bob.try_wait().unwrap().is_some());
+    wait_until("bob's process to end", || bob.try_wait().unwrap().is_some());
 }

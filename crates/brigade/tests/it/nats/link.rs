@@ -9,7 +9,7 @@ use brigade_testkit::nats_server::TestServers;
 use super::{FAKE_AGENT, wait_until};
 use crate::env::CliEnv;
 
-/// A host with Claude Code's files, and the NATS server it is linked with.
+/// A host with Claude Code's files, linked with a NATS server.
 struct LinkedHost {
     cli: CliEnv,
     name: &'static str,
@@ -25,12 +25,12 @@ impl LinkedHost {
         ["link", "demo", "--host", self.name, "--store", &self.store]
     }
 
-    /// Synchronizes the host once and returns the output of the link.
+    /// Runs `brigade link --once` on this host and returns its output.
     fn once(&self) -> String {
         self.cli.run_ok(&[self.options().as_slice(), &["--once"]].concat())
     }
 
-    /// Starts a link.
+    /// Starts `brigade link` on this host.
     fn start(&self) -> Running {
         let mut command = self.cli.command(&self.options());
         Running(command.stdout(Stdio::null()).spawn().unwrap())
@@ -48,7 +48,7 @@ impl LinkedHost {
     }
 }
 
-/// A running link that is killed at the end of the test.
+/// A running `brigade link` process that is killed at the end of the test.
 struct Running(Child);
 
 impl Drop for Running {
@@ -58,7 +58,7 @@ impl Drop for Running {
     }
 }
 
-/// The lead and alice on `a`, bob on `b`.
+/// Creates two linked hosts: the lead and alice are on `a`, bob is on `b`.
 fn linked_hosts(engine: &TestServers) -> (LinkedHost, LinkedHost) {
     let (a, b) = (LinkedHost::new("a", engine), LinkedHost::new("b", engine));
     a.cli.run_ok(&["team", "create", "demo"]);
@@ -86,7 +86,7 @@ fn mail_and_tasks_are_synchronized_between_hosts() {
     );
     assert!(output.contains(r#"{"team":"demo","what":"task_in","id":1}"#), "{output}");
     assert_eq!(b.texts("bob"), ["over there"]);
-    // Both claim the task; one is refused.
+    // Alice and bob claim the same task on different hosts; the link rejects bob's claim.
     a.cli.run_ok(&["--as", "alice", "task", "claim", "1"]);
     b.cli.run_ok(&["--as", "bob", "task", "claim", "1"]);
     a.once();
@@ -95,7 +95,7 @@ fn mail_and_tasks_are_synchronized_between_hosts() {
     assert!(
         b.texts("bob")[1].contains("Your claim of task 1 was rejected: alice claimed it first")
     );
-    // A client of the NATS server sees everything.
+    // A client that uses the NATS store directly sees the same messages.
     let log = a.cli.run_ok(&["log", "--team", "demo", "--store", &a.store]);
     assert!(log.contains("over there"), "{log}");
 }
@@ -128,15 +128,15 @@ fn a_link_is_woken_and_locks_its_team() {
     let (a, b) = linked_hosts(&engine);
     let _links = [a.start(), b.start()];
     a.cli.run_ok(&["--as", "alice", "send", "bob", "first"]);
-    wait_until("the first", || b.texts("bob") == ["first"]);
+    wait_until("the first message to arrive", || b.texts("bob") == ["first"]);
     let mut slowest = Duration::ZERO;
     for number in 0..5 {
         b.cli.run_ok(&["--as", "bob", "send", "team-lead", &format!("{number}")]);
         let began = Instant::now();
-        wait_until("the answer", || a.texts("team-lead").len() > number);
+        wait_until("the next message to arrive", || a.texts("team-lead").len() > number);
         slowest = slowest.max(began.elapsed());
     }
-    assert!(slowest < Duration::from_secs(5), "{slowest:?}: as slow as a sweep");
+    assert!(slowest < Duration::from_secs(5), "{slowest:?}: the link was not woken");
     let second = b.cli.run(&b.options());
     assert_eq!(second.code, Some(1));
     assert!(
@@ -166,7 +166,7 @@ fn killed_links_and_servers_lose_and_duplicate_nothing() {
         }
     }
     engine.wait_ready();
-    wait_until("all of it", || a.texts("alice").len() >= sent.len());
+    wait_until("all messages to arrive", || a.texts("alice").len() >= sent.len());
     drop(link);
     drop(stayed);
     b.once();
@@ -190,7 +190,7 @@ fn a_link_waits_for_the_server() {
     a.cli.run_ok(&["--as", "alice", "send", "bob", "later"]);
     engine.start(0);
     engine.wait_ready();
-    wait_until("the engine is found", || {
+    wait_until("the link to reconnect and deliver the message", || {
         b.once();
         b.texts("bob") == ["later"]
     });

@@ -65,7 +65,7 @@ fn the_log_shows_past_and_new_events() {
     let mut follow =
         b.command(&["log", "--follow", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(follow.stdout.take().unwrap()).lines();
-    // Past events come first: once they are printed, the watch is active.
+    // `log --follow` prints past events first. Once they are printed, it also prints new ones.
     let first = lines.by_ref().map(Result::unwrap).find(|line| line.contains("please review"));
     assert!(first.is_some());
     a.run_ok(&["--as", "bob", "send", "alice", "done with it"]);

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{NatsHost, wait_until};
 use crate::env::CliEnv;
 
-/// Creates a team in files with members, tasks, and read and unread mail.
+/// Creates a team in the file store, with members, tasks, and read and unread mail.
 fn fill_team(cli: &CliEnv) {
     cli.run_ok(&["team", "create", "demo", "--description", "Ship the parser"]);
     cli.run_ok(&["team", "join", "alice"]);
@@ -103,7 +103,7 @@ fn metrics_show_backlog_and_server_state() {
     assert!(streams.iter().all(|stream| stream["leader"].is_string()), "{streams:?}");
     client.run_ok(&["org", "retention", "12h"]);
     assert_eq!(client.json(&["status", "--metrics"])["engine"]["retention_secs"], 43_200);
-    // A file store has mailboxes and boards too, but no server.
+    // Metrics of a file store include mailboxes and boards, but no NATS server.
     client.run_ok(&["--store", "files", "team", "create", "near"]);
     let near = client.json(&["--store", "files", "status", "--metrics"]);
     assert_eq!((&near["engine"], &near["teams"][0]["team"]), (&json!(null), &json!("near")));
@@ -120,7 +120,9 @@ fn metrics_include_retry_counters() {
         let all = metrics["teams"][0]["mailboxes"].as_array().unwrap().clone();
         all.iter().find(|mailbox| mailbox["name"] == "alice").map(|one| one["strain"].clone())
     };
-    wait_until("its pulse", || strain().is_some_and(|strain| strain["reconnects"] == 0));
+    wait_until("alice's heartbeat with retry counters", || {
+        strain().is_some_and(|strain| strain["reconnects"] == 0)
+    });
     assert!(client.run_ok(&["status"]).contains("OLDEST UNSHOWN"));
 }
 
@@ -155,7 +157,7 @@ fn existing_data_is_never_overwritten() {
         .map(|team| team["name"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(names, ["demo", "piped"]);
-    // Commands for a NATS server are refused for files.
+    // `brigade org backup` needs a NATS server and is refused for the file store.
     let which = cli.run(&["org", "backup", "somewhere"]);
     assert_eq!(which.code, Some(2), "{which}");
     assert!(which.stderr.contains("--store nats://HOST:PORT"), "{which}");

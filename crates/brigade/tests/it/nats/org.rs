@@ -1,4 +1,4 @@
-//! `brigade org`: from an empty folder to members that the servers isolate.
+//! `brigade org`: creates an organisation in which the NATS servers isolate members from each other.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,7 @@ use brigade_testkit::nats_server::ServerProcess;
 use super::wait_until;
 use crate::env::{CliEnv, Outcome};
 
-/// An operator's environment with a running server.
+/// The environment of an organisation's operator, with a running NATS server.
 struct Operator {
     cli: CliEnv,
     url: String,
@@ -30,10 +30,12 @@ impl Operator {
     fn start(&mut self) {
         let config = self.cli.path("work/op/server-1.conf");
         self.server = Some(ServerProcess::start(&config, &self.cli.path("log")));
-        wait_until("the server", || self.cli.run(&["org", "apply", "--dir", "op"]).code == Some(0));
+        wait_until("the server to accept the accounts", || {
+            self.cli.run(&["org", "apply", "--dir", "op"]).code == Some(0)
+        });
     }
 
-    /// Creates credentials and returns the path of the file.
+    /// Creates credentials and returns the path of the credentials file.
     fn add(&self, args: &[&str]) -> String {
         let args = [&["org", "add-member"], args, &["--dir", "op"]].concat();
         self.cli.json(&args)["file"].as_str().unwrap().to_owned()
@@ -74,7 +76,7 @@ fn credentials_isolate_members() {
         assert!(refused.stderr.contains("--creds FILE"), "{attempt:?}: {refused}");
     }
     assert!(!operator.run_ok_as(&lead, "team-lead", &["inbox"]).contains("as bob"));
-    assert_eq!(operator.run_as(&bob, "bob", &["inbox"]).code, Some(4), "nothing for bob");
+    assert_eq!(operator.run_as(&bob, "bob", &["inbox"]).code, Some(4), "bob's inbox is not empty");
 }
 
 #[test]
@@ -93,13 +95,13 @@ fn revoked_members_can_get_new_credentials() {
     assert_eq!(revoked["pushed"][0]["taken"], true, "{revoked}");
     assert_eq!(operator.run_as(&alice, "alice", &["team", "show"]).code, Some(1));
     assert_eq!(operator.run_as("host.creds", "bob", &["team", "show"]).code, Some(1));
-    assert_eq!(operator.cli.run(&revoke).code, Some(4), "no credentials are left");
+    assert_eq!(operator.cli.run(&revoke).code, Some(4), "credentials are left to revoke");
 
     let again = operator.add(&["demo", "alice"]);
-    assert_eq!(again, alice, "replaces the revoked file");
+    assert_eq!(again, alice, "the revoked file was not replaced");
     assert_eq!(operator.run_as(&again, "alice", &["team", "show"]).code, Some(0));
 
-    // The servers are down: the revocation is recorded and takes effect when they start.
+    // While the server is down, a revocation is recorded; it takes effect when the server starts.
     operator.server = None;
     let late = operator.cli.run(&revoke);
     assert_eq!(late.code, Some(1), "{late}");

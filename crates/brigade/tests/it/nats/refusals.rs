@@ -12,7 +12,7 @@ fn an_unreachable_server_is_reported_with_its_address() {
     assert_eq!(gone.code, Some(1), "{gone}");
     let hint = "is the server running at nats://127.0.0.1:9, and reachable from here?";
     assert!(gone.stderr.contains(hint), "{gone}");
-    // One reachable server of several is enough.
+    // If the store names several servers, one reachable server is enough.
     let store = format!("nats://127.0.0.1:9,{}", client.engine.store());
     assert!(client.run_ok(&["--store", &store, "team", "list"]).contains("demo"));
 }

@@ -1,4 +1,4 @@
-//! Credentials: what the server permits, and the default identity.
+//! Credentials of members: what the server permits them to do, and which identity commands use by default.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::{FAKE_AGENT, NatsHost, wait_until};
 
-/// The NATS server of an organisation, and its operator.
+/// An organisation's NATS server, and its operator's folder.
 struct OrgServer {
     folder: Folder,
     organisation: Organisation,
@@ -26,12 +26,12 @@ impl OrgServer {
         let folder = Folder::init(dir.path(), None, now).unwrap();
         let acme = "acme".parse().unwrap();
         let organisation = folder.add(&acme, &StreamSettings::default(), now).unwrap();
-        // Use the operator's account settings; the test server provides the rest.
+        // Use the account settings from the operator's configuration; the test server provides the rest.
         let config = std::fs::read_to_string(folder.server(1)).unwrap();
         let accounts = config.find("operator:").unwrap();
         let engine = Arc::new(TestServers::with(1, config.get(accounts..).unwrap()));
         let office = Self { folder, organisation, engine, _dir: dir };
-        // The first client with the permission creates the streams.
+        // The first command with sufficient permissions creates the streams.
         let admin = office.folder.admin(&acme);
         assert_eq!(office.host("admin", &admin).run(&["team", "list"]).code, Some(4));
         office
@@ -43,7 +43,7 @@ impl OrgServer {
         client
     }
 
-    /// A host with credentials for these members of the team `demo`.
+    /// Creates a host with credentials for these members of the team `demo`.
     fn seat(&mut self, host: &str, role: CredentialRole, members: &[&str]) -> NatsHost {
         let granted = Granted {
             team: "demo".parse().unwrap(),
@@ -57,7 +57,7 @@ impl OrgServer {
         self.host(host, &seat.file)
     }
 
-    /// The lead's host, with a team `demo` of `alice` and `bob`.
+    /// Creates the lead's host, and a team `demo` with `alice` and `bob`.
     fn lead(&mut self) -> NatsHost {
         let lead = self.seat("a", CredentialRole::Lead, &["team-lead"]);
         lead.run_ok(&["team", "create", "demo"]);
@@ -128,10 +128,12 @@ fn a_host_runs_the_members_of_its_credentials() {
     let up = host.run(&["up"]);
     assert_eq!(up.code, Some(0), "{up}");
     lead.run_ok(&["send", "alice", "please ASK"]);
-    wait_until("the turn", || host.received("alice").contains("please ASK"));
-    wait_until("the request", || lead.run(&["approvals"]).code == Some(0));
+    wait_until("alice to receive her mail", || host.received("alice").contains("please ASK"));
+    wait_until("alice's permission request", || lead.run(&["approvals"]).code == Some(0));
     lead.run_ok(&["approve", "1"]);
-    wait_until("the answer", || host.received("alice").contains("answered"));
+    wait_until("alice's agent to receive the answer", || {
+        host.received("alice").contains("answered")
+    });
     assert!(host.received("alice").contains("allow-it"), "{}", host.received("alice"));
     assert_eq!(lead.member("bob")["host"], "b");
     wait_until("bob to be idle", || host.member("bob")["liveness"] == "idle");
@@ -172,7 +174,7 @@ fn credentials_can_be_set_in_the_team_file() {
     alice.write("work/brigade.toml", &file);
     alice.run_ok(&["send", "bob", "hello"]);
     assert_eq!(lead.json(&["inbox", "bob"])[0]["from"], "alice");
-    // A subfolder uses the same file and credentials.
+    // Commands in a subfolder use the same team file and credentials.
     std::fs::create_dir_all(alice.path("work/below")).unwrap();
     let mut below = alice.command(&["send", "bob", "from below"]);
     assert!(below.current_dir(alice.path("work/below")).status().unwrap().success());
@@ -191,7 +193,7 @@ fn a_link_only_synchronizes_members_of_its_credentials() {
     let output = a.run_ok(&["link", "demo", "--once"]);
     assert!(output.contains("created the team in the NATS store"), "{output}");
     a.run_ok(&["--as", "team-lead", "team", "join", "bob"]);
-    // The credentials determine the team, and bob stays on the roster until a host runs him.
+    // The credentials determine which team is linked. Bob is on the roster, although no host runs him yet.
     let output = b.run_ok(&["link", "--once"]);
     assert!(output.contains("created the team here"), "{output}");
     assert!(!output.contains("bob"), "{output}");

@@ -20,7 +20,7 @@ fn teams_are_created_shown_and_deleted_from_any_host() {
     assert_eq!(a.json(&["team", "show"])["members"].as_array().unwrap().len(), 2);
     b.run_ok(&["team", "delete", "demo"]);
     assert_eq!(a.run(&["team", "list"]).code, Some(4));
-    // Its history is kept, and a new team of the same name has none of its mail.
+    // The deleted team's history is kept.
     assert!(a.run_ok(&["log", "--team", "demo"]).contains("alice"));
 }
 
@@ -62,7 +62,7 @@ fn the_store_can_be_set_in_the_team_file() {
     assert_eq!(client.run(&["team", "list", "--json"]).stdout.trim(), "[]");
     client.write("work/brigade.toml", &format!("team = \"demo\"\nstore = \"{store}\"\n"));
     assert_eq!(client.json(&["team", "list"])[0]["name"], "demo");
-    // Option and variable override the file.
+    // The option `--store` and the variable BRIGADE_STORE override the team file.
     let said = client.run(&["team", "list", "--json", "--store", "files"]);
     assert_eq!(said.stdout.trim(), "[]");
     let said = client.run_with_env(&["team", "list", "--json"], &[("BRIGADE_STORE", "files")]);
@@ -71,7 +71,7 @@ fn the_store_can_be_set_in_the_team_file() {
     let said = client.run(&["team", "list"]);
     assert_eq!(said.code, Some(1), "{said}");
     assert!(said.stderr.contains("use --creds FILE"), "{said}");
-    // If the file sets no store, its other mistakes do not matter.
+    // An invalid team file that sets no store does not make commands fail.
     client.write("work/brigade.toml", "team = \n");
     assert_eq!(client.run(&["team", "list", "--json"]).stdout.trim(), "[]");
 }

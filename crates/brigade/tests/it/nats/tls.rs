@@ -1,4 +1,4 @@
-//! NATS with TLS.
+//! Connections to a NATS server with TLS.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ fn openssl(dir: &Path, args: &str) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// Creates a CA, and certificates for a server and a client signed by it.
+/// Creates a CA, and a server and a client certificate that the CA signs.
 fn certificates(dir: &Path) {
     let new = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
     openssl(dir, &format!("req -x509 {new} -days 2 -subj /CN=ca -keyout ca.key -out ca.pem"));
@@ -52,7 +52,7 @@ fn mutual_tls_works() {
         .extend([("BRIGADE_CERT", path("client.pem")), ("BRIGADE_KEY", path("client.key"))]);
     client.run_ok(&["team", "create", "demo"]);
     assert_eq!(client.json(&["team", "list"])[0]["name"], "demo");
-    // The CA of the server must be known.
+    // Without BRIGADE_CA, the server's certificate is not trusted.
     client.cli.variables.retain(|(name, _)| *name != "BRIGADE_CA");
     assert_eq!(client.run(&["team", "list"]).code, Some(1));
 }
