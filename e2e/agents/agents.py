@@ -1,7 +1,7 @@
-"""Agents of four vendors as members of one team, each with `brigade mcp` registered as an MCP server.
+"""Tests agents of four vendors as members of one team, each with `brigade mcp` registered as an MCP server.
 
 Each agent reads the lead's message, answers, claims the task that the lead created for it, and completes it.
-The lead is a real Claude Code, old or new, or `brigade` itself.
+The lead is a real Claude Code, old or new, or a person who uses the `brigade` command line.
 """
 
 import time
@@ -30,7 +30,7 @@ def scenario(env, report, short):
 
 
 def member(env, report, lead, vendor):
-    """One vendor's agent joins, does its task, and reports to the lead."""
+    """Lets one vendor's agent join the team, do its task and report to the lead, and checks all of that."""
     name = vendor.name
     env.brigade("team", "join", name, "--agent-type", name)
     request, answer = f"please do your work, {name}", f"{name} has done its work <really> & reports it"
@@ -47,7 +47,7 @@ def member(env, report, lead, vendor):
     report.check(f"{name}: registers the server", registered.code == 0, registered)
     started = time.monotonic()
     ran = vendor.follow(steps)
-    report.figure(f"{name}: the whole run", f"{time.monotonic() - started:.1f} s")
+    report.figure(f"{name}: time of the whole run", f"{time.monotonic() - started:.1f} s")
     report.check(f"{name}: exits with 0", ran.code == 0, ran)
     turns = vendor.model.new_turns()
     offered = team_tools(turns[0]) if turns else {}
@@ -58,7 +58,7 @@ def member(env, report, lead, vendor):
     check_requests(report, name, turns, steps, expected)
     check_files(env, report, name, task, request)
     sent = sent_to_lead(env, name)
-    report.check(f"{name}: it has sent one message, to the lead", sent == [answer], sent)
+    report.check(f"{name}: the agent has sent one message to the lead", sent == [answer], sent)
     lead.check(report, name, task, answer)
 
 
@@ -68,14 +68,14 @@ def create_task(env, lead, subject):
 
 
 def sent_to_lead(env, name):
-    """The messages of a member to the lead, from the journal: the lead may have removed them from its inbox."""
+    """Returns a member's messages to the lead. Reads the journal, because the lead may have emptied its inbox."""
     sent = [record["event"]["sent"] for record in env.log() if "sent" in record["event"]]
     own = [event for event in sent if event["message"]["from"] == name]
     return [event["message"]["text"] for event in own if event["to"] == "team-lead"]
 
 
 def together(env, report, lead, agents, label):
-    """All agents at once: each sends three messages to the lead, and all try to claim the same task."""
+    """Runs all agents at once: each sends three messages to the lead, and all try to claim the same task."""
     task = create_task(env, lead, label)
 
     def texts(name):
@@ -99,7 +99,7 @@ def together(env, report, lead, agents, label):
 
 
 def check_requests(report, name, turns, steps, expected):
-    """Checks the answers of the agent's model, and the tool results it received."""
+    """Checks the model's answers to the agent, and the tool results that the model received."""
     answers = [turn["answer"] for turn in turns]
     wanted = [step.get("tool") for step in steps]
     as_scripted = [answer.get("call", {}).get("wanted") for answer in answers] == wanted
@@ -114,10 +114,10 @@ def check_requests(report, name, turns, steps, expected):
 def check_files(env, report, name, task_id, request):
     """Checks the member's inbox and task."""
     own = [(entry["from"], entry["text"], entry["read"]) for entry in env.mail(name)]
-    report.check(f"{name}: its message is marked as read", own == [("team-lead", request, True)], own)
+    report.check(f"{name}: the lead's message is marked as read", own == [("team-lead", request, True)], own)
     task = env.brigade("task", "show", task_id)
     done = (task["status"], task.get("owner")) == ("completed", name)
-    report.check(f"{name}: it owns the task, and the task is completed", done, task)
+    report.check(f"{name}: the agent owns the task, and the task is completed", done, task)
 
 
 if __name__ == "__main__":

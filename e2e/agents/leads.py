@@ -1,16 +1,16 @@
-"""The lead of the team: a real Claude Code, or a person who uses the `brigade` command line."""
+"""The two kinds of leads: a real Claude Code, and a person who uses the `brigade` command line."""
 
 
 class ClaudeLead:
-    """A real Claude Code. Its turn stays open for the scenario, except while it waits for messages."""
+    """A real Claude Code. Its turn stays open, so that the scenario can make it call tools."""
 
     def __init__(self, env):
         self._env = env
         self._lead = env.start_lead("agents")
-        # A new lead reads its inbox only while a teammate runs that it started itself. The turn of this one never
-        # ends, so that it sends no idle notification.
+        # The new version reads its inbox only while a teammate is running that the lead itself started. Alice's turn
+        # never ends, so that she sends no idle notification.
         env.spawn("alice")
-        # The lead deletes all tasks once all are completed; this one never is.
+        # The lead deletes all tasks once all are completed, so this task is never completed.
         self.add_task("stay")
 
     def write(self, name, text):
@@ -20,15 +20,15 @@ class ClaudeLead:
         self._lead.call("TaskCreate", {"subject": subject, "description": "do it"})
 
     def check(self, report, name, task_id, text):
-        """Checks that the lead's model receives the message, and that its TaskList shows the completed task."""
+        """Checks that the lead's model receives the message, and that the lead's TaskList shows the completed task."""
         if self._env.version == "old":
-            # The new version removes read messages from its inbox at once, even in the middle of a turn.
+            # Only the old version: the new one removes read messages from its inbox at once, even during a turn.
             check_inbox(self._env, report, name, text)
         self._lead.end_turn()
         received = self._lead.receives(text)
         turn = self._lead.message_with(text)
         is_turn = received and f'teammate_id="{name}"' in turn and 'summary="a report"' in turn
-        report.check(f"{name}: its message is a turn of the lead's model", is_turn, turn)
+        report.check(f"{name}: the lead's model gets the agent's message as a turn", is_turn, turn)
         line = self._lead.task_line(task_id)
         done = line.startswith(f"#{task_id} [completed]") and f"({name})" in line
         report.check(f"{name}: the lead's TaskList shows the completed task and its owner", done, line)
@@ -54,4 +54,4 @@ class BrigadeLead:
 
 def check_inbox(env, report, name, text):
     arrived = [entry["text"] for entry in env.mail("team-lead") if entry["from"] == name]
-    report.check(f"{name}: the lead's inbox has its message, once", arrived == [text], arrived)
+    report.check(f"{name}: the lead's inbox has the agent's message once", arrived == [text], arrived)

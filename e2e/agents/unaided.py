@@ -1,7 +1,4 @@
-"""Each agent without the settings that docs/agents.md adds to the registration of the server.
-
-If an agent can use the server without them, the page asks for more than is needed.
-"""
+"""Tests that each agent needs the extra settings in docs/agents.md: without them, the agent cannot use the server."""
 
 import re
 
@@ -11,7 +8,7 @@ from lib.env import run_scenario
 from lib.scripted_model import say, team_tool, team_tools, tool_results
 from lib.vendors import vendors
 
-# The part that is left out: which command it is in, and a pattern that matches it.
+# For each agent: the command that contains the setting, and a pattern that matches the setting.
 SETTINGS = {
     "codex": ("register_command", r"^sed .*?\n"),
     "gemini": ("register_command", r" --trust"),
@@ -34,7 +31,7 @@ def unaided(env, report, vendor):
     command, pattern = SETTINGS[name]
     complete = getattr(vendor, command)
     found = re.findall(pattern, complete, re.M)
-    report.check(f"{name}: the page has this setting, once", len(found) == 1, complete)
+    report.check(f"{name}: the page has the setting exactly once", len(found) == 1, complete)
     setattr(vendor, command, complete.replace(found[0], ""))
     registered = vendor.register()
     report.check(f"{name}: registers the server", registered.code == 0, registered)
@@ -42,7 +39,7 @@ def unaided(env, report, vendor):
     ran = vendor.follow([message, say("That was all.")])
     turns = vendor.model.new_turns()
     report.figure(f"{name}: exit code", ran.code)
-    report.figure(f"{name}: offered tools of the server", len(team_tools(turns[0])))
+    report.figure(f"{name}: number of the server's tools that the model is offered", len(team_tools(turns[0])))
     results = tool_results(turns)
     report.figure(f"{name}: the model receives", results[0]["text"][:200] if results else turns[-1]["answer"])
     sent = sent_by(env, name)
@@ -53,7 +50,7 @@ def unaided(env, report, vendor):
 
 
 def through_exec(env, report, vendor):
-    """A newer model of Codex can call the server's tools from JavaScript, if it searches for them."""
+    """Checks that a newer model of Codex can call the server's tools from JavaScript even without the setting."""
     text = "through exec"
     source = f'text(await tools.mcp__team__send_message({{to: "team-lead", message: "{text}"}}))'
     ran = vendor.follow([{"tool": "functions/exec", "args": source}, say("That was all.")])
@@ -62,13 +59,13 @@ def through_exec(env, report, vendor):
 
 
 def other_models(report, vendor, setting):
-    """The setting also works for a model that searches for tools, and for one that Codex does not know."""
+    """Checks the setting for a model that must search for tools, and for a model that Codex does not know."""
     models = ("gpt-5.5", "unheard-of")
     for model in models:
-        report.figure(f"codex: tools offered to {model} without it", offered_to(vendor, model))
+        report.figure(f"codex: number of tools offered to {model} without the setting", offered_to(vendor, model))
     vendor.shell(setting)
     for model in models:
-        report.check(f"codex: the tools are offered to {model} with it", offered_to(vendor, model) > 0)
+        report.check(f"codex: the tools are offered to {model} with the setting", offered_to(vendor, model) > 0)
 
 
 def offered_to(vendor, model):

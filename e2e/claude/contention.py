@@ -1,7 +1,7 @@
-"""Many brigade processes and a real Claude Code write the same files at the same time.
+"""Lets many brigade processes and a real Claude Code write the same files at the same time.
 
-Every message, member or task that brigade acknowledged must exist afterwards, once. What Claude Code loses
-of its own writes is only reported as a figure.
+Every message, member and task that brigade acknowledged must exist exactly once afterwards. Figures report how many
+of its own writes Claude Code loses.
 """
 
 import re
@@ -30,13 +30,13 @@ def scenario(env, report, short):
     for start in (0,) if short else (0, 100, 200):
         joins(env, report, [f"m{start + number}" for number in range(20 if short else 60)])
     task_board(env, report, lead)
-    # Last, because the lead reads its inbox only when it has nothing else to do.
+    # This comes last, because the lead reads its inbox only when it has nothing else to do.
     leads_inbox(env, report, lead)
     env.check_locks(report)
 
 
 class Writers:
-    """Eight loops at once, each running one brigade process after the other."""
+    """Runs eight loops at once. Each loop runs one brigade process after the other."""
 
     def __init__(self, pause, count, command):
         self._stop = threading.Event()
@@ -47,7 +47,7 @@ class Writers:
         return self
 
     def __exit__(self, *_):
-        # After an error, the loops must not write into an environment that is gone.
+        # Stop the loops also after an error: they must not write into an environment that no longer exists.
         self._stop.set()
         self._pool.shutdown()
 
@@ -96,7 +96,7 @@ def shared_inbox(env, report, lead, reader):
 
     eventually(lambda: len(found()) >= len(ALL_MAIL), 10)
     ours, expected = found(), sorted(ALL_MAIL)
-    report.check(f"{file}: all {len(expected)} of ours, each once", sorted(ours) == expected, missing(ours))
+    report.check(f"{file}: all {len(expected)} of brigade's, each once", sorted(ours) == expected, missing(ours))
     orders = {writer: [text for text in ours if f" {writer}/" in text] for writer in WRITERS}
     sorted_ = all(order == sorted(order) for order in orders.values())
     report.check(f"{file}: the messages of each sender are in order", sorted_, orders)
@@ -104,7 +104,7 @@ def shared_inbox(env, report, lead, reader):
     bad = [entry for entry in entries if not well_formed(entry)]
     report.check(f"{file}: every entry is well-formed", not bad, bad[:3])
     lost = claimed - {entry["text"] for entry in entries}
-    report.figure("the lead's own sends that reported success and are missing", f"{len(lost)} of {len(claimed)}")
+    report.figure("the lead's own sends that reported success but are missing", f"{len(lost)} of {len(claimed)}")
     report.figure("the lead's own sends that reported failure", failed)
 
 
@@ -120,10 +120,10 @@ def missing(texts):
 
 
 def joins(env, report, names):
-    """Members join while a native teammate writes its own isActive into the same file.
+    """Lets members join while a native teammate writes its own isActive into the same file.
 
-    The old version writes config.json in place and without a lock. So it can overwrite a member some tenths of a
-    second after the join; `brigade team join` has to notice and repair that.
+    The old version writes config.json in place and without a lock. So it can overwrite the file without the new member
+    some tenths of a second after the join; `brigade team join` has to notice and repair that.
     """
 
     def join_all():
@@ -134,14 +134,14 @@ def joins(env, report, names):
     with ThreadPoolExecutor(1) as pool:
         joining = pool.submit(join_all)
         while not joining.done():
-            # Every message starts a turn of alice, and a turn writes her isActive twice.
+            # Every message starts a turn of alice, and she writes isActive at the start and end of each turn.
             env.brigade("send", "alice", "poke", by="carol")
             time.sleep(0.3)
         joining.result()
-    time.sleep(2)  # alice's last turn still writes the file
+    time.sleep(2)  # wait, because alice's last turn may still write config.json
     members = env.members()
     gone = [name for name in names if name not in members]
-    report.check(f"config.json: all {len(names)} that joined are members", not gone, f"without {gone}")
+    report.check(f"config.json: all {len(names)} members that joined are listed", not gone, f"without {gone}")
     twice = [name for name, count in Counter(members).items() if count > 1]
     report.check("config.json: no member is listed twice", not twice, twice)
     stayed = {"team-lead", "alice", "carol"} <= set(members)
@@ -168,14 +168,14 @@ def task_board(env, report, lead):
     subjects = Counter(task["subject"] for task in tasks.values())
     expected = [f"task {writer}/{number:02}" for writer in WRITERS for number in range(TASKS)]
     once = all(subjects[subject] == 1 for subject in expected)
-    report.check(f"tasks: all {len(expected)} of ours, each once", once, subjects)
+    report.check(f"tasks: all {len(expected)} of brigade's tasks are there, each once", once, subjects)
     own_ids = all(task["id"] == stem for stem, task in tasks.items())
-    report.check("tasks: the id in each file is its name", own_ids)
+    report.check("tasks: the id in each file matches the file name", own_ids)
     listed = set(re.findall(r"^#\d+ \[pending\] (task w\d/\d\d)", lead.call("TaskList", {}).text, re.M))
     unseen = set(expected) - listed
-    report.check("tasks: the lead's TaskList shows every one of ours", not unseen, f"not {unseen}")
+    report.check("tasks: the lead's TaskList shows every task of brigade", not unseen, f"not {unseen}")
     seen = sum(task["subject"] == "the lead's" for task in env.brigade("task", "list"))
-    report.check(f"tasks: brigade lists the {made} that the lead created", seen >= made, seen)
+    report.check(f"tasks: brigade lists the {made} tasks that the lead created", seen >= made, seen)
     report.figure("the lead's own TaskCreate calls that succeeded, failed", f"{made}, {failed}")
 
 
@@ -196,20 +196,20 @@ def leads_inbox(env, report, lead):
     entries = [entry for entry in read_json(env.inbox("team-lead")) if entry["text"] in ALL_MAIL]
     report.figure(f"{file}: left unread in the file", sum(not entry["read"] for entry in entries))
     if env.version == "new":
-        # It removes read messages from the file, so only the model's input shows them.
-        report.check(f"{file}: all {number} reach the model", delivered.keys() == ALL_MAIL, len(delivered))
+        # The new version removes read messages from the inbox file, so only the model's input shows them.
+        report.check(f"{file}: all {number} messages reach the model", delivered.keys() == ALL_MAIL, len(delivered))
     else:
-        # brigade moves read messages from the file to its journal.
+        # brigade moves read messages from the inbox file to its journal.
         texts = [entry["text"] for entry in entries]
         texts += [text for text in read_before(env) if text in ALL_MAIL - set(texts)]
         once = sorted(texts) == sorted(ALL_MAIL)
-        report.check(f"{file}: all {number} of ours in the file or in the journal, each once", once, missing(texts))
+        report.check(f"{file}: all {number} messages are in the file or the journal, each once", once, missing(texts))
         unseen = len(ALL_MAIL - delivered.keys() - {e["text"] for e in entries if not e["read"]})
-        report.figure(f"{file}: unread messages that old marked as read", f"{unseen} of {number}")
+        report.figure(f"{file}: messages marked as read that the model did not receive", f"{unseen} of {number}")
 
 
 def read_before(env):
-    """The texts of the messages to the lead that are read, from the journal."""
+    """Returns the texts of those messages to the lead that the journal records as read."""
     events = [record["event"] for record in env.log()]
     to_lead = [event for event in events if next(iter(event.values())).get("to") == "team-lead"]
     read = {event["read"]["key"] for event in to_lead if "read" in event}

@@ -1,4 +1,4 @@
-"""brigade acts for carol, a teammate that is not Claude Code, on a team led by a real Claude Code.
+"""Tests that brigade can act for carol, a teammate that is not Claude Code, on a team led by a real Claude Code.
 
 Messages and tasks reach her, her messages reach the models of the lead and of a native teammate, and she can leave.
 """
@@ -12,7 +12,7 @@ from lib.util import eventually, read_json
 
 def scenario(env, report, short):
     lead = env.start_lead("outside")
-    # A new lead reads its inbox only while a teammate runs that it started itself.
+    # The new version reads its inbox only while a teammate is running that the lead itself started.
     alice = env.spawn("alice")
     env.brigade("team", "join", "carol", "--agent-type", "codex", "--model", "gpt-5")
     views(env, report)
@@ -24,7 +24,7 @@ def scenario(env, report, short):
 
 
 def views(env, report):
-    # Repeated, because alice may write her isActive between the two reads.
+    # Compare repeatedly, because alice may write her isActive between the two reads.
     same = eventually(lambda: env.brigade("team", "show") == read_json(env.config), 3)
     report.check("brigade team show prints config.json", same, env.brigade("team", "show"))
     listed = env.brigade("team", "list")
@@ -53,11 +53,11 @@ def mail_in(env, report, lead, alice):
         report.check("the lead's broadcast arrives", arrived, (sent, got))
     else:
         sent = lead.call("SendMessage", {"to": "*", "message": "to everybody", "summary": "a summary"})
-        report.figure("the new lead has no broadcast; its tool answers", sent.text.splitlines()[0][:120])
+        report.figure("the new version has no broadcast; its tool answers", sent.text.splitlines()[0][:120])
     marked = env.mail("carol", "--unread", "--mark-read")
     same = [entry["text"] for entry in marked] == [entry["text"] for entry in got]
     report.check("reading with --mark-read prints the messages once more", same, marked)
-    report.check("and then no message is unread", unread(env) == [], unread(env))
+    report.check("after --mark-read, no message is unread", unread(env) == [], unread(env))
 
 
 def work_in(env, report, lead):
@@ -80,19 +80,19 @@ def mail_out(env, report, lead, alice):
     text = "carol reports <done> & waits"
     env.brigade("send", "team-lead", text, "--summary", "a report", by="carol")
     received = lead.receives(text)
-    report.figure("from brigade send to the lead's model", f"{time.monotonic() - started:.2f} s")
+    report.figure("time from brigade send to the lead's model", f"{time.monotonic() - started:.2f} s")
     turn = lead.message_with(text)
     is_turn = received and 'teammate_id="carol"' in turn
-    report.check("carol's reply is a turn of the lead's model", is_turn, turn)
-    report.check("with its summary", 'summary="a report"' in turn, turn)
+    report.check("the lead's model gets carol's reply as a turn", is_turn, turn)
+    report.check("the lead's model gets the summary of carol's reply", 'summary="a report"' in turn, turn)
     env.brigade("send", "alice", "carol asks alice", by="carol")
     received = alice.receives("carol asks alice")
-    report.check("carol's message is a turn of a native teammate's model", received, alice.input()[-500:])
+    report.check("a native teammate's model gets carol's message as a turn", received, alice.input()[-500:])
     env.brigade("broadcast", "carol tells everybody", by="carol")
     both = lead.receives("carol tells everybody") and alice.receives("carol tells everybody")
     report.check("carol's broadcast reaches both models", both)
     own = [entry["text"] for entry in env.mail("carol")]
-    report.check("and not her own inbox", "carol tells everybody" not in own, own)
+    report.check("carol's broadcast does not reach her own inbox", "carol tells everybody" not in own, own)
 
 
 def leaving(env, report):
@@ -104,26 +104,26 @@ def leaving(env, report):
 
 
 def coming_and_going(env, report, times):
-    """Members leave while a native teammate writes isActive: does its late write bring them back?
+    """Lets members leave while a native teammate writes its isActive, and checks that this write does not restore them.
 
-    The old version reads and writes config.json without a lock, so there it is only a figure.
+    The old version reads and writes config.json without a lock, so for it the result is only a figure.
     """
     env.brigade("team", "join", "dora", "--agent-type", "codex")
     for number in range(times):
         env.brigade("team", "join", f"guest{number}", "--agent-type", "codex")
         env.brigade("send", "alice", f"poke {number}", by="dora")
-        # Her turn starts when she polls her inbox next. It writes isActive at its start and at its end.
+        # Alice's turn starts when she next polls her inbox. She writes isActive at the start and end of the turn.
         env.agent("alice").receives(f"poke {number}", 5)
         env.brigade("team", "leave", f"guest{number}")
     time.sleep(2)
     back = [name for name in env.members() if name.startswith("guest")]
     if env.version == "new":
-        report.check(f"no late isActive write brings back one of {times} members that left", not back, back)
+        report.check(f"alice's late isActive writes restore none of {times} members that left", not back, back)
     else:
-        report.figure("brought back by a late isActive write", f"{len(back)} of {times}")
+        report.figure("members restored by alice's late isActive writes", f"{len(back)} of {times}")
     members = env.members()
     stayed = {"team-lead", "alice", "dora"} <= set(members)
-    report.check("the others are still members", stayed, members)
+    report.check("lead, alice and dora are still members", stayed, members)
     env.check_locks(report)
 
 

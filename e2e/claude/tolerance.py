@@ -1,7 +1,7 @@
-"""brigade and Claude Code keep the parts of their shared files that they do not know.
+"""Tests that brigade and Claude Code tolerate each other's changes to the team's files.
 
-Unknown fields and backends, locks that another program holds or left behind, and tasks that both sides change
-in turn.
+Both keep fields and backends that they do not know, and both can change the same task. brigade waits for locks that
+another program holds, and removes locks that another program left behind.
 """
 
 import os
@@ -25,7 +25,7 @@ def scenario(env, report, short):
 
 
 def without(value, *keys):
-    """The other fields of an object, in their order, so that moved fields count as changed."""
+    """Returns all other fields of an object, in order, so that a comparison also notices moved fields."""
     return [(key, field) for key, field in value.items() if key not in keys]
 
 
@@ -46,7 +46,7 @@ def config(env, report, lead):
     after = read_json(env.config)
     kept = [member for member in after["members"] if member["name"] != "alice"]
     same = kept == before["members"]
-    report.check("the lead's rewrite keeps our member, unknown backends, unknown fields", same, kept)
+    report.check("the lead's rewrite keeps brigade's member, unknown backends and unknown fields", same, kept)
     same = after.get("x_team") == before["x_team"]
     report.check("the lead's rewrite keeps an unknown field of the team", same, after.keys())
 
@@ -71,9 +71,9 @@ def entries(env, report, lead):
     before = read_json(inbox)
     sent = lead.call(*env.message("carol", "from the lead"))
     after = read_json(inbox)
-    # The new version adds its own `type` to entries that have none; it removes nothing.
+    # The new version adds a `type` to entries that have none, but removes nothing.
     kept = sent.is_success() and all(old.items() <= new.items() for old, new in zip(before, after))
-    report.check("the lead's rewrite keeps our msg_id and unknown fields of entries", kept, after)
+    report.check("the lead's rewrite keeps brigade's msg_id and unknown fields of entries", kept, after)
     same = after[0].get("msg_id") == first["message_id"]
     report.check("the message_id that send printed is the entry's msg_id", same, after[0])
 
@@ -82,23 +82,23 @@ def entries(env, report, lead):
     after = read_json(inbox)
     kept = list(map(without, after[:-1])) == list(map(without, before))
     added = after[-1]["text"] == "second from dora"
-    report.check("brigade send keeps every entry as it was", kept and added, after)
+    report.check("brigade send leaves every other entry unchanged", kept and added, after)
 
     before = after
     env.mail("carol", "--unread", "--mark-read")
     unread = env.mail("carol", "--unread")
     report.check("brigade inbox --mark-read leaves nothing unread", unread == [], unread)
-    # brigade may move a read message from the file to its journal, but must keep it complete.
+    # brigade may move a read message from the inbox file to the journal, but must keep all fields of the message.
     after = env.mail("carol")
     kept = [without(entry, "read") for entry in before] == [without(entry, "read") for entry in after]
     report.check("brigade inbox --mark-read keeps every other field", kept, after)
     expected = [without(entry, "read") for entry in before]
     changed = [entry for entry in read_json(inbox) if without(entry, "read") not in expected]
-    report.check("in entries that stay in the file only `read` changes", not changed, changed)
+    report.check("in entries that stay in the inbox file, only `read` changes", not changed, changed)
 
 
 class LiveLock:
-    """A lock that another program takes and refreshes for some seconds. `read` reads what it protects."""
+    """A lock that another program holds and refreshes for some seconds. `read` returns what the lock protects."""
 
     def __init__(self, path, seconds, read):
         self._directory = path.with_name(path.name + ".lock")
@@ -119,13 +119,13 @@ class LiveLock:
             self._respected = False
 
     def respected(self):
-        """Whether the lock was not removed, and what it protects not changed, until its release."""
+        """Returns whether the lock was not removed, and its protected data not changed, until it was released."""
         self._holder.join()
         return self._respected
 
 
 def dead_lock(path, age):
-    """A lock that a program took `age` seconds ago before it crashed."""
+    """Creates the lock of a program that crashed `age` seconds ago while it held the lock."""
     directory = path.with_name(path.name + ".lock")
     directory.mkdir()
     then = time.time() - age
@@ -141,8 +141,8 @@ def held_locks(env, report, lead, short):
         acknowledged = time.monotonic() - started
         found = eventually(lambda: text in inbox.read_text(), 15)
         arrived = time.monotonic() - started
-        report.check(f"{text}: it is acknowledged and arrives", done.returncode == 0 and found, done.stderr)
-        report.figure(f"{text}: acknowledged, arrived", f"{acknowledged:.2f} s, {arrived:.2f} s")
+        report.check(f"{text} is acknowledged and arrives", done.returncode == 0 and found, done.stderr)
+        report.figure(f"{text}: time until acknowledged, until arrived", f"{acknowledged:.2f} s, {arrived:.2f} s")
 
     for seconds in (1, 5):
         held = LiveLock(inbox, seconds, inbox.read_bytes)
@@ -155,11 +155,11 @@ def held_locks(env, report, lead, short):
     held = LiveLock(env.config, 1, env.config.read_bytes)
     done = env.try_brigade("team", "activity", "carol", "active")
     report.check("config lock held for 1 s: brigade team activity succeeds", done.returncode == 0, done.stderr)
-    report.check("config lock held for 1 s: it is respected", held.respected())
+    report.check("config lock held for 1 s: brigade team activity respects it", held.respected())
     held = LiveLock(env.tasks / ".lock", 1, lambda: sorted(env.tasks.glob("*.json")))
     done = env.try_brigade("task", "add", "behind a lock", by="carol")
     report.check("task lock held for 1 s: brigade task add succeeds", done.returncode == 0, done.stderr)
-    report.check("task lock held for 1 s: it is respected", held.respected())
+    report.check("task lock held for 1 s: brigade task add respects it", held.respected())
 
     sent = lead.call(*env.message("carol", "no lock is held"))
     arrived = any(entry["text"] == "no lock is held" for entry in read_json(inbox))
@@ -185,7 +185,7 @@ def lead_changes_our_task(env, report, lead):
     changed = update.items() <= (after | {"taskId": after["id"]}).items()
     report.check("the lead's TaskUpdate changes a task made by brigade", changed, result.text)
     kept = after.get("metadata") == before["metadata"]
-    report.check("the lead's TaskUpdate keeps its metadata", kept, after)
+    report.check("the lead's TaskUpdate keeps the task's metadata", kept, after)
 
 
 def we_change_the_leads_task(env, report, lead):
@@ -216,7 +216,7 @@ def dependencies(env, report, lead):
     env.brigade("task", "done", blocker, by="carol")
     line = lead.task_line(blocked)
     ready = line.startswith(f"#{blocked} [pending]") and "blocked" not in line
-    report.check("once brigade has completed the blocker, it is no longer blocked", ready, line)
+    report.check("once brigade has completed the blocker, the task is no longer blocked", ready, line)
     line = lead.task_line(blocker)
     report.check("the lead's TaskList shows the blocker as completed", "[completed]" in line, line)
 

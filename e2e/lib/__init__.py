@@ -1,1 +1,1 @@
-"""Helpers shared by the end-to-end tests. The `run` scripts put the folder above on PYTHONPATH."""
+"""Helpers shared by the end-to-end tests. The `run` scripts put the folder `e2e` on PYTHONPATH."""

@@ -1,8 +1,8 @@
-"""A Messages API on loopback that a real Claude Code uses as its model.
+"""Anthropic's Messages API on loopback, which a real Claude Code uses as its model.
 
 Every request stays open until the scenario answers it. So a scenario can make Claude Code run its own tools
-(`lead.call("TaskCreate", {...})`) and read the results. The mark `[agent:NAME]` in the first prompt of an agent
-tells whose request it is.
+(`lead.call("TaskCreate", {...})`) and read the results. The first prompt of each agent contains `[agent:NAME]`,
+which identifies the agent that sent a request.
 """
 
 import json
@@ -25,12 +25,12 @@ class ToolResult(NamedTuple):
     failed: bool
 
     def is_success(self):
-        """Whether a tool that answers in JSON reports success."""
+        """Returns whether a tool that answers in JSON reports success."""
         return not self.failed and '"success":true' in self.text.replace(" ", "")
 
 
 def text_of(content):
-    """The text of a message's content, including tool results."""
+    """Returns the text of a message's content, including tool results."""
     if isinstance(content, str):
         return content
     parts = []
@@ -47,7 +47,7 @@ def user_messages(body):
 
 
 class ModelRequest:
-    """One request of an agent, open until the scenario answers it."""
+    """One request of an agent to its model, open until the scenario answers it."""
 
     def __init__(self, body):
         self.body = body
@@ -78,10 +78,10 @@ class AgentModel:
         self._auto_reply = False
 
     def receive(self, turn):
-        """Called by the server for every request of this agent."""
+        """Accepts a request of this agent. Called by the server."""
         with self._changed:
-            # Every request carries the whole conversation. Keeping only the latest one means that a repeated
-            # request does not count twice.
+            # Every request contains the whole conversation. Keep only the latest one, so that a repeated request
+            # does not count twice.
             self._input = "\n".join(text_of(content) for content in user_messages(turn.body))
             self._changed.notify_all()
             if self._auto_reply:
@@ -90,7 +90,7 @@ class AgentModel:
                 self._turns.put(turn)
 
     def open_turn(self, timeout=TIMEOUT):
-        """Waits for the next request of the agent."""
+        """Returns the agent's open request; waits for one if there is none."""
         if self._turn is None:
             try:
                 self._turn = self._turns.get(timeout=timeout)
@@ -99,7 +99,7 @@ class AgentModel:
         return self._turn
 
     def calls(self, *uses):
-        """Makes the agent call these tools, all in one reply; returns one ToolResult for each."""
+        """Makes the agent call these tools, all in one reply of the model; returns a ToolResult for each call."""
         ids = self._call_tools(uses)
         after = self.open_turn()
         return [after.result(use) for use in ids]
@@ -108,7 +108,7 @@ class AgentModel:
         return self.calls((tool, arguments))[0]
 
     def call_without_result(self, tool, arguments):
-        """Makes the agent call a tool that may end the agent."""
+        """Makes the agent call a tool, without waiting for the result, because the call may end the agent."""
         self._call_tools([(tool, arguments)])
 
     def _call_tools(self, uses):
@@ -125,24 +125,24 @@ class AgentModel:
         turn.answer(blocks, stop)
 
     def end_turn(self):
-        """Ends the open turn. The next one waits for the scenario again."""
+        """Ends the open turn. The next turn waits for the scenario again."""
         self._answer([{"type": "text", "text": "Done."}], "end_turn")
 
     def only_listen(self):
-        """Ends the open turn, and every later one as soon as it starts."""
+        """Ends the open turn. From now on, every later turn ends as soon as it starts."""
         self.open_turn()
         with self._changed:
             self._auto_reply = True
             self.end_turn()
 
     def reply_automatically(self):
-        """Ends every turn as soon as it starts, including those that are open."""
+        """Ends the open turns. From now on, every later turn ends as soon as it starts."""
         with self._changed:
             self._auto_reply = True
             self._answer_all("Fine.")
 
     def reply_by_script(self):
-        """The next turn waits for the scenario again."""
+        """Makes the next turn wait for the scenario again."""
         with self._changed:
             self._auto_reply = False
 
@@ -160,27 +160,27 @@ class AgentModel:
             turn.answer([{"type": "text", "text": text}], "end_turn")
 
     def input(self):
-        """Everything the model has received in user messages, as one text."""
+        """Returns everything that the model has received in user messages, as one text."""
         with self._changed:
             return self._input
 
     def message_with(self, text):
-        """The teammate's message to the model that contains this text, from its attributes on."""
+        """Returns the <teammate-message> that contains this text, without its tag name; empty if there is none."""
         return next((part for part in self.input().split("<teammate-message") if text in part), "")
 
     def task_line(self, task):
-        """The line of its tool TaskList about a task; all of the list if there is none."""
+        """Makes the agent call TaskList; returns the task's line, or the whole list if there is no such line."""
         listed = self.call("TaskList", {}).text
         return next((line for line in listed.splitlines() if line.startswith(f"#{task} ")), listed)
 
     def receives(self, text, timeout=10):
-        """Whether the model receives this text before the timeout."""
+        """Waits until the model has received this text; returns False at the timeout."""
         with self._changed:
             return self._changed.wait_for(lambda: text in self._input, timeout)
 
 
 class ClaudeModel:
-    """The server, and one AgentModel for each agent."""
+    """The HTTP server, with one AgentModel for each agent."""
 
     def __init__(self):
         self._agents = {}
@@ -201,7 +201,7 @@ class ClaudeModel:
             return self._agents.setdefault(name, AgentModel(name))
 
     def agent_of(self, body):
-        """The agent that sent a request; None for Claude Code's own requests, such as for titles."""
+        """Returns the model of the agent that sent a request; None for requests outside turns, as for titles."""
         texts = [text_of(content) for content in user_messages(body)]
         if len(body.get("tools") or []) < 3 or "[SUGGESTION MODE" in texts[-1]:
             return None
@@ -223,7 +223,7 @@ class _Requests(BaseHTTPRequestHandler):
         try:
             super().handle()
         except ConnectionError:
-            pass  # the program was killed
+            pass  # Claude Code was killed
 
     def do_HEAD(self):
         self._send_json({})
@@ -241,7 +241,7 @@ class _Requests(BaseHTTPRequestHandler):
             try:
                 self._answer(body)
             except (BrokenPipeError, ConnectionResetError):
-                pass  # the program ended, as at the end of every scenario
+                pass  # Claude Code ended, as at the end of every scenario
 
     def _answer(self, body):
         turn = ModelRequest(body)
@@ -253,7 +253,7 @@ class _Requests(BaseHTTPRequestHandler):
             turn.answer([{"type": "text", "text": '{"title": "test"}'}], "end_turn")
         else:
             agent.receive(turn)
-        # Pings keep the program from giving up on a request that the scenario holds open.
+        # Send pings while the scenario holds the request open, so that Claude Code does not time out.
         while not turn.answered.wait(5):
             if streaming:
                 self._event("ping", {})

@@ -19,17 +19,19 @@ from lib.processes import kill_home, left_in_home
 from lib.report import Report
 from lib.util import capture, eventually, json_lines, read_json
 
-# Both versions of Claude Code offer this model the task tools; the default model of the new one gets none.
+# Both versions of Claude Code offer the task tools to this model. The new version does not offer them to its
+# default model.
 MODEL = "claude-opus-4-6"
 API_KEY = "brigade-e2e-this-is-not-a-key"
-# Settings that answer everything Claude Code asks at its first start.
+# Settings with which Claude Code asks no questions at its first start.
 ONBOARDING_DONE = {
     "hasCompletedOnboarding": True,
     "lastOnboardingVersion": "9.9.9",
     "lastReleaseNotesSeen": "9.9.9",
     "theme": "dark",
     "bypassPermissionsModeAccepted": True,
-    # The old version asks this after its first turn, and its model gets no mail until it is answered.
+    # Without this, the old version asks a question after its first turn, and its model gets no mail until a person
+    # answers.
     "effortCalloutDismissed": True,
     "officialMarketplaceAutoInstallAttempted": True,
     "customApiKeyResponses": {"approved": [API_KEY[-20:]], "rejected": []},
@@ -41,7 +43,7 @@ NOTHING_FOUND = 4
 def run_scenario(scenario, env_type=None, teammate_mode="tmux"):
     """Runs one scenario as a program, `SCENARIO.py VERSION [--short]`; exits with 1 if a check failed.
 
-    `env_type` is the subclass of TestEnv to run it in. Files that help to explain a failure are copied to $KEEP.
+    `env_type` is the scenario's subclass of TestEnv. Files that help to explain a failure are copied to $KEEP.
     """
     version, short = sys.argv[1], "--short" in sys.argv[2:]
     exit_on_sigterm()
@@ -58,15 +60,15 @@ def exit_on_sigterm():
 
 
 def mark_trusted(home, project, **more):
-    """Writes Claude Code's settings, so that it asks nothing at its first start in this project."""
+    """Writes settings with which Claude Code asks no questions at its first start in this project."""
     trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
     settings = ONBOARDING_DONE | {"projects": {str(project): trusted}} | more
     (home / ".claude.json").write_text(json.dumps(settings))
 
 
 def copy_kept(report, folders, name="", ignore=lambda path: False):
-    """Copies folders that help to explain a failure into the folder `name` of $KEEP, without special files such as
-    sockets, and without those for which `ignore` is true."""
+    """Copies folders that help to explain a failure to the folder `name` in $KEEP. Leaves out special files such
+    as sockets, and paths for which `ignore` returns true."""
 
     def ignored(folder, names):
         paths = [Path(folder) / name for name in names]
@@ -81,7 +83,7 @@ def copy_kept(report, folders, name="", ignore=lambda path: False):
 
 
 class TestEnv:
-    # The lead's permission mode, and the size of its terminal.
+    # The lead's arguments, which set its permission mode, and the size of its terminal.
     lead_arguments = ["--dangerously-skip-permissions"]
     columns, rows = 200, 50
 
@@ -99,7 +101,7 @@ class TestEnv:
         mark_trusted(self.home, self.project, autoUpdates=False)
         settings = {"teammateMode": teammate_mode, "skipDangerousModePermissionPrompt": True}
         (self.claude_dir / "settings.json").write_text(json.dumps(settings))
-        # The environment of brigade, and that of the lead.
+        # The environment variables for brigade (`environ`) and for the lead (`lead_environ`).
         self.environ = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"}
         self.lead_environ = self.environ | {
             "TERM": "xterm-256color",
@@ -111,9 +113,9 @@ class TestEnv:
             "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
-            # Offer all tools directly: the script cannot call a tool that has to be searched for first.
+            # Offer all tools directly: a scenario cannot call a tool that the model has to search for.
             "ENABLE_TOOL_SEARCH": "false",
-            # Allows it to skip permission prompts when it runs as root in a container.
+            # Allows Claude Code to skip permission prompts when it runs as root in a container.
             "IS_SANDBOX": "1",
         }
 
@@ -129,7 +131,7 @@ class TestEnv:
         subprocess.run(["git", "init", "--quiet", self.project], env=self.environ, check=True)
 
     def keep_files(self, name, report):
-        """Prints the screen, and copies the files that help to explain a failure; returns their folder."""
+        """Prints the lead's screen, and copies files that help to explain a failure; returns the copies' folder."""
         print("screen:\n" + self.screen(), flush=True)
         found = (*self.root.glob("pane*"), *self.root.glob("model*"), self.home)
         kept = copy_kept(report, {path.name: path for path in found if path.is_dir()}, name)
@@ -138,15 +140,15 @@ class TestEnv:
                 shutil.copy(path, kept)
         return kept
 
-    # Claude Code.
+    # Methods that run Claude Code.
 
     def agent(self, name):
         return self._model.agent(name)
 
     def start_lead(self, team):
-        """Starts the lead with a team: one of this name (old), or the one of its session (new)."""
+        """Starts a lead with a team. In the old version, the team has this name; the new one chooses the name."""
         self._start_claude(self.columns, self.rows, *self.lead_arguments, "--model", MODEL, "[agent:lead] Lead the team.")
-        # Keeps the screen of a lead that crashes.
+        # Keep the pane open if the lead crashes, so that its screen can be printed.
         self._tmux("set-option", "-p", "remain-on-exit", "on")
         lead = self.agent("lead")
         lead.open_turn()
@@ -170,7 +172,7 @@ class TestEnv:
         return teammate
 
     def call_spawn_tool(self, name, agent_type, prompt, **more):
-        """Makes the lead call its tool that starts a teammate."""
+        """Makes the lead call its tool for starting teammates; returns the tool's result."""
         arguments = {"name": name, "description": "a teammate", "prompt": prompt, "subagent_type": agent_type} | more
         if self.version == "old":
             arguments["team_name"] = self.team
@@ -189,17 +191,17 @@ class TestEnv:
         return teammate
 
     def message(self, to, text):
-        """Tool name and arguments of a SendMessage call with a plain message, in the form of this version."""
+        """Returns tool name and arguments of a SendMessage call with a plain message, as this version needs them."""
         if self.version == "old":
             arguments = {"type": "message", "recipient": to, "content": text, "summary": "a summary"}
         else:
             arguments = {"to": to, "message": text, "summary": "a summary"}
         return ("SendMessage", arguments)
 
-    # brigade.
+    # Methods that run brigade.
 
     def brigade(self, *arguments, by=None, ok=(0,)):
-        """Runs brigade for a member (`by`); returns its JSON output, None if it printed nothing."""
+        """Runs brigade as the member `by`, or as the lead; returns the parsed JSON output, None if it is empty."""
         done = self.try_brigade(*arguments, by=by)
         if done.returncode not in ok:
             raise RuntimeError(f"brigade {' '.join(arguments)}: {done.returncode}: {done.stderr.strip()}")
@@ -210,34 +212,34 @@ class TestEnv:
         return self.run(*scope, *(["--as", by] if by else []), *arguments, timeout=60)
 
     def run(self, *arguments, environ=None, timeout=180):
-        """Runs brigade with exactly these arguments, as a person would type them."""
+        """Runs brigade with exactly these arguments."""
         command = [self.program, *arguments]
         return capture(command, env=environ or self.environ, cwd=self.project, timeout=timeout)
 
     def run_ok(self, *arguments, **more):
-        """The same; raises an error if it fails."""
+        """Like `run`, but raises an error if brigade fails."""
         done = self.run(*arguments, **more)
         if done.returncode != 0:
             raise RuntimeError(f"brigade {' '.join(arguments)}: {done.returncode}: {done.stderr.strip()}")
         return done
 
     def mail(self, name, *flags):
-        """The messages of a member; empty if there are none."""
+        """Returns the messages in a member's inbox; an empty list if there are none."""
         return self.brigade("inbox", name, *flags, by=name, ok=(0, NOTHING_FOUND)) or []
 
     def task_id(self, subject):
         return next(task["id"] for task in self.brigade("task", "list") if task["subject"] == subject)
 
     def log(self):
-        """The records of the team's journal."""
+        """Returns the records of the team's journal."""
         return json_lines(self.try_brigade("log").stdout)
 
     @property
     def state(self):
-        """brigade's own folder."""
+        """brigade's own state folder."""
         return self.home / ".local/state/brigade"
 
-    # The files that Claude Code and brigade share.
+    # The team's files, which Claude Code and brigade share.
 
     @property
     def config(self):
@@ -254,23 +256,23 @@ class TestEnv:
         return [member["name"] for member in read_json(self.config)["members"]]
 
     def put_mail(self, name, entry):
-        """Adds an entry to a member's inbox without brigade."""
+        """Adds an entry to a member's inbox file, as a program other than brigade would."""
         edit(self.inbox(name), lambda entries: entries.append(entry))
 
     def locks(self):
-        """The lock directories that exist at this moment."""
+        """Returns the lock directories that exist at this moment."""
         shared = [*self.claude_dir.glob("teams/**/*.lock"), *self.claude_dir.glob("tasks/**/*.lock")]
         return [path for path in shared if path.is_dir()]
 
     def check_locks(self, report):
-        """The last check of a scenario. Waits, because the lead holds a lock while it writes."""
+        """Checks at the end of a scenario that no lock is left. Waits, because the lead may still hold one."""
         free = eventually(lambda: not self.locks(), 5)
         report.check("no lock is left behind", free, self.locks())
 
-    # Processes.
+    # Methods for processes.
 
     def left(self, timeout=10):
-        """Waits until no process of this environment is left; returns those that are."""
+        """Waits until no process of this environment is left; returns those that are left at the timeout."""
         return left_in_home(self.home, timeout)
 
     def check_no_process_left(self, report, name="no process is left", timeout=10):
@@ -297,8 +299,8 @@ class TestEnv:
 
 
 def edit(path, change):
-    """Changes a shared file as another program would: atomically, and under Claude Code's lock. A file that does not
-    exist is an empty inbox."""
+    """Changes a shared file as another program would: atomically, and while it holds Claude Code's lock. A file
+    that does not exist counts as an empty inbox."""
     lock, draft = (path.with_name(path.name + end) for end in (".lock", ".tmp.e2e"))
 
     def try_lock():
@@ -309,7 +311,7 @@ def edit(path, change):
             return False
 
     if not eventually(try_lock, 15):
-        raise TimeoutError(f"{lock} is not released")
+        raise TimeoutError(f"the lock {lock} is not released")
     value = read_json(path) if path.exists() else []
     change(value)
     draft.write_text(json.dumps(value, indent=2, ensure_ascii=False))

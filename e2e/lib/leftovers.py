@@ -1,25 +1,25 @@
-"""The files that may stay behind when a team is down."""
+"""Checks which files stay behind after a team is down."""
 
 import fnmatch
 import subprocess
 
 # Files that stay in brigade's state folder and in Claude Code's folder, and why. Any other file is an error.
 EXPECTED = {
-    "state/files/*/*/team.jsonl": "the journal of the team",
-    "state/files/*/*/mail/*.jsonl": "the journals of its mailboxes",
-    "state/files/*/*/work/*.jsonl": "the journals of its members' work",
-    "state/files/*/*/mail/*.state": "how far each is written; a team of the same name continues there",
+    "state/files/*/*/team.jsonl": "the team's journal",
+    "state/files/*/*/mail/*.jsonl": "the journals of the team's mailboxes",
+    "state/files/*/*/work/*.jsonl": "the journals of the members' work",
+    "state/files/*/*/mail/*.state": "how far each journal is written; a later team with the same name continues there",
     "state/files/*/*/board.seen": "the last known state of the board",
-    "state/files/*/*/created": "which team of this name brigade created",
-    "state/files/*/*/shared": "marks that Claude Code wrote to it, too",
-    "state/files/*/*/*.lock": "spare locks, empty: brigade takes a lock by renaming one",
-    "state/files/*/*/aside*": "copies of torn files, if a kill tore one",
-    "state/files/*/*/kept": "folder of the members' saved state, empty",
-    "state/files/*/*/pulse": "folder of the members' liveness, empty",
-    "state/host": "folder of running teams, empty",
+    "state/files/*/*/created": "when brigade created the team, to distinguish teams with the same name",
+    "state/files/*/*/shared": "an empty file; it exists because Claude Code also wrote the roster",
+    "state/files/*/*/*.lock": "spare lock files, empty: brigade takes a lock by renaming one of them",
+    "state/files/*/*/aside*": "copies of files that a kill left half-written",
+    "state/files/*/*/kept": "folder for the members' saved state, empty",
+    "state/files/*/*/pulse": "folder for the members' pulses, empty",
+    "state/host": "folder for running teams, empty",
     "claude/teams": "Claude Code's folder for teams, empty",
     "claude/tasks": "Claude Code's folder for tasks, empty",
-    "claude/projects/*": "Claude Code's own records of its sessions",
+    "claude/projects/*": "Claude Code's own session records",
 }
 # Files that Claude Code writes for itself wherever it runs.
 CLAUDE_OWN = (
@@ -31,21 +31,21 @@ CLAUDE_OWN = (
 
 
 def tmux_server_runs(socket):
-    """Whether a tmux server answers at this socket; tmux leaves the socket itself behind."""
+    """Returns whether a tmux server answers at this socket. The socket exists even after the server has ended."""
     return subprocess.run(["tmux", "-S", socket, "list-sessions"], capture_output=True).returncode == 0
 
 
 def files_of(env):
-    """Every file and folder in brigade's state folder and in Claude Code's folder."""
+    """Returns the paths of all files and folders in brigade's state folder and in Claude Code's folder."""
     roots = {"state": env.state, "claude": env.claude_dir}
     return {f"{name}/{path.relative_to(root)}" for name, root in roots.items() for path in root.rglob("*")}
 
 
 def check_leftovers(env, report, before):
-    """Checks the files that are new since `before`, and that no tmux server is left."""
+    """Checks that all files which are new since `before` are expected, and that no tmux server is left."""
     new = sorted(files_of(env) - before)
     known = (*EXPECTED, *CLAUDE_OWN)
-    # A folder that is not empty is judged by its contents.
+    # Check only files and empty folders; for other folders, their contents are checked.
     leaves = [path for path in new if not any(other.startswith(path + "/") for other in new)]
     staying = {pattern: [path for path in leaves if fnmatch.fnmatch(path, pattern)] for pattern in EXPECTED}
     for pattern, why in EXPECTED.items():

@@ -1,4 +1,4 @@
-"""A host of a team on several hosts: a home in which every command runs in the namespaces of its machine."""
+"""One host of a team that spans several hosts. Every command runs in the namespaces of the host's machine."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from lib.util import capture
 
 
 class LinkedHost(TestEnv):
-    """The home of one machine. `brigade link` connects its files to the NATS store."""
+    """The home directory on one machine. `brigade link` connects the team's files in it to the NATS store."""
 
     def __init__(self, version, machine, store, team):
         super().__init__(version, "tmux")
@@ -23,7 +23,7 @@ class LinkedHost(TestEnv):
         super().__exit__(*failure)
 
     def stop_lead(self):
-        """There is none."""
+        """Does nothing, because no Claude Code leads on this host."""
 
     def _command(self, arguments, store, by=None):
         scope = ["--claude-dir", str(self.claude_dir), *(["--store", self.store] if store else [])]
@@ -31,11 +31,11 @@ class LinkedHost(TestEnv):
         return [*self.machine.enter(self.project), self.program, *scope, *arguments]
 
     def run(self, *arguments, store, by=None, timeout=120):
-        """Runs brigade on the NATS store (`store`) or on this host's files."""
+        """Runs brigade with the NATS store if `store` is true, otherwise with this host's files."""
         return capture(self._command(arguments, store, by), env=self.environ, timeout=timeout)
 
     def run_ok(self, *arguments, store):
-        """The same; raises an error if it fails, returns its output."""
+        """Like `run`, but raises an error if brigade fails; returns brigade's output."""
         done = self.run(*arguments, store=store)
         if done.returncode != 0:
             command = f"{self.machine.name}: brigade {' '.join(arguments)}"
@@ -43,12 +43,12 @@ class LinkedHost(TestEnv):
         return done.stdout
 
     def run_json(self, *arguments, store):
-        """The same; returns its JSON output."""
+        """Like `run_ok`, with `--json`; returns the parsed output, None if there is none."""
         out = self.run_ok("--json", *arguments, store=store)
         return json.loads(out) if out.strip() else None
 
     def _start(self, *arguments, store, **files):
-        """Starts brigade without waiting for it."""
+        """Starts brigade without waiting until it ends."""
         command = self._command(arguments, store)
         return subprocess.Popen(command, env=self.environ, stdin=subprocess.DEVNULL, **files)
 
@@ -57,7 +57,7 @@ class LinkedHost(TestEnv):
             self._link = self._start("link", "--host", self.machine.name, store=True, stdout=log, stderr=log)
 
     def end_link(self, signal_number=signal.SIGTERM):
-        # Our child is nsenter; the signal has to go to the process that runs on the host.
+        # Our child process is nsenter. Send the signal to the `brigade link` process itself.
         for process in in_home(self.home):
             if "link" in process.argv and process.argv[:1] == (self.program,):
                 os.kill(process.pid, signal_number)

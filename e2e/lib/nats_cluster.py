@@ -1,7 +1,7 @@
-"""Real nats-server processes: one on one host, or a cluster with a node on each of three hosts.
+"""Runs real nats-server processes: one on one host, or a cluster with a node on each of three hosts.
 
-In a cluster, a host that is cut off has a node that answers but has no quorum, while the other two go on. With the
-NATS servers on other hosts, only the connection to them could be cut.
+If a host of the cluster is cut off, its own node still answers but has no quorum, while the other two nodes
+continue. If the nodes ran on separate hosts, a test could only cut the connection to them.
 """
 
 import os
@@ -22,8 +22,8 @@ cluster {{
   name: e2e
   listen: {address}:6222
   routes: [{routes}]
-  # An unplugged cable closes no connection. Without these settings, a node that is plugged in again waits half a
-  # minute or more until its old connections fail.
+  # Unplugging a cable closes no connection. Without these settings, a node whose cable is plugged in again waits
+  # half a minute or more until its old connections fail.
   ping_interval: "2s"
   ping_max: 2
 }}
@@ -31,7 +31,7 @@ cluster {{
 
 
 class NatsCluster:
-    """A context manager that runs a node on each machine."""
+    """A context manager that runs a NATS server on each machine."""
 
     def __init__(self, machines, folder):
         self._machines, self._folder = machines, folder
@@ -53,7 +53,7 @@ class NatsCluster:
         return self
 
     def __exit__(self, *_):
-        # Our children are the nsenter processes; each ends with its node.
+        # Our child processes are nsenter. Terminate the NATS servers themselves; each nsenter then ends as well.
         for process in all_processes():
             if process.argv[:1] == (os.environ["NATS_SERVER"],) and process.argv[-1] in self._configs:
                 os.kill(process.pid, signal.SIGTERM)
@@ -61,12 +61,12 @@ class NatsCluster:
             node.wait()
 
     def store(self, machine):
-        """The addresses of the NATS servers for this machine, its own node first."""
+        """Returns the addresses of all NATS servers, with this machine's own server first."""
         others = [other for other in self._machines if other is not machine]
         return ",".join(f"nats://{each.address}:4222" for each in [machine, *others])
 
     def is_ready(self, timeout=30):
-        """Whether every node accepts clients, and knows the leader of a cluster."""
+        """Waits until every node accepts clients and, in a cluster, knows the leader; False at the timeout."""
         sign = "metadata leader" if len(self._machines) > 1 else "Server is ready"
         logs = [self._folder / machine.name / "log" for machine in self._machines]
         return eventually(lambda: all(sign in log.read_text() for log in logs), timeout)

@@ -1,7 +1,7 @@
-"""Simulated hosts: namespaces for network, processes and host name, connected by a network bridge.
+"""Simulates hosts. Each host has namespaces for network, processes and host name; a network bridge connects them.
 
-The bridge is in the network namespace of this program, which has no other network. None of the namespaces has
-a name, so the kernel removes them when their processes end.
+The bridge is in the network namespace of this program, which has no other network. The namespaces have no names,
+so the kernel removes them when their processes end.
 """
 
 import os
@@ -13,12 +13,12 @@ from lib.util import eventually
 
 SWITCH = "switch"
 NETWORK = "10.77.0"
-# Process 1 of a host: sets the host name, and reaps orphaned processes.
+# The shell script of process 1 on a host: it sets the host name, and reaps orphaned processes.
 INIT = 'echo "$0" >/proc/sys/kernel/hostname && ip link set lo up && while :; do sleep 3600 & wait $!; done'
 
 
 class Machines:
-    """A context manager for hosts with these names."""
+    """A context manager that creates hosts with these names."""
 
     def __init__(self, names):
         self._names = names
@@ -55,25 +55,25 @@ class Machine:
         return self
 
     def _child(self):
-        """Process 1 of the host, by its id in our process namespace."""
+        """Returns the host's process 1, by its id in our process namespace; None if it does not exist yet."""
         pid = self._process.pid
         found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        # Before it is in its own namespaces, it is still `unshare`.
+        # A child process that is still in our process namespace is not the host's process 1 yet.
         own = os.readlink("/proc/self/ns/pid")
         return next((int(child) for child in found if os.readlink(f"/proc/{child}/ns/pid") != own), None)
 
     def __exit__(self, *_):
-        # The kernel kills all other processes of the host with process 1.
+        # When process 1 dies, the kernel kills all other processes of the host.
         os.kill(self._init, 9)
         self._process.wait()
 
     def enter(self, folder="/"):
-        """The prefix of a command that is to run on this host, in this folder."""
+        """Returns the prefix that makes a command run on this host, in this folder."""
         namespaces = ["--net", "--uts", "--pid", "--mount"]
         return ["nsenter", "--target", str(self._init), *namespaces, "--", "env", f"--chdir={folder}"]
 
     def unplug(self):
-        """Unplugs the host from the switch. Packets are lost silently from now on."""
+        """Disconnects the host from the bridge. From now on, its packets are lost silently."""
         ip("link", "set", self._cable, "down")
 
     def plug(self):

@@ -1,7 +1,8 @@
-"""The commands in a Markdown page, a shell that runs them, and the comparison of their output with the page.
+"""Finds the commands in a Markdown page, runs them in a shell, and compares their output with the page.
 
-In a `console` block, each line after `$` is a command, and the lines below are its expected output, apart from times,
-ids and process numbers. A line `…` matches any lines, a `…` at the end of a line matches the rest of the line.
+In a `console` block, each line that begins with `$` is a command, and the lines below it are its expected output.
+Times, ids and process numbers may differ. A line `…` matches any number of lines; a `…` at the end of a line
+matches the rest of that line.
 """
 
 import os
@@ -26,19 +27,19 @@ MASKS = (
 
 
 class Step(NamedTuple):
-    """A command, and the output that the page shows; None for an `sh` block, which shows none."""
+    """A command, and its expected output: None in an `sh` block, which shows no output."""
 
     command: str
     expected: list | None
 
 
 class Block(NamedTuple):
-    """A fenced block with commands."""
+    """A fenced block of commands in a page."""
 
     line: int
     language: str
     text: str
-    # The quoted prompt for an agent below the block.
+    # The prompt for an agent that the page quotes below the block, if any.
     prompt: str | None
 
     def steps(self):
@@ -59,7 +60,7 @@ class Block(NamedTuple):
 
 
 def blocks(path):
-    """The blocks of a page with commands, in order."""
+    """Returns the blocks of commands in a page, in order."""
     text = path.read_text()
     found = []
     for fence in re.finditer(r"^```(console|sh)\n(.*?)^```$", text, re.S | re.M):
@@ -75,7 +76,7 @@ def masked(line, masks):
 
 
 def matches(expected, output, masks=()):
-    """Whether the output has the expected lines. `masks` are more patterns for text that differs from run to run."""
+    """Returns whether the output matches the expected lines. `masks` are more patterns for text that may differ."""
     pattern = ""
     for line in (masked(line, masks) for line in expected):
         if line.strip() == "…":
@@ -88,7 +89,7 @@ def matches(expected, output, masks=()):
 
 
 class Shell:
-    """A context manager for a shell. Its variables and background processes end with it."""
+    """A context manager for a shell. At its end, the shell and its background processes are terminated."""
 
     def __init__(self, environ, folder):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
@@ -106,7 +107,7 @@ class Shell:
     def run(self, command):
         """Runs a command; returns its exit code and the lines of its output."""
         end = str(uuid.uuid4())
-        # The end mark is on its own line, even if the output does not end with a newline.
+        # Print the end marker on its own line, even if the command's output does not end with a newline.
         script = f"{{\n{command}\n}} </dev/null\nprintf '\\n{end} %s\\n' $?\n"
         self._process.stdin.write(script.encode())
         self._process.stdin.flush()

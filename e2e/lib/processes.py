@@ -1,4 +1,4 @@
-"""Processes, as /proc shows them."""
+"""Finds, inspects and kills processes through /proc."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from lib.util import eventually
 
 
 class Process(NamedTuple):
-    """A process. Process ids are reused, so the start time is part of its identity."""
+    """A process, identified by its id and start time, because process ids are reused."""
 
     pid: int
     parent: int
@@ -26,11 +26,11 @@ class Process(NamedTuple):
         return now is not None and now.started == self.started
 
     def is_brigade(self, command):
-        """Whether it is brigade with this command: `guard`, `mcp`, or `--agent-id` for a teammate."""
+        """Returns whether this is brigade with this first argument: `guard`, `mcp`, or `--agent-id` of a teammate."""
         return self.argv[:1] == (os.environ["BRIGADE"],) and self.argv[1:2] == (command,)
 
     def kill(self):
-        """Sends SIGKILL, unless the process has ended and its id may belong to another one."""
+        """Sends SIGKILL, unless the process has ended: its id may belong to another process by now."""
         if self.is_alive():
             os.kill(self.pid, signal.SIGKILL)
 
@@ -39,7 +39,7 @@ class Process(NamedTuple):
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident(self):
-        """Resident memory in bytes: the process's own, and that of mapped files such as its program."""
+        """Returns resident memory in bytes: the process's own memory, and that of mapped files such as its program."""
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
 
         def field(name):
@@ -55,26 +55,26 @@ class Process(NamedTuple):
         return os.readlink(f"/proc/{self.pid}/exe")
 
     def stdin(self):
-        """The file or pipe behind its standard input."""
+        """Returns the file or pipe behind the process's standard input."""
         return os.readlink(f"/proc/{self.pid}/fd/0")
 
     def has_terminal(self, terminal):
-        """Whether it has a controlling terminal, or has this terminal open."""
+        """Returns whether the process has any controlling terminal, or has this terminal open."""
         try:
             controlling = int(stat_fields(self.pid)[4])
             opened = {os.readlink(file) for file in Path(f"/proc/{self.pid}/fd").iterdir()}
         except OSError:
-            return False  # it has ended meanwhile
+            return False  # the process has ended meanwhile
         return controlling != 0 or terminal in opened
 
 
 def stat_fields(pid):
-    """The fields of /proc/PID/stat after the command name, which may itself contain spaces and parentheses."""
+    """Returns the fields of /proc/PID/stat after the command name, which may contain spaces and parentheses."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 def find(pid):
-    """The process with this id; None if there is none, or if it is a zombie."""
+    """Returns the process with this id; None if there is none, or if it is a zombie."""
     try:
         fields = stat_fields(pid)
         argv = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
@@ -91,7 +91,7 @@ def all_processes():
 
 
 def tree(pid):
-    """A process and its descendants, parents first; empty if it has ended."""
+    """Returns a process and its descendants, parents first; an empty list if the process has ended."""
     found = [find(pid)]
     if found == [None]:
         return []
@@ -102,7 +102,7 @@ def tree(pid):
 
 
 def in_home(home):
-    """Every process whose HOME is this folder or one in it, which includes everything that was started from there."""
+    """Returns every process whose variable HOME is this folder or a folder in it. Child processes inherit HOME."""
     variable = f"HOME={home}/".encode()
 
     def has_home(process):
@@ -116,19 +116,19 @@ def in_home(home):
 
 
 def members_in_home(home):
-    """By name: the brigade process that runs each member."""
+    """Returns the brigade process that runs each member, by member name."""
     found = [process for process in in_home(home) if "play" in process.argv and "--as" in process.argv]
     return {process.argv[process.argv.index("--as") + 1]: process for process in found}
 
 
 def left_in_home(home, timeout=10):
-    """Waits until no process has this HOME; returns those that still have it at the timeout."""
+    """Waits until no process has this HOME; returns the processes that still have it at the timeout."""
     eventually(lambda: not in_home(home), timeout)
     return in_home(home)
 
 
 def kill_home(home):
-    """Kills every process that has this HOME, until there is none."""
+    """Kills every process that has this HOME. Repeats until there is none left."""
     while left := in_home(home):
         for process in left:
             process.kill()

@@ -1,4 +1,4 @@
-"""The output of a scenario: figures, which are only printed, and checks, which must pass."""
+"""Prints the results of a scenario: figures, which are only printed, and checks, which must pass."""
 
 import sys
 import time
@@ -16,7 +16,7 @@ class Report:
         print(f"      {name}: {value}", flush=True)
 
     def check(self, name, passed, actual=None):
-        """Prints PASS or FAIL; `actual` is printed only on failure."""
+        """Prints PASS or FAIL. `actual` is the value found, printed only on failure."""
         if passed:
             print(f"PASS  {name}", flush=True)
         else:
@@ -26,7 +26,7 @@ class Report:
 
     @contextmanager
     def scenario(self, keep):
-        """Makes an error of the scenario a failed check, and calls `keep`, which copies files, if a check failed."""
+        """Turns an exception in the scenario into a failed check. Calls `keep` to copy files if a check failed."""
         try:
             yield
         except Exception:
@@ -37,7 +37,7 @@ class Report:
                 keep()
 
     def end(self):
-        """Prints the result; returns the exit code of the program."""
+        """Prints the result; returns the exit code for the test program."""
         result = "all passed" if self.failures == 0 else f"{self.failures} FAILED"
         print(f"   -- {result}, {time.monotonic() - self._started:.0f} s", flush=True)
         return 1 if self.failures else 0

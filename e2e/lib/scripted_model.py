@@ -1,6 +1,6 @@
-"""The program scripted-model as a process, the log of the requests it received, and scripts for it.
+"""Runs the program scripted-model, reads the log of the requests it received, and builds scripts for it.
 
-The model follows the script in the latest user message: `[script]STEPS[/script]`, with a JSON list of steps.
+The model follows the script in the latest user message: `[script]STEPS[/script]`, where STEPS is a JSON list.
 """
 
 import json
@@ -11,8 +11,8 @@ from lib.util import eventually, json_lines
 
 
 class ScriptedModel:
-    """A context manager that runs the model. It logs all requests in `folder`, with their bodies if `bodies` is set.
-    `prefix` is a command that runs the model elsewhere, such as in a network namespace."""
+    """A context manager that runs the model. The model logs all requests in `folder`, with bodies if `bodies` is set.
+    `prefix` is put before the model's command, for example to run it in a network namespace."""
 
     def __init__(self, folder, bodies=True, prefix=()):
         self._folder = folder
@@ -40,39 +40,39 @@ class ScriptedModel:
         self._process.wait()
 
     def fail(self, status, body):
-        """From now on every request gets this error."""
+        """Makes the model answer every request with this error from now on."""
         draft = self._outage.with_suffix(".draft")
         draft.write_text(json.dumps({"status": status, "body": body}))
         draft.rename(self._outage)
 
     def recover(self):
-        """Ends `fail`."""
+        """Ends the outage that `fail` started."""
         self._outage.unlink()
 
     def body(self, number):
-        """The body of the request with this number."""
+        """Returns the body of the request with this number."""
         return (self._folder / "bodies" / f"{number:04}.json").read_text()
 
     def turns(self):
-        """The log records of all requests that offered tools; an agent's requests for titles and the like do not."""
-        # The last line may be incomplete.
+        """Returns the log records of all requests that offer tools. An agent's requests for titles offer none."""
+        # Ignore the last line if it is incomplete.
         whole_lines = (self._folder / "log").read_text().rpartition("\n")[0]
         return [record for record in json_lines(whole_lines) if record.get("tools")]
 
     def new_turns(self):
-        """Those of `turns` that came since the last call."""
+        """Like `turns`, but returns only the requests since the last call of this method."""
         turns = self.turns()
         new, self._seen = turns[self._seen :], len(turns)
         return new
 
     def last_input(self):
-        """The body of the latest of these requests, which carries the whole conversation."""
+        """Returns the body of the latest request in `turns`, which contains the whole conversation."""
         turns = self.turns()
         return self.body(turns[-1]["number"]) if turns else ""
 
 
 def team_tools(turn):
-    """The tools of the MCP server `team` in a request: from their own name to the name the agent offered them by."""
+    """Maps each tool of the MCP server `team` in a request from the server's tool name to the agent's tool name."""
     found = {}
     for offered in turn["tools"]:
         _, server, name = offered["name"].partition("team")
@@ -82,13 +82,13 @@ def team_tools(turn):
 
 
 def tool_results(turns):
-    """The result of each tool call, as the agent reported it to its model, in call order."""
+    """Returns the result of each tool call, as the agent reported it to its model, in the order of the calls."""
     latest = {turn["results"]: turn["returned"] for turn in turns if turn["returned"]}
     return [latest[number] for number in sorted(latest)]
 
 
 def tool_calls(turns):
-    """The tools that a model called: name, arguments, and the result, which is None while there is none."""
+    """Returns name, arguments and result of each tool call of a model. A result is None if it is not known yet."""
     found = []
     for turn, after in zip(turns, [*turns[1:], None]):
         if call := turn["answer"].get("call"):
@@ -97,31 +97,31 @@ def tool_calls(turns):
     return found
 
 
-# Scripts.
+# Functions that build scripts.
 
 
 def script(*steps):
-    """Text that makes the scripted model follow these steps."""
+    """Returns a text that makes the scripted model follow these steps."""
     return f"[script]{json.dumps(steps)}[/script]"
 
 
 def say(text):
-    """A step that ends the turn with this text."""
+    """Returns a step that ends the turn with this text."""
     return {"say": text}
 
 
 def tool(name, /, **args):
-    """A step that calls a tool."""
+    """Returns a step that calls a tool."""
     return {"tool": name, "args": args}
 
 
 def team_tool(name, /, **args):
-    """A step that calls a tool of `brigade mcp`."""
+    """Returns a step that calls a tool of `brigade mcp`."""
     return tool(f"team/{name}", **args)
 
 
 def claim_step(name, task, native):
-    """A step by which a member claims a task; `native` is a real Claude Code with its own tools."""
+    """Returns a step in which a member claims a task. A `native` member is a Claude Code with its own tools."""
     if native:
         return tool("TaskUpdate", taskId=task, status="in_progress", owner=name)
     return team_tool("task_claim", taskId=task)
@@ -132,7 +132,7 @@ def complete_step(task, native):
 
 
 def shutdown_steps(native, version="new"):
-    """The steps by which a member agrees to the shutdown request that it has just received."""
+    """Returns the steps in which a member agrees to the shutdown request that it has just received."""
     if not native:
         agree = team_tool("answer_shutdown", request_id="{heard:request_id}", approve=True)
     else:
@@ -141,6 +141,6 @@ def shutdown_steps(native, version="new"):
 
 
 def shutdown_response(request, version):
-    """The arguments of Claude Code's SendMessage that agree to a shutdown request."""
+    """Returns the arguments with which Claude Code's SendMessage agrees to a shutdown request."""
     answer = {"type": "shutdown_response", "request_id": request, "approve": True}
     return answer if version == "old" else {"to": "team-lead", "message": answer}

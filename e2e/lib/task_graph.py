@@ -1,4 +1,4 @@
-"""A board of tasks that block each other, a lead that assigns them, and the history of each task in the journal."""
+"""Creates tasks that block each other, assigns them to members, and checks the history of each task."""
 
 import random
 import re
@@ -10,16 +10,16 @@ from lib.team_env import MEMBERS
 from lib.util import SLACK, eventually
 
 TASKS = 20
-# Seconds that a model works on a task.
+# How many seconds a model works on a task: minimum and maximum.
 WORK_SECONDS = (0.2, 1.2)
-# After this many seconds without a change, the lead asks a member again to do its task.
+# If a member has not completed its task after this many seconds, the lead asks it again.
 REMIND_AFTER = 45
 STATUSES = ["pending", "in_progress", "completed"]
 
 
 def build_graph(count=TASKS):
-    """The blockers of each task: none for the first five, and up to three of the nine before it for the others. The
-    graph is the same in every run."""
+    """Returns the blockers of each task. The first five tasks have none; each later task has one to three, chosen
+    from the nine tasks before it. The graph is the same in every run."""
     rng = random.Random(20)
     names = [f"t{number:02}" for number in range(1, count + 1)]
     after = {}
@@ -30,12 +30,12 @@ def build_graph(count=TASKS):
 
 
 class Dispatcher:
-    """Tells idle members which task is ready, and remembers every message it sent."""
+    """Assigns ready tasks to idle members in the lead's name, and remembers every message it sent."""
 
     def __init__(self, env, names):
         self._env = env
         self._rng = random.Random(7)
-        # By member: its latest task, and when it was assigned.
+        # For each member, its latest task and the time of the assignment.
         self._assigned = dict.fromkeys(names)
         self.sent = {name: [] for name in names}
         self.reminders = 0
@@ -46,7 +46,7 @@ class Dispatcher:
         return {task["id"]: task for task in self._env.brigade("task", "list")}
 
     def poll(self):
-        """Assigns the tasks that are ready; returns whether all tasks are completed."""
+        """Assigns ready tasks to idle members; returns whether all tasks are completed."""
         tasks = self.tasks()
         done = {number for number, task in tasks.items() if task["status"] == "completed"}
         self.done = len(done)
@@ -56,7 +56,7 @@ class Dispatcher:
             for number, task in sorted(tasks.items(), key=lambda pair: int(pair[0]))
             if task["status"] == "pending" and number not in assigned and set(task["blockedBy"]) <= done
         ]
-        # Members with the fewest messages come first.
+        # Members that got the fewest messages so far come first.
         for name in sorted(self._assigned, key=lambda name: len(self.sent[name])):
             latest = self._assigned[name]
             if latest and latest[0] not in done:
@@ -72,28 +72,28 @@ class Dispatcher:
         seconds = round(self._rng.uniform(*WORK_SECONDS), 1)
         steps = MEMBERS[name].task_steps(name, task, seconds)
         self._env.brigade("send", name, f"{mark} Do task {task}. {script(*steps)}")
-        # Only an acknowledged message is guaranteed to arrive.
+        # Record the message only now: a message is guaranteed to arrive only if `brigade send` has succeeded.
         self.sent[name].append(mark)
         self._assigned[name] = (task, time.monotonic())
 
     def finish(self, report, timeout):
-        """Assigns tasks until all are completed; checks that each was done once, and returns the histories."""
+        """Assigns tasks until all are completed; checks that each was done once; returns the tasks' histories."""
         started = time.monotonic()
         done = eventually(self.poll, timeout)
         report.check("all tasks are done", done, None if done else self.tasks())
-        report.figure("that took", f"{time.monotonic() - started:.1f} s, {self.reminders} reminders")
+        report.figure("all tasks took", f"{time.monotonic() - started:.1f} s, {self.reminders} reminders")
         histories = task_histories(self._env)
         check_histories(report, histories, self.sent)
         return histories
 
     def wrong_deliveries(self, name):
-        """The messages that a member's model did not receive exactly once, and how often it did."""
+        """Returns the messages that a member's model did not receive exactly once, with how often it received them."""
         found = re.findall(f"«{name} [0-9]+»", self._env.model_input(name))
         return {mark: found.count(mark) for mark in self.sent[name] if found.count(mark) != 1}
 
 
 class TaskHistory:
-    """The changes of one task, from the journal."""
+    """The changes of one task, read from the journal."""
 
     def __init__(self, subject, blocked_by):
         self.subject, self.blocked_by = subject, blocked_by
@@ -101,7 +101,7 @@ class TaskHistory:
 
 
 def task_histories(env):
-    """The history of each task, by task id."""
+    """Returns the history of each task, by task id."""
     found = {}
     for record in env.log():
         if not (event := record["event"].get("task")):
@@ -118,12 +118,12 @@ def task_histories(env):
 
 
 def check_histories(report, histories, names, count=TASKS):
-    """Checks that members did every task once and in order."""
+    """Checks that members did every task once, and no task before its blockers."""
     report.check(f"all {count} tasks are on the board", len(histories) == count, len(histories))
     wrong = {number: history.statuses for number, history in histories.items() if history.statuses != STATUSES}
     report.check("each task was claimed once and completed once", not wrong, wrong)
     strangers = {number: history.owner for number, history in histories.items() if history.owner not in names}
-    report.check("a member did each task", not strangers, strangers)
+    report.check("each task was done by a member", not strangers, strangers)
     early = [
         (number, blocker)
         for number, history in histories.items()

@@ -1,4 +1,4 @@
-"""A test environment with a team from a brigade.toml: real agents of several vendors, all on one scripted model."""
+"""A test environment for a team from a brigade.toml, with agents of several vendors and one scripted model."""
 
 import json
 import os
@@ -22,7 +22,7 @@ class Member(NamedTuple):
     agent: str
     place: str = "headless"
     model: str | None = None
-    # The environment variable with the path of its program, if it is not that of its agent.
+    # The environment variable with the path of the member's program; None for the agent's default program.
     program: str | None = None
 
     @property
@@ -30,13 +30,14 @@ class Member(NamedTuple):
         return self.place == "native"
 
     def task_steps(self, name, task, seconds):
-        """The steps of its model for a task. Every call is made twice: after a kill, the resumed session counts the
-        interrupted call as answered. A repeated call changes nothing."""
+        """Returns the steps in which the member's model does a task. The model makes every tool call twice: if the
+        agent is killed during a call, the resumed session counts that call as answered. A repeated call changes
+        nothing."""
         claim, complete = claim_step(name, task, self.native), complete_step(task, self.native)
         return [claim, claim, complete | {"wait": seconds}, complete, say(f"Task {task} is done.")]
 
     def shutdown_steps(self):
-        """The steps by which its model agrees to stop."""
+        """Returns the steps in which the member's model agrees to shut down."""
         return shutdown_steps(self.native, "old" if self.program == "CLAUDE_OLD" else "new")
 
 
@@ -50,7 +51,7 @@ MEMBERS = {
 
 
 class TeamEnv(TestEnv):
-    """Everything that brigade starts here inherits the variables that lead to the model."""
+    """All agents inherit from brigade the environment variables that make them use the scripted model."""
 
     def __init__(self, version, _):
         super().__init__("new", "tmux")
@@ -64,7 +65,7 @@ class TeamEnv(TestEnv):
             "BRIGADE_CODEX": os.environ["PROGRAM_CODEX"],
             "BRIGADE_GEMINI": os.environ["PROGRAM_GEMINI"],
             "CLAUDE_CODE_ENABLE_TODO_TOOLS": "1",
-            # The path of a tmux socket must be short.
+            # tmux needs a short path for its socket.
             "TMUX_TMPDIR": str(self.root / "tmp"),
         }
         for vendor in ("codex", "gemini", "claude"):
@@ -80,12 +81,12 @@ class TeamEnv(TestEnv):
         return "".join(path.read_text(errors="replace") for path in log)
 
     def start(self, *arguments):
-        """Starts brigade without waiting for it."""
+        """Starts brigade without waiting until it ends."""
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen([self.program, *arguments], env=self.environ, cwd=self.project, **pipes)
 
     def write_team_file(self, members, tasks):
-        """Writes brigade.toml from a `Member` and more keys for each member, and the blockers of each task."""
+        """Writes brigade.toml. `members` maps names to a `Member` and further keys; `tasks` maps tasks to blockers."""
         lines = [f"team = {json.dumps(self.team)}"]
         for name, (member, more) in members.items():
             keys = {"agent": member.agent, "place": member.place} | more
@@ -94,7 +95,7 @@ class TeamEnv(TestEnv):
             if member.program:
                 keys["program"] = os.environ[member.program]
             if member.native:
-                # Claude Code's own check of permissions needs the servers of its vendor.
+                # To check permissions itself, Claude Code would need its vendor's servers.
                 keys["access"] = "full"
             lines += ["", *toml_table(f"members.{name}", keys)]
         for name, after in tasks.items():
@@ -102,7 +103,7 @@ class TeamEnv(TestEnv):
         (self.project / "brigade.toml").write_text("\n".join(lines) + "\n")
 
     def model_input(self, name):
-        """The latest request for a member, which carries its whole conversation."""
+        """Returns the body of a member's latest request to the model, which contains the whole conversation."""
         for turn in reversed(self.model.turns()):
             body = self.model.body(turn["number"])
             if f"«{name} " in body:
@@ -110,7 +111,7 @@ class TeamEnv(TestEnv):
         return ""
 
     def ask_to_stop(self, members, limit=60, timeout=120):
-        """Asks members to stop, all at once; returns how each ended."""
+        """Runs `brigade stop` for all members at once; returns how each member ended, by name."""
         stopping = {
             name: self.start("stop", name, "--json", "--limit", str(limit), "--reason", script(*member.shutdown_steps()))
             for name, member in members.items()
@@ -122,12 +123,12 @@ class TeamEnv(TestEnv):
         return ended
 
     def shut_down(self, report, names):
-        """Asks every member to stop, and takes the team down."""
+        """Asks every member to shut down, and then takes the team down."""
         started = time.monotonic()
         ended = self.ask_to_stop({name: MEMBERS[name] for name in names})
         report.check("every member agrees to stop", set(ended.values()) == {"agreed"}, ended)
         self.run_ok("down", "--now")
-        report.figure("from the first request to the team being down", f"{time.monotonic() - started:.1f} s")
+        report.figure("from the first shutdown request until the team is down", f"{time.monotonic() - started:.1f} s")
         self.check_no_process_left(report)
 
 
@@ -136,10 +137,10 @@ def run_team_scenario(scenario):
 
 
 def selected_members():
-    """The members of this run."""
+    """Returns the names of the members of this test run, from $MEMBERS."""
     return os.environ["MEMBERS"].split()
 
 
 def toml_table(name, keys):
-    """Lines of TOML. Strings, booleans and lists of strings look the same in JSON."""
+    """Returns the lines of a TOML table. Strings, booleans and lists of strings are written as in JSON."""
     return [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in keys.items())]

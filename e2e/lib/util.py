@@ -1,11 +1,11 @@
-"""Polling, running programs, and reading JSON that other programs write."""
+"""Helpers that poll conditions, run programs, and read JSON that other programs write."""
 
 import json
 import os
 import subprocess
 import time
 
-# Multiplies every timeout and time limit, for a machine that other work shares.
+# A factor for every timeout and time limit, for tests on a machine that is busy with other work.
 SLACK = float(os.environ.get("BENCH_SLACK", "1"))
 
 
@@ -40,7 +40,7 @@ def json_lines(text):
 
 
 def percentiles(milliseconds):
-    """The median of some durations, and a line with median, 95th percentile and maximum."""
+    """Returns the median of some durations, and a line of text with median, 95th percentile and maximum."""
     ordered = sorted(milliseconds)
     median, p95 = ordered[len(ordered) // 2], ordered[len(ordered) * 95 // 100]
     return median, f"p50 {median:.1f} ms, p95 {p95:.1f} ms, max {ordered[-1]:.1f} ms, of {len(ordered)}"

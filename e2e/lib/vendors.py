@@ -1,4 +1,4 @@
-"""Each vendor's agent: how to point it at a model, and the commands of docs/agents.md that register and run it."""
+"""Configures each vendor's agent to use a test's model, and runs the agent with the commands of docs/agents.md."""
 
 import json
 import os
@@ -17,14 +17,14 @@ TIMEOUT = 120
 
 
 class CommandResult(NamedTuple):
-    """The exit code of a command, None if it timed out, and its output."""
+    """A command's output and exit code; the exit code is None if the command timed out."""
 
     code: int | None
     output: str
 
 
 class Vendor:
-    """A context manager for one vendor's program in a test environment, with its own model."""
+    """A context manager that runs one vendor's program in a test environment, with a scripted model of its own."""
 
     def __init__(self, name, program, env):
         self.name = name
@@ -49,13 +49,13 @@ class Vendor:
         return self.shell(self.register_command)
 
     def follow(self, steps):
-        """Runs the program with a prompt that carries these steps for its model."""
+        """Runs the program with a prompt whose script makes the model follow these steps."""
         return self.shell(self.run_command, PROMPT=f"Do your work. {script(*steps)}")
 
     def shell(self, command, **more):
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         options = {"env": self._environ | more, "cwd": self._env.project} | pipes
-        # Its own process group, so that everything it starts can be killed with it.
+        # Start a new process group, so that a timeout can kill everything that the command started.
         process = subprocess.Popen(["sh", "-ec", command], start_new_session=True, **options)
         try:
             output, _ = process.communicate(timeout=TIMEOUT)
@@ -66,12 +66,12 @@ class Vendor:
 
 
 def selected_programs():
-    """The agents of this run, and the path of each. $AGENTS lists them as AGENT=PATH:AGENT=PATH."""
+    """Returns the path of each agent's program, by agent. $AGENTS lists them as AGENT=PATH:AGENT=PATH."""
     return dict(agent.split("=", 1) for agent in os.environ["AGENTS"].split(":"))
 
 
 def link_programs(env, programs):
-    """Links programs into a folder of the environment; returns a search path that begins with this folder."""
+    """Creates symbolic links to programs in a folder; returns a value for PATH that begins with this folder."""
     folder = env.root / "bin"
     folder.mkdir(exist_ok=True)
     for name, program in programs.items():
@@ -85,7 +85,7 @@ def vendors(env):
 
 
 def served_tools(env, name):
-    """The names of the tools that `brigade mcp` lists for a member."""
+    """Returns the names of the tools that `brigade mcp` lists for a member."""
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "e2e", "version": "1"}}
     messages = [
         {"id": 1, "method": "initialize", "params": client},
@@ -104,7 +104,7 @@ def served_tools(env, name):
     return {tool["name"] for tool in listed}
 
 
-# Google's answer when the requests of a day are used up.
+# Google's error response when the daily quota of requests is used up.
 DAILY_QUOTA = {
     "error": {
         "code": 429,
@@ -119,12 +119,12 @@ DAILY_QUOTA = {
     }
 }
 
-# Codex offers its plain tools to a model whose name it does not know.
+# Codex offers its tools directly to a model whose name it does not know, not through JavaScript or a search.
 CODEX_PLAIN_TOOLS = {"BRIGADE_CODEX_ARGS": '-c model="scripted"'}
 
 
 def codex(env, url, *more, first=()):
-    """`first` and `more` are the first and last lines of its settings."""
+    """`first` and `more` are further lines at the start and the end of Codex's settings."""
     folder = env.home / ".codex"
     folder.mkdir()
     provider = {"name": "scripted", "base_url": f"{url}/v1", "wire_api": "responses", "env_key": "KEY"}
@@ -144,7 +144,7 @@ def gemini(env, url):
 
 
 def claude(env, url):
-    # The settings in its home already answer everything it asks at its first start.
+    # Claude Code's settings in the home directory already answer everything it asks at its first start.
     return {
         "ANTHROPIC_BASE_URL": url,
         "ANTHROPIC_API_KEY": API_KEY,
@@ -153,7 +153,7 @@ def claude(env, url):
 
 
 def opencode(env, url, models=None, **more):
-    """`models` are the provider's models, `more` are more settings."""
+    """`models` are the provider's models; `more` are further settings of opencode."""
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": f"{url}/v1", "apiKey": API_KEY},
@@ -176,13 +176,14 @@ def copilot(env, url):
 def qwen(env, url):
     folder = env.home / ".qwen"
     folder.mkdir()
-    # Otherwise it sends two requests of its own to the model at the end of each turn, which takes seconds.
+    # Without these settings, Qwen Code sends two more requests at the end of each turn, which takes seconds.
     settings = {"ui": {"enableFollowupSuggestions": False}, "memory": {"enableManagedAutoMemory": False}}
     (folder / "settings.json").write_text(json.dumps(settings))
     return {"OPENAI_API_KEY": API_KEY, "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "scripted"}
 
 
-# Each writes the vendor's settings and returns the environment variables that its program needs to find the model.
+# Each function writes the settings of one vendor's program, and returns the environment variables that the program
+# needs to use the model.
 CONFIGURE = {
     "codex": codex,
     "gemini": gemini,

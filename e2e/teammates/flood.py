@@ -1,5 +1,5 @@
-"""Four members send many messages at once to an agent in the middle of a long turn. Its model receives each message
-once, and those of each sender in order."""
+"""Lets four members send many messages at once to an agent in the middle of a long turn. The agent's model must
+receive each message once, and each sender's messages in order."""
 
 import re
 import time
@@ -20,7 +20,7 @@ def scenario(env, report, short):
     with team(env, env.version) as (model, environ):
         member = Teammate(env, "rev", env.version, environ, senders=SENDERS[1:])
         member.start()
-        # A slow turn of tool calls. All calls differ: Gemini CLI ends a turn that repeats a call.
+        # Start a slow turn with many tool calls. All calls differ, because Gemini CLI ends a turn that repeats a call.
         calls = [
             team_tool("task_create", subject=f"step {number}", description="-") | {"wait": 0.5}
             for number in range(10 if short else 40)
@@ -48,13 +48,13 @@ def scenario(env, report, short):
             claim = f"each of {name}'s {each} messages is in the last request once, in order"
             report.check(claim, messages == expected[name], messages)
         batches = len(set(re.findall(r"\[mail [0-9]+-[0-9a-f]+ for ", body)))
-        report.figure("until the model had all messages", f"{took:.1f} s")
-        report.figure("delivered in", f"{batches} batches; {len(model.turns())} requests to the model")
+        report.figure("time until the model had all messages", f"{took:.1f} s")
+        report.figure("messages delivered in", f"{batches} batches; {len(model.turns())} requests to the model")
         idle = eventually(lambda: idle_notifications(env, "rev"), TIMEOUT)
-        report.check("it is idle at the end", bool(idle), member.pane()[-500:])
+        report.check("the member is idle at the end", bool(idle), member.pane()[-500:])
         eventually(lambda: not env.mail("rev", "--unread"), TIMEOUT)
         unread = env.mail("rev", "--unread")
-        report.check("and no message is unread", not unread, len(unread))
+        report.check("no message is unread at the end", not unread, len(unread))
         member.kill()
         env.check_no_process_left(report)
 

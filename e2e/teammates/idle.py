@@ -1,4 +1,4 @@
-"""CPU and memory of eight idle teammates, in brigade's own processes. The agents' share is only reported."""
+"""Measures CPU and memory of eight idle teammates. The limits apply only to brigade's own processes."""
 
 import time
 
@@ -9,7 +9,7 @@ from lib.scripted_model import say, script
 from lib.util import SLACK, eventually
 
 MEMBERS = 8
-# Limits for a teammate and its guard together: percent of a core, and MB.
+# Limits for a teammate's brigade process and its guard together: percent of a core, and MB.
 MAX_CPU = 0.2
 MAX_MEMORY = 15.0
 MB = 1024 * 1024
@@ -24,7 +24,7 @@ def scenario(env, report, short):
             member.start()
         idle = eventually(lambda: all(idle_notifications(env, member.name) for member in members), 120)
         report.check(f"{MEMBERS} teammates have had a turn and are idle", bool(idle))
-        # Their work after the turn does not count as idling.
+        # Wait until the teammates have finished their work after the turn.
         time.sleep(5)
         trees = [member.tree() for member in members]
         teammates = [[process for process in tree if process.is_brigade("--agent-id")] for tree in trees]
@@ -32,7 +32,7 @@ def scenario(env, report, short):
         servers = [[process for process in tree if process.is_brigade("mcp")] for tree in trees]
         own = [one + other for one, other in zip(teammates, guards)]
         complete = all(len(processes) == 2 for processes in own)
-        report.check("each is a teammate and its guard", complete, [len(processes) for processes in own])
+        report.check("each has one brigade process and one guard", complete, [len(processes) for processes in own])
         before = {process.pid: process.cpu_seconds() for tree in trees for process in tree}
         started = time.monotonic()
         time.sleep(seconds)
@@ -42,7 +42,7 @@ def scenario(env, report, short):
             return sum(process.cpu_seconds() - before[process.pid] for process in processes) / took * 100
 
         def memory(processes):
-            # Processes of one program share its pages, so the mapped files count once.
+            # Processes of the same program share its pages, so mapped files count only once.
             held = [process.resident() for process in processes]
             return (sum(own for own, _ in held) + max((file for _, file in held), default=0)) / MB
 

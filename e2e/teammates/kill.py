@@ -1,6 +1,6 @@
-"""kill -9 of an agent, of brigade's own process, of both, and of the guard between them, at random moments while the
-member receives mail and works on a task. After each restart the agent continues its session: it has every message
-once, every task was claimed once and completed once, and no earlier process is left."""
+"""Kills (kill -9) an agent, brigade's own process, both, or the guard between them, at random moments while the member
+receives mail and works on a task. After each restart, the agent must continue its session: the session has every
+message once, every task was claimed once and completed once, and no earlier process is left."""
 
 import random
 import re
@@ -20,14 +20,14 @@ EACH = 3
 
 
 class Pace(NamedTuple):
-    """How often, when and how patiently to kill an agent."""
+    """How often and when to kill processes, and how long to wait for the recovery."""
 
-    # Rounds for each victim, in the long and in the short form.
+    # The number of rounds for each kind of process, without and with `--short`.
     long: int
     short: int
     # The latest moment of a kill, in seconds after the first message.
     latest: float
-    # Seconds until a round must be over.
+    # Maximum seconds for a round.
     timeout: float
 
 
@@ -56,8 +56,8 @@ def scenario(env, report, short):
 
 
 def agent(member, tree):
-    """Kills the first, the last or all processes of the agent; brigade restarts it."""
-    # Short-lived programs such as git are not the agent: their last argument differs from that of the guard.
+    """Kills the first, the last or all processes of the agent. brigade has to restart the agent."""
+    # The agent's processes have the same last argument as the guard. Short-lived programs such as git do not.
     vendor = [process for process in tree[2:] if process.argv[-1:] == tree[1].argv[-1:]]
     for process in random.choice([vendor[:1], vendor[-1:], tree[2:]]):
         process.kill()
@@ -76,12 +76,12 @@ def both(member, tree):
 
 
 def guard(member, tree):
-    """brigade has to end the rest, and to restart the agent."""
+    """Kills the guard. brigade has to end the processes that the guard leaves behind, and to restart the agent."""
     tree[1].kill()
 
 
-# brigade pauses at most four seconds before a restart. Gemini CLI cannot resume a session in the minute in which it
-# began, and takes seconds to start.
+# brigade pauses at most four seconds before a restart. Gemini CLI takes seconds to start, and cannot resume a session
+# in the minute in which the session began.
 PACES = {
     "codex": Pace(long=50, short=10, latest=1.5, timeout=60),
     "gemini": Pace(long=10, short=1, latest=3, timeout=120),
@@ -89,9 +89,9 @@ PACES = {
 
 
 def one_round(env, model, member, victim, sent, session, pace):
-    """Sends messages and a task, and kills the victim at a random moment; returns the failures of each claim."""
+    """Sends messages and a task, and kills the victim at a random moment. Returns the failures of each check."""
     task = env.brigade("task", "add", "work")["task_id"]
-    # The resumed session counts an interrupted call as answered, so each call is made twice.
+    # The model makes each call twice, because a resumed session counts an interrupted call as answered.
     claim = claim_step("rev", task, native=False) | {"wait": 0.1}
     complete = complete_step(task, native=False) | {"wait": 0.1}
     work = script(claim, claim, complete, complete, say("fine"))
@@ -104,7 +104,7 @@ def one_round(env, model, member, victim, sent, session, pace):
             env.brigade("send", "rev", mark + more, by=name)
             sent[name].append(mark)
 
-    # Wait for the restart after the previous round.
+    # Wait until the agent has been restarted after the previous round.
     if not eventually(lambda: len(member.tree()) > 3, pace.timeout):
         raise TimeoutError("brigade does not restart the agent")
     with ThreadPoolExecutor() as pool:

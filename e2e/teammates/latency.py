@@ -1,5 +1,5 @@
-"""The time from the acknowledgement of a message until it is in a request to the model of an idle teammate. For
-comparison, the same for a native Claude Code, which polls its inbox."""
+"""Measures the time from the acknowledgement of a message to an idle teammate until the teammate's model gets it. For
+comparison, measures the same for a native Claude Code, which polls its inbox."""
 
 import random
 import time
@@ -10,7 +10,7 @@ from lib.env import run_scenario
 from lib.scripted_model import say, script
 from lib.util import SLACK, eventually, percentiles
 
-# The limit for the median, in milliseconds.
+# The maximum of the median, in milliseconds.
 BAR = 100.0
 
 
@@ -26,21 +26,21 @@ def scenario(env, report, short):
         count = 5 if short else 25
         theirs = [to_native(env, native, f"ping {number}") for number in range(count)]
         median = print_percentiles(report, env.version, [took for took, _ in ours])
-        print_percentiles(report, f"{env.version}, from the start of the command", [took for _, took in ours])
+        print_percentiles(report, f"{env.version}, from the start of brigade send", [took for _, took in ours])
         native_median = print_percentiles(report, "Claude Code", theirs)
         report.figure("the native teammate takes", f"{native_median / median:.1f} times as long")
         report.check(f"the median is in time (bar {BAR * SLACK:.0f} ms)", median <= BAR * SLACK, f"{median:.1f} ms")
         turns = [turn["heard"] for turn in model.turns()]
         once = all(sum(f"ping {number} [" in text for text in turns) == 1 for number in range(len(ours)))
-        report.check("each message is one turn", once and len(turns) == len(ours) + 1, len(turns))
+        report.check("each message starts one turn", once and len(turns) == len(ours) + 1, len(turns))
         member.kill()
         env.stop_lead()
         env.check_no_process_left(report)
 
 
 def to_teammate(env, model, text):
-    """Sends a message to the idle teammate; returns the milliseconds until it is in a request to the model, from
-    the acknowledgement and from the start of the command."""
+    """Sends a message to the idle teammate. Returns the milliseconds until the message is in a request to the model:
+    from the acknowledgement, and from the start of the command."""
     time.sleep(random.uniform(0.2, 0.4))
     started = time.time()
     env.brigade("send", "rev", f"{text} {script(say('fine'))}")
@@ -56,7 +56,7 @@ def to_teammate(env, model, text):
 
 
 def to_native(env, native, text):
-    # At a random moment of the native teammate's polling interval.
+    # Send the message at a random moment of the native teammate's polling interval.
     time.sleep(random.uniform(0.5, 1.5))
     env.brigade("send", "alice", text)
     acknowledged = time.time()

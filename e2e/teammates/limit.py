@@ -1,5 +1,6 @@
-"""A vendor's rate limit. `brigade status` reports it within seconds in the agent's own text, whether the agent fails
-the turn or retries for minutes. Once the vendor answers again, the member works and has received all its mail."""
+"""Lets an agent hit its vendor's rate limit. `brigade status` must report the limit within seconds, with the agent's
+own error text, whether the agent fails the turn or retries for minutes. Once the vendor answers again, the member
+must continue and receive all its mail."""
 
 import os
 import subprocess
@@ -11,8 +12,8 @@ from lib.scripted_model import say, script
 from lib.util import eventually
 from lib.vendors import DAILY_QUOTA
 
-# Each vendor's answers, and the text of its agent. Codex and Gemini CLI fail the turn, Claude Code retries and reports
-# it. Gemini CLI reports other limits only after minutes.
+# For each agent: the vendor's error responses, and part of the agent's error text for each. Codex and Gemini CLI fail
+# the turn; Claude Code retries and reports that. Gemini CLI reports other limits only after minutes.
 LIMITS = {
     "codex": [
         (429, {"error": {"type": "usage_limit_reached", "message": "The usage limit has been reached"}}, "usage limit"),
@@ -25,11 +26,11 @@ LIMITS = {
     ],
     "gemini": [(429, DAILY_QUOTA, "daily quota")],
 }
-# Without this, Gemini CLI asks another model which one to use, and keeps asking at a limit.
+# Without a fixed model, Gemini CLI asks another model which one to use, and keeps asking when it hits a limit.
 MODELS = {"gemini": ["--model", "gemini-2.5-flash"]}
-# Seconds until the status reports a limit. Codex retries four times before it does, which takes three seconds.
+# Maximum seconds until the status reports a limit. Codex first retries four times, which takes three seconds.
 REPORT_TIMEOUT = 10
-# Seconds until the member works again. Claude Code waits after its third failure.
+# Maximum seconds until the member continues. After its third failure, Claude Code waits before it retries.
 RECOVERY_TIMEOUT = 20
 
 
@@ -52,16 +53,16 @@ def scenario(env, report, short):
             eventually(lambda: liveness()[0] == "limited", REPORT_TIMEOUT)
             reported = liveness()
             report.figure(f"status, with {status}", reported)
-            report.check(f"it is limited: {text}", reported[0] == "limited" and text in reported[1], reported)
+            report.check(f"the status is limited: {text}", reported[0] == "limited" and text in reported[1], reported)
             model.recover()
             env.brigade("send", "rev", f"after-{number} {script(say('fine'))}")
             works = eventually(
                 lambda: f"after-{number}" in model.last_input() and liveness()[0] == "idle", RECOVERY_TIMEOUT
             )
-            report.check("once the vendor answers, it works, and is idle afterwards", works, liveness())
+            report.check("once the vendor answers, the member finishes its work and is idle", works, liveness())
         expected = [f">\\n{word}-{n} [" for n in range(number + 1) for word in ("during", "after")]
         numbers = [model.last_input().count(mark) for mark in expected]
-        report.check("each message is in its session once", set(numbers) == {1}, numbers)
+        report.check("each message is in the agent's session once", set(numbers) == {1}, numbers)
         reasons = [body.get("failureReason") for body in idle_notifications(env, "rev")]
         report.figure("failure reasons sent to the lead", reasons)
         env.brigade("down", "--now")

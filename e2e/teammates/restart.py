@@ -1,5 +1,6 @@
-"""brigade starts an agent that exits at once five times, with growing pauses, and then reports the reason to the lead
-once. The next message starts it again, and once the program works, no message is lost."""
+"""Tests an agent whose program exits at once. brigade starts the program five times, with growing pauses, and then
+reports the reason to the lead once. The next message starts the program again. Once the program works, the agent
+gets all messages."""
 
 import os
 import time
@@ -11,9 +12,9 @@ from lib.scripted_model import say, script
 from lib.util import eventually
 
 STARTS = 5
-# Seconds of pause between two starts.
+# The pauses between the starts, in seconds.
 PAUSES = [0.5, 1.0, 2.0, 4.0]
-# A start takes at most this many seconds on a busy machine.
+# The maximum time that a start takes on a busy machine, in seconds.
 START_SECONDS = 2.0
 
 
@@ -34,7 +35,7 @@ def scenario(env, report, short):
         if not short:
             env.brigade("send", "rev", f"another {script(say('fine'))}")
             again = eventually(lambda: len(starts()) > STARTS, 2)
-            report.check("a new message starts it again at once", again, starts())
+            report.check("a new message starts the program again at once", again, starts())
             check_series(env, report, starts, STARTS)
         program.unlink()
         program.symlink_to(os.environ[f"PROGRAM_{env.version.upper()}"])
@@ -42,7 +43,7 @@ def scenario(env, report, short):
         received = eventually(lambda: "two" in model.last_input(), 20)
         report.check("the repaired program receives the next message", received, member.pane())
         numbers = [model.last_input().count(f">\\n{text} [") for text in ("one", "two")]
-        report.check("and the earlier one, each once", numbers == [1, 1], numbers)
+        report.check("the model gets the earlier and the next message once each", numbers == [1, 1], numbers)
         member.kill()
         env.check_no_process_left(report)
 
@@ -52,8 +53,8 @@ def check_series(env, report, starts, before):
     times = starts()[before:]
     gaps = [later - earlier for earlier, later in zip(times, times[1:])]
     report.figure("starts", len(times))
-    report.figure("seconds between them", [round(gap, 2) for gap in gaps])
-    report.check(f"it is started {STARTS} times", done, times)
+    report.figure("seconds between the starts", [round(gap, 2) for gap in gaps])
+    report.check(f"the program is started {STARTS} times", done, times)
     backs_off = len(gaps) == len(PAUSES) and all(
         pause <= gap <= pause + START_SECONDS for pause, gap in zip(PAUSES, gaps)
     )
@@ -64,8 +65,8 @@ def check_series(env, report, starts, before):
     reasons = [body.get("failureReason", "") for body in bodies if body.get("idleReason") == "failed"]
     report.figure("failure reasons sent to the lead", reasons)
     once = len(bodies) == 1 and len(reasons) == 1 and "no licence for this machine" in reasons[0]
-    report.check("the lead gets one notification of the failure, with its reason", once, bodies)
-    report.check("then it is not started again", len(starts()) == before + STARTS, starts())
+    report.check("the lead gets one notification of the failure, with the reason", once, bodies)
+    report.check("the program is not started again after that", len(starts()) == before + STARTS, starts())
 
 
 run_scenario(scenario)

@@ -1,4 +1,4 @@
-"""One teammate that brigade runs, with a real agent, on a team that brigade leads."""
+"""Runs one teammate with brigade and a real agent, on a team that brigade created."""
 
 import json
 import os
@@ -14,8 +14,8 @@ TEAM = "test-team"
 
 
 class Teammate:
-    """A member that brigade runs; it can be started and killed any number of times. `senders` are other members, which
-    only send messages."""
+    """A member that brigade runs. It can be started and killed any number of times. `senders` are the names of other
+    members, which only send messages."""
 
     def __init__(self, env, name, agent, environ, program=None, senders=()):
         self.name = name
@@ -44,16 +44,16 @@ class Teammate:
             )
 
     def kill(self):
-        """Kills brigade's own process; its guard has to end everything that it started."""
+        """Kills brigade's own process. The guard has to end the agent and everything the agent started."""
         self._running.kill()
         self._running.wait()
 
     def tree(self):
-        """Its process and all descendants, parents first."""
+        """Returns brigade's process and all its descendants, parents first."""
         return processes.tree(self._running.pid)
 
     def session(self):
-        """The id of the agent's session, from the state that brigade saves; None at the beginning."""
+        """Returns the id of the agent's session, from brigade's saved state; None if there is no session yet."""
         found = list(self._env.state.glob(f"files/*/{self._env.team}/kept/{self.name}.json"))
         return json.loads(found[0].read_text())["memory"].get("session") if found else None
 
@@ -63,8 +63,8 @@ class Teammate:
 
 @contextmanager
 def team(env, agent, bodies=True):
-    """A team in a git repository, and a model for one kind of agent; yields the model and its variables. Kills
-    every process at the end."""
+    """Creates a team in a git repository, and runs a scripted model. Yields the model, and the environment variables
+    that make this agent use it. Kills every process at the end."""
     env.git_init()
     env.team = TEAM
     env.brigade("team", "create", env.team)
@@ -76,7 +76,7 @@ def team(env, agent, bodies=True):
 
 
 def idle_notifications(env, name):
-    """The idle notifications that a member sent to the lead."""
+    """Returns the idle notifications that a member sent to the lead."""
     texts = [entry["text"] for entry in env.mail(LEAD) if entry["from"] == name]
     bodies = (json.loads(text) for text in texts if text.startswith("{"))
     return [body for body in bodies if body.get("type") == "idle_notification"]

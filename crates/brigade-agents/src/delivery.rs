@@ -1,9 +1,9 @@
-//! Turns unread mail into agent turns, so that the model sees each message exactly once.
+//! Delivers unread mail to an agent as turns, so that the model sees each message exactly once.
 //!
-//! This is a pure state machine: the caller reports what arrived and what the agent did, and gets back
-//! the actions to take. Every batch sent to the agent is numbered and persisted first. After a crash,
-//! the agent's own session shows which numbers it remembers; the remaining batches are sent again under
-//! the same number.
+//! This is a pure state machine: the caller reports new mail and the agent's events, and gets back the actions
+//! to take. Messages are sent to the agent in batches. Each batch gets a number and is saved before it is sent.
+//! After a crash, the agent's own session shows which batches the agent received; the others are sent again with
+//! the same numbers.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::driver::{AgentEvent, MidTurn, TextNumber, TurnEnd};
 use brigade_core::event::MessageKey;
 use brigade_core::hash::Fnv;
 
-/// Upper bound on the text of one turn, in bytes. A longer backlog is split over several turns.
+/// Maximum text of one batch, in bytes. A longer backlog is split into several batches.
 const MAX_TURN_TEXT: usize = 200_000;
 
 /// The prompt for an agent whose program was restarted in the middle of a turn.
@@ -30,7 +30,7 @@ pub struct Item {
     pub text: String,
 }
 
-/// Items sent to the agent together, identified by a number that survives restarts.
+/// Items sent to the agent together. The batch keeps its number when it is sent again after a restart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct MailBatch {
     number: u64,
@@ -40,32 +40,32 @@ struct MailBatch {
     state: BatchState,
 }
 
-/// How far a batch got. Not saved: after a crash, every saved batch is `Unknown`.
+/// Whether the agent has received a batch. Not saved: after a crash, every saved batch is `Unknown`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum BatchState {
-    /// The agent may or may not have received it. If its session does not contain it, the batch is sent
-    /// again under the same number.
+    /// The agent may or may not have received the batch. If the agent's session does not contain the batch, it
+    /// is sent again with the same number.
     #[default]
     Unknown,
-    /// Written to the agent; not yet acknowledged.
+    /// The batch was sent to the agent, but the agent has not acknowledged it yet.
     Sent,
-    /// The agent acknowledged it, or remembers it from before a restart.
+    /// The agent acknowledged the batch, or its resumed session contains the batch.
     Received,
 }
 
-/// State that must survive a crash. It is saved before the action that depends on it.
+/// State that must survive a crash. The caller saves it before the actions that depend on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedState {
     /// The vendor's session id, used to resume.
     pub session: Option<String>,
-    /// Makes batch headings unpredictable. A sender who could forge a heading could make a later
+    /// Makes the headings of batches unpredictable: a sender who could forge a heading could make a later
     /// batch look as if the agent had already received it.
     #[serde(default, rename = "secret")]
     heading_secret: u64,
     /// The number of the newest batch.
     #[serde(rename = "last")]
     last_number: u64,
-    /// The batches sent to the agent in the current turn.
+    /// The batches sent to the agent in the current turn, and unacknowledged ones from before.
     #[serde(rename = "given")]
     sent: Vec<MailBatch>,
     /// Whether a turn is running.
@@ -74,13 +74,13 @@ pub struct SavedState {
 }
 
 impl SavedState {
-    /// The state of a new member. The caller provides a random `heading_secret`.
+    /// Returns the state of a new member. The caller provides a random `heading_secret`.
     pub fn new(heading_secret: u64) -> Self {
         Self { heading_secret, ..Self::default() }
     }
 
-    /// The first line of a batch's text, by which the batch is found in the agent's session.
-    /// Unpredictable, so that a sender cannot forge it and make a later batch look received.
+    /// Returns the first line of a batch's text, by which the batch is found in the agent's session. The line
+    /// is unpredictable, so that a sender cannot forge it and make a later batch look received.
     fn heading(&self, address: &str, number: u64) -> String {
         let secret = Fnv::default().field(&self.heading_secret.to_le_bytes());
         let mark = secret.field(&number.to_le_bytes()).finish() >> 32;
@@ -123,17 +123,16 @@ pub struct Delivery {
     phase: Phase,
     saved: SavedState,
     waiting: VecDeque<Item>,
-    /// Whether the agent has made progress since it was last steered. Steering interrupts the model's
-    /// output, so steering repeatedly without waiting for progress would never let it answer.
+    /// Whether the agent has made progress since text was last added to its turn. Each added text interrupts
+    /// the model's output, so without this check frequent mail would keep the model from ever answering.
     may_steer: bool,
-    /// Whether the current turn was started by resending a batch and the agent has not reported its
-    /// start yet. If such a turn ends without having started, the agent already knew the batch and
-    /// regards it as done.
+    /// Whether we resent a batch to start the current turn and the agent has not reported the turn's start yet.
+    /// If such a turn ends without having started, the agent's session already contained the batch.
     is_resend: bool,
 }
 
 impl Delivery {
-    /// Creates the delivery for `address`, continuing from the saved state.
+    /// Creates the delivery for the member with this address, and continues from the saved state.
     pub fn new(address: String, mid_turn: MidTurn, saved: SavedState) -> Self {
         let mut delivery = Self {
             address,
@@ -148,23 +147,23 @@ impl Delivery {
         delivery
     }
 
-    /// The state to save.
+    /// Returns the state to save.
     pub fn saved(&self) -> &SavedState {
         &self.saved
     }
 
-    /// Whether the agent may or may not have received some batch.
+    /// Returns whether there is a batch that the agent may or may not have received.
     pub fn has_unknown_batches(&self) -> bool {
         self.saved.sent.iter().any(|batch| batch.state == BatchState::Unknown)
     }
 
-    /// Whether the message is waiting, or was sent to the agent in the current turn.
+    /// Returns whether the message is queued, or part of a batch that was sent in the current turn.
     pub fn contains(&self, key: MessageKey) -> bool {
         let sent = self.saved.sent.iter().flat_map(|batch| &batch.items);
         sent.chain(&self.waiting).any(|item| item.message == Some(key))
     }
 
-    /// Queues new items, except messages it already holds.
+    /// Queues new items, except messages that are already queued or sent. Sends a batch if possible.
     pub fn enqueue(&mut self, items: impl IntoIterator<Item = Item>) -> Vec<Action> {
         for item in items {
             if item.message.is_none_or(|key| !self.contains(key)) {
@@ -197,8 +196,8 @@ impl Delivery {
                     self.waiting.push_front(resume_item());
                 }
                 self.turn_ended(&mut actions);
-                // After a failure an immediate retry would most likely fail as well; the next check of
-                // the inbox retries.
+                // After a failed turn, an immediate new turn would most likely fail as well. The next turn starts
+                // when the inbox is checked again.
                 if !matches!(end, TurnEnd::Failed(_) | TurnEnd::Limited(_)) {
                     self.send_next(&mut actions);
                 }
@@ -214,7 +213,7 @@ impl Delivery {
         actions
     }
 
-    /// The agent's program has ended.
+    /// Handles the end of the agent's program: it is unknown which batches the agent received.
     pub fn agent_exited(&mut self) {
         self.phase = Phase::NotReady;
         for batch in &mut self.saved.sent {
@@ -222,13 +221,13 @@ impl Delivery {
         }
     }
 
-    /// Forgets a session that cannot be resumed, so that its batches are sent again. Returns whether
-    /// there was a session.
+    /// Forgets a session that cannot be resumed, so that the batches sent to it are sent again. Returns
+    /// whether there was a session.
     pub fn forget_session(&mut self) -> bool {
         self.saved.session.take().is_some()
     }
 
-    /// Marks the batches whose heading appears in this text of a resumed session.
+    /// Marks those batches as received whose heading appears in this text from a resumed session.
     fn mark_remembered(&mut self, text: &str) {
         let saved = &self.saved;
         let remembered: Vec<bool> = saved
@@ -243,7 +242,8 @@ impl Delivery {
         }
     }
 
-    /// The agent is ready. Batches it does not remember are sent again before anything else.
+    /// Handles [`AgentEvent::Ready`]. Batches that the agent's session does not contain stay in `saved.sent`, and
+    /// are sent again before new mail.
     fn ready(&mut self, session: &str, actions: &mut Vec<Action>) {
         let sent = std::mem::take(&mut self.saved.sent);
         let (received, lost): (Vec<MailBatch>, Vec<MailBatch>) =
@@ -255,8 +255,8 @@ impl Delivery {
         self.saved.in_turn = false;
         self.saved.session = Some(session.to_owned());
         self.phase = Phase::Idle;
-        // Mark before persisting: after a crash in between, the messages would be unread and unknown
-        // here, and would be sent once more.
+        // Mark the messages as shown before saving this state. In the opposite order, a crash in between would
+        // leave them unread and missing from the saved state, and they would be sent once more.
         let shown = keys(&received);
         if !shown.is_empty() {
             actions.push(Action::MarkShown(shown));
@@ -287,8 +287,8 @@ impl Delivery {
     }
 
     fn turn_ended(&mut self, actions: &mut Vec<Action>) {
-        // Keep unacknowledged batches: they may have come too late for this turn. The agent reports
-        // which.
+        // Keep unacknowledged batches: they may have come too late for this turn. The agent will report
+        // whether it received them.
         self.saved.sent.retain(|batch| batch.state != BatchState::Received);
         self.saved.in_turn = false;
         actions.push(Action::Persist(self.saved.clone()));
@@ -296,7 +296,7 @@ impl Delivery {
 
     /// Sends the next batch, if the agent can receive one now.
     fn send_next(&mut self, actions: &mut Vec<Action>) {
-        // Only one unacknowledged batch at a time, because the agent could reorder two.
+        // Send only one batch at a time and wait for its acknowledgement: the agent could reorder two.
         let is_sending = self.saved.sent.iter().any(|batch| batch.state == BatchState::Sent);
         let can_steer = self.mid_turn == MidTurn::Steered && self.may_steer;
         let can_send = match self.phase {
@@ -340,7 +340,7 @@ impl Delivery {
         }
     }
 
-    /// Takes as many waiting items as fit into one turn, in order.
+    /// Takes as many queued items as fit into one batch, oldest first.
     fn take_items(&mut self) -> Vec<Item> {
         let mut items = Vec::new();
         let mut size = 0;

@@ -1,8 +1,8 @@
-//! Drivers: how each agent CLI is started, prompted and understood.
+//! Drivers: how to start and prompt each agent CLI, and how to parse its output.
 //!
-//! A driver does no I/O. It receives the bytes the agent's program wrote and the calls of its member,
-//! and returns bytes for the program and [`AgentEvent`]s for the member. [`AGENTS`] has one row for each
-//! agent. A new agent is a new row, sometimes with a new file.
+//! A driver does no I/O. The member passes it the bytes that the agent's program wrote, and calls its methods
+//! to prompt or interrupt the agent. The driver returns bytes for the program and [`AgentEvent`]s for the
+//! member. [`AGENTS`] has one row for each agent. A new agent needs a new row, and sometimes a new driver.
 //!
 //! ```
 //! use brigade_agents::driver::{self, AGENTS};
@@ -35,22 +35,22 @@ pub use self::event::{AgentAsk, AgentEvent, DriverOutput, PermissionAnswer, Turn
 /// One agent CLI.
 #[derive(Clone, Copy, Debug)]
 pub struct Agent {
-    /// Its name, which is also the agent type a lead asks for.
+    /// The agent's name, which is also the agent type that a lead chooses when it spawns a teammate.
     pub name: &'static str,
-    /// Its display name.
+    /// The agent's display name.
     pub title: &'static str,
     /// The program, found through `PATH`.
     pub program: &'static str,
-    /// The npm package that installs it.
+    /// The npm package that installs the program.
     pub package: &'static str,
-    /// The oldest version it was tested with.
+    /// The oldest version of the program that the driver was tested with.
     pub tested: &'static str,
-    /// Whether it reads and writes Claude Code's team files itself, so that it can be a teammate
+    /// Whether the agent reads and writes Claude Code's team files itself, so that it can be a teammate
     /// without a driver.
     pub native: bool,
-    /// Its capabilities.
+    /// The agent's capabilities.
     pub can: AgentCapabilities,
-    /// Creates its driver for one conversation.
+    /// Creates a driver for one conversation with the agent.
     pub driver: fn(LaunchOptions) -> Box<dyn Driver>,
 }
 
@@ -59,52 +59,53 @@ pub struct Agent {
 pub struct AgentCapabilities {
     /// How mail that arrives in the middle of a turn is delivered.
     pub mid_turn: MidTurn,
-    /// How it is kept from changing anything until its plan is approved.
+    /// How the agent is kept from changing anything until its plan is approved.
     pub read_only: ReadOnly,
-    /// How it reports its use of the model.
+    /// How the agent reports its model usage.
     pub usage: UsageReporting,
-    /// When one of its sessions can be resumed.
+    /// When one of the agent's sessions can be resumed.
     pub resumes: ResumeTiming,
 }
 
 /// When a session can be resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResumeTiming {
-    /// At any time.
+    /// The session can be resumed at any time.
     AtOnce,
-    /// Not in the clock minute in which it was started: the agent names its session record after the
-    /// minute, and would overwrite it.
+    /// The session cannot be resumed in the clock minute in which it was started: the agent names the
+    /// session's file after the minute, and would overwrite that file.
     NextMinute,
 }
 
 /// How mail that arrives in the middle of a turn is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MidTurn {
-    /// It is added to the running turn.
+    /// The mail is added to the running turn.
     Steered,
-    /// It waits for the end of the turn: the agent would end the turn, or lose the text.
+    /// The mail waits for the end of the turn. If it were sent earlier, the agent would end the turn or
+    /// lose the text.
     Held,
 }
 
 /// How an agent is kept from changing anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOnly {
-    /// By a sandbox that the kernel enforces.
+    /// A sandbox, enforced by the kernel, prevents changes.
     Sandbox,
-    /// By the agent's own plan mode.
+    /// The agent's own plan mode prevents changes.
     PlanMode,
-    /// The agent asks for every call, and every request is denied.
+    /// The agent asks for permission for every tool call, and every request is denied.
     Asking,
 }
 
-/// How an agent reports its use of the model.
+/// How an agent reports its model usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageReporting {
-    /// In tokens.
+    /// The agent reports tokens.
     Tokens,
-    /// In tokens and cost.
+    /// The agent reports tokens and cost.
     TokensAndCost,
-    /// It does not report usage.
+    /// The agent does not report usage.
     Nothing,
 }
 
@@ -114,25 +115,25 @@ pub enum UsageReporting {
 pub struct LaunchOptions {
     /// The agent's working directory.
     pub cwd: String,
-    /// The model, unless the agent chooses its own default.
+    /// The model; `None` for the agent's own default.
     pub model: Option<String>,
-    /// The agent's role on the team, in force for the whole conversation.
+    /// Instructions about the agent's role on the team, valid for the whole conversation.
     pub instructions: String,
     /// The MCP server for the team's tools.
     pub tools: ToolServer,
     /// The agent's level of access.
     pub access: Access,
-    /// The session to resume, by the agent's own id.
+    /// The id of the session to resume, as assigned by the agent.
     pub resume: Option<String>,
     /// Additional arguments for the program, placed before all others.
     pub arguments: Vec<String>,
-    /// Claude Code's configuration folder, which contains its session records, if known.
+    /// Claude Code's configuration folder, if known. It contains Claude Code's session records.
     pub claude_dir: Option<String>,
 }
 
 impl LaunchOptions {
-    /// A new conversation in this folder with these tools. The agent asks for permission where its own
-    /// rules require it.
+    /// Returns the settings of a new conversation in the folder `cwd` with these tools. The agent asks for
+    /// permission where its own rules require it.
     pub fn new(cwd: impl Into<String>, tools: ToolServer) -> Self {
         Self {
             cwd: cwd.into(),
@@ -150,11 +151,11 @@ impl LaunchOptions {
 /// How the agent starts the MCP server for the team's tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolServer {
-    /// The program.
+    /// The server's program.
     pub command: String,
-    /// Its arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
-    /// Its environment variables.
+    /// The program's environment variables.
     pub env: Vec<(String, String)>,
 }
 
@@ -164,20 +165,20 @@ pub const TOOL_SERVER_NAME: &str = "team";
 /// How much an agent may do without asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Read only. Its plan must be approved first.
+    /// The agent may only read. More access needs an approved plan.
     ReadOnly,
-    /// Everything its own rules allow. It asks for the rest.
+    /// The agent may do everything that its own rules allow, and asks for permission for the rest.
     Ask,
-    /// Everything.
+    /// The agent may do everything.
     Full,
 }
 
 /// The arguments and environment of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Invocation {
-    /// Its arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
-    /// Environment variables, in addition to those it inherits.
+    /// Environment variables, in addition to those the program inherits.
     pub env: Vec<(String, String)>,
 }
 
@@ -187,28 +188,29 @@ pub struct Invocation {
 /// `None`.
 // ANCHOR: driver
 pub trait Driver: Send + std::fmt::Debug {
-    /// How the agent's program is started for this conversation.
+    /// Returns the arguments and environment with which to start the agent's program.
     fn invocation(&self) -> Invocation;
 
-    /// The program is running: begin the protocol's handshake.
+    /// Begins the protocol's handshake. Called once the program is running.
     fn start(&mut self);
 
-    /// The program wrote these bytes to its standard output. They may be split anywhere.
+    /// Handles bytes that the program wrote to its standard output. A line may be split over several calls.
     fn on_output(&mut self, bytes: &[u8]);
 
-    /// The program ended by itself with this exit code. Some agents report failure through it.
+    /// Handles the exit code of a program that ended by itself. Some agents report failure through the
+    /// exit code.
     fn on_exit(&mut self, _code: i32) {}
 
-    /// Starts a turn with this text. Only after [`AgentEvent::Ready`], and while no turn is running.
-    /// [`AgentEvent::TurnEnded`] follows even if the turn never started, because the agent refused the text
-    /// or already had it.
+    /// Starts a turn with this text. Call this only after [`AgentEvent::Ready`], and while no turn is
+    /// running. [`AgentEvent::TurnEnded`] follows even if the turn never starts because the agent refused
+    /// the text or already had it.
     fn prompt(&mut self, note: TextNumber, text: &str);
 
-    /// Adds this text to the running turn. Only for agents with [`MidTurn::Steered`]. A text that comes
-    /// too late is reported as [`AgentEvent::NotTaken`].
+    /// Adds this text to the running turn. Call this only for agents with [`MidTurn::Steered`]. If the text
+    /// comes too late for the turn, [`AgentEvent::NotTaken`] follows.
     fn steer(&mut self, note: TextNumber, text: &str);
 
-    /// Answers a permission request of the agent.
+    /// Sends the agent the answer to one of its permission requests.
     fn answer(&mut self, ask: AskId, verdict: &PermissionAnswer);
 
     /// Interrupts the running turn.
@@ -217,23 +219,22 @@ pub trait Driver: Send + std::fmt::Debug {
     /// Sets what the agent may do from the next turn on.
     fn set_access(&mut self, access: Access);
 
-    /// Extracts what the model will see again from the agent's own session record, which
-    /// [`AgentEvent::RemembersIn`] names.
+    /// Returns the part of a session record that the model sees again after a resume. `record` is the
+    /// content of the file named by [`AgentEvent::RemembersIn`].
     fn recalled<'a>(&self, record: &'a str) -> Cow<'a, str> {
         Cow::Borrowed(record)
     }
 
-    /// Returns the next output, in order.
+    /// Returns the driver's next output, oldest first.
     fn next(&mut self) -> Option<DriverOutput>;
 }
 // ANCHOR_END: driver
 
-/// A text sent to an agent, identified by the sender's number. A text sent again to a resumed session
-/// keeps its number, and no other text of that session has it, so that an agent that supports it
-/// processes the text once.
+/// The number of a text sent to an agent, unique within a session. A text that is sent again after a resume
+/// keeps its number, so that an agent that supports such numbers processes the text only once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TextNumber(pub u64);
 
-/// A permission request of the agent, identified by the driver's number.
+/// The number that a driver assigns to a permission request of its agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AskId(pub u64);

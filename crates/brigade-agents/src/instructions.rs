@@ -1,4 +1,4 @@
-//! Instructions that explain to a model its role in a team.
+//! The instructions that explain to a model its role on a team.
 //!
 //! ```
 //! use brigade_agents::instructions::{MailDelivery, teammate_instructions};
@@ -27,13 +27,13 @@ use brigade_core::store::StoreError;
 /// How a member gets its mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MailDelivery {
-    /// It reads mail with a tool.
+    /// The member reads its mail with a tool.
     Fetched,
-    /// Each message arrives as text of a turn.
+    /// Each message is delivered in the text of a turn.
     Delivered,
 }
 
-/// Instructions for a teammate: its name, the other members, and how to work with them.
+/// Returns the instructions for a teammate: its name, the other members, and how to work with them.
 pub async fn teammate_instructions(seat: &Seat, mail: MailDelivery) -> Result<String, StoreError> {
     let (first, last) = match mail {
         MailDelivery::Fetched => (FETCHED, FETCHED_LAST),
@@ -42,7 +42,7 @@ pub async fn teammate_instructions(seat: &Seat, mail: MailDelivery) -> Result<St
     Ok(format!("{}\n\n{first}\n{JOINING}\n{last}", identity(seat).await?))
 }
 
-/// Instructions for a lead.
+/// Returns the instructions for a lead.
 pub async fn lead_instructions(seat: &Seat, mail: MailDelivery) -> Result<String, StoreError> {
     let mail = match mail {
         MailDelivery::Fetched => LEADS_FETCHED,
@@ -51,7 +51,7 @@ pub async fn lead_instructions(seat: &Seat, mail: MailDelivery) -> Result<String
     Ok(format!("{}\n\n{LEADING}\n{mail}", identity(seat).await?))
 }
 
-/// One sentence with the seat's name, and one that lists the other members.
+/// Returns a sentence with the seat's name, and another one that lists the other members, if there are any.
 async fn identity(seat: &Seat) -> Result<String, StoreError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;

@@ -1,14 +1,14 @@
 //! Runs coding agents of any vendor as members of an agent team.
 //!
 //! An agent is a program such as Codex or Gemini CLI, with a protocol of its own. This crate starts the
-//! program, turns the member's mail into turns of its model, forwards its permission requests to the
-//! lead, restarts it when it dies, and records its work. The member's inbox, tasks and history are those
-//! of `brigade-core`: the other members cannot tell which agent runs it.
+//! program, delivers the member's mail to its model as turns, forwards the agent's permission requests to
+//! the lead, restarts the program when it dies, and records the agent's work. Inbox, tasks and history come
+//! from `brigade-core` for every member, so the other members cannot tell which agent runs this one.
 //!
 //! ```
 //! use brigade_agents::driver::{self, LaunchOptions, DriverOutput, ToolServer};
 //!
-//! // A driver does no I/O: it returns the bytes for the program and the events of the agent.
+//! // A driver does no I/O: it returns bytes for the program to read, and events.
 //! let codex = driver::agent("codex").unwrap();
 //! let mut driver = (codex.agent.driver)(LaunchOptions::new("/work", ToolServer::default()));
 //! assert_eq!(driver.invocation().args.first().unwrap(), "app-server");
@@ -17,30 +17,31 @@
 //! assert!(hello.ends_with(b"\n"));
 //! ```
 //!
-//! [`teammate`] has an example that runs an agent, and [`worker`] one without any agent.
+//! [`teammate`] has an example that runs an agent. [`worker`] has one that needs no agent.
 //!
 //! # Parts
 //!
-//! - [`driver`]: which agent CLIs there are, and how each is started, prompted and understood;
-//! - [`program`]: the running process of an agent, and the guard that ends what it started;
-//! - [`worker`]: a Rust value as a member, in this process, in place of a program;
-//! - [`delivery`]: a state machine that turns unread mail into turns, so that the model sees each message
-//!   once, whichever process dies;
+//! - [`driver`]: the known agent CLIs, and how to start, prompt and parse the output of each;
+//! - [`program`]: an agent's running program, and the guard that ends the processes the program started;
+//! - [`worker`]: runs a Rust value as a member inside the current process, in place of a program;
+//! - [`delivery`]: a state machine that delivers unread mail as turns. The model sees each message once,
+//!   even if the agent or brigade is killed;
 //! - [`teammate`]: the loop that runs an agent or a worker as a member until it leaves the team;
 //! - [`instructions`]: the instructions a model gets about its team;
-//! - [`resend`]: sends mail again that a native Claude Code took and its model never saw.
+//! - [`resend`]: sends mail again that a native Claude Code took out of its inbox without showing it to
+//!   its model.
 //!
-//! # What it must not do
+//! # What this crate must not do
 //!
 //! - It reads no environment variables and prints nothing; `brigade-host` passes settings in and shows events.
-//! - It knows stores only by the traits of `brigade-core`.
-//! - Drivers do no I/O and do not panic on any bytes. Their tests replay recorded programs.
+//! - It accesses stores only through the traits of `brigade-core`.
+//! - Drivers do no I/O, and no input makes them panic. Their tests replay recorded output of the real programs.
 //! - It never types into a terminal.
 
 #![forbid(unsafe_code)]
 
 pub mod instructions;
-// For the tests of this crate; `teammate` is its only other user.
+// Public only for this crate's integration tests; within the crate, only `teammate` uses it.
 #[doc(hidden)]
 pub mod delivery;
 pub mod driver;

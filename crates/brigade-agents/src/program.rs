@@ -1,7 +1,7 @@
-//! Starts an agent's program, and ends it together with everything it started.
+//! Starts an agent's program, and ends the program together with all processes it started.
 //!
-//! The `brigade` program runs next to each agent: as its guard, so that no process the agent started
-//! outlives it, and as the MCP server for the team's tools.
+//! The `brigade` program runs next to each agent, as its guard and as the MCP server for the team's tools. The
+//! guard ensures that no process that the agent started outlives the agent.
 //!
 //! ```
 //! use std::path::Path;
@@ -31,29 +31,30 @@ use brigade_core::seat::Seat;
 
 use crate::driver::ToolServer;
 
-/// How many lines of standard error are kept.
+/// How many lines of a program's standard error are kept for error messages.
 const MAX_STDERR_LINES: usize = 20;
-/// How long a program may take to end when its input is closed. Some never do.
+/// How long a program may take to exit after its input is closed. Some programs never exit by themselves.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The `brigade` program, as guard of agents and server of their tools.
+/// The `brigade` program, which guards agents and serves their MCP tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BrigadeProgram {
-    /// Its path.
+    /// The program's path.
     pub program: PathBuf,
-    /// The environment variables by which it finds the team's store.
+    /// The environment variables by which the program finds the team's store.
     pub env: Vec<(String, String)>,
 }
 
 impl BrigadeProgram {
-    /// The program, with these environment variables, such as `BRIGADE_STORE`; docs/cli.md lists them.
+    /// Uses the program at this path with environment variables such as `BRIGADE_STORE`. `docs/cli.md` lists the
+    /// variables.
     pub fn new(program: impl Into<PathBuf>, env: Vec<(String, String)>) -> Self {
         Self { program: program.into(), env }
     }
 
-    /// The program, for teams in the files below Claude Code's folder `claude_dir`. The program expects
-    /// brigade's own folder `state_dir` to have the name `brigade`.
+    /// Uses the program at this path for teams stored as files in Claude Code's folder `claude_dir`. `state_dir`
+    /// is Brigade's own folder, whose name must be `brigade`.
     pub fn on_files(program: impl Into<PathBuf>, claude_dir: &Path, state_dir: &Path) -> Self {
         let absolute = |path: &Path| {
             std::path::absolute(path).unwrap_or_default().to_string_lossy().into_owned()
@@ -67,7 +68,8 @@ impl BrigadeProgram {
         Self::new(program, env.map(|(name, value)| (name.to_owned(), value)).into())
     }
 
-    /// The team's tools for an agent in this seat, whose mail is delivered automatically.
+    /// Returns the MCP server for an agent in this seat. The agent's mail is delivered as turns, so the agent
+    /// needs no tool that fetches mail.
     pub(crate) fn tools(&self, seat: &Seat) -> ToolServer {
         let identity = [
             ("BRIGADE_TEAM", seat.team.as_str()),
@@ -83,18 +85,18 @@ impl BrigadeProgram {
         }
     }
 
-    /// Claude Code's folder, if the environment variables name it.
+    /// Returns Claude Code's folder, if the environment variables contain it.
     pub(crate) fn claude_dir(&self) -> Option<&str> {
         let folder = self.env.iter().find(|(name, _)| name == CLAUDE_DIR);
         folder.map(|(_, folder)| folder.as_str())
     }
 
-    /// How to start an agent's program behind the guard.
+    /// Returns the command that starts an agent's program under the guard.
     pub(crate) fn start(&self, program: &str, cwd: PathBuf) -> ProgramCommand {
         let guard = vec![self.program.clone().into_os_string(), "guard".into()];
         let mut start = ProgramCommand::new(guard, program, cwd);
-        // When the agent runs `brigade` in its shell, the command acts as an agent and uses this store.
-        // The agent's own folders stay unchanged.
+        // With these variables, a `brigade` command that the agent runs in its shell acts as an agent and uses
+        // the team's store. The variables for other folders are not passed: the agent keeps its own.
         let env = self.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let env = env.filter(|(name, _)| name.starts_with("BRIGADE_"));
         start.env =
@@ -105,33 +107,35 @@ impl BrigadeProgram {
 
 /// Claude Code's environment variable for its folder.
 const CLAUDE_DIR: &str = "CLAUDE_CONFIG_DIR";
-/// Marks commands as run by an agent, whose lead's questions a person answers.
+/// Tells `brigade` that an agent runs it, and that the agent may not answer plans and permission requests: a
+/// person does.
 const RUN_BY_AGENT: (&str, &str) = ("BRIGADE_ANSWERS", "person");
 
-/// How to start a program.
+/// The command that starts a program under a guard.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProgramCommand {
-    /// The guard command: it starts the program in a session of its own, and ends that session when the
-    /// program ends, when it receives a signal, or when we die.
+    /// The guard's command. The guard starts the program in a process session of its own. It ends all
+    /// processes of that session when the program ends, when the guard gets a signal, or when our process
+    /// dies.
     pub guard: Vec<OsString>,
-    /// Ends the processes left behind by a guard that was killed. Receives the guard's process id.
+    /// Ends the processes that a killed guard left behind. Receives the guard's process id.
     pub sweep: fn(u32),
-    /// The program.
+    /// The program to run under the guard.
     pub program: OsString,
-    /// Its arguments.
+    /// The program's arguments.
     pub args: Vec<OsString>,
-    /// Environment variables, in addition to those it inherits.
+    /// Environment variables, in addition to those that the program inherits.
     pub env: Vec<(OsString, OsString)>,
-    /// The only variables it inherits. `None` for all.
+    /// The environment variables that the program inherits. `None` means all variables of our process.
     pub inherits: Option<Vec<(OsString, OsString)>>,
-    /// Its working directory.
+    /// The program's working directory.
     pub cwd: PathBuf,
 }
 
 impl ProgramCommand {
-    /// Starts this program in this folder behind this guard, with all inherited variables. If the guard
-    /// is killed, the remaining processes in its process group are ended.
+    /// Returns the command that starts `program` under `guard` in the folder `cwd`, with all environment
+    /// variables of our process. If the guard is killed, the processes in its process group are ended.
     pub fn new(
         guard: Vec<OsString>,
         program: impl Into<OsString>,
@@ -149,7 +153,7 @@ impl ProgramCommand {
     }
 }
 
-/// Ends the process group that this process led.
+/// Kills the process group of this guard.
 fn end_group(guard: u32) {
     if let Some(guard) = i32::try_from(guard).ok().and_then(Pid::from_raw) {
         let _gone = kill_process_group(guard, Signal::KILL);
@@ -160,17 +164,17 @@ fn end_group(guard: u32) {
 #[derive(Debug)]
 pub(crate) struct RunningProgram {
     child: Child,
-    /// Its guard process, until the guard is known to have ended.
+    /// The program's guard. `None` once the guard has ended.
     guard: Option<Pid>,
     sweep: fn(u32),
-    /// The task that ends what a killed guard left behind.
+    /// The task that ends the processes a killed guard left behind.
     sweep_task: Option<JoinHandle<()>>,
-    /// A separate task writes the input: a program that does not read must not keep us from reading its
-    /// output.
+    /// The queue of a separate task that writes the program's input: even if the program does not read its
+    /// input, we must be able to read its output.
     input: Option<mpsc::UnboundedSender<Vec<u8>>>,
     output: ChildStdout,
     last_lines: Arc<Mutex<VecDeque<String>>>,
-    /// The task that reads standard error to its end.
+    /// The task that reads the program's standard error until it is closed.
     stderr_task: Option<JoinHandle<()>>,
 }
 
@@ -205,28 +209,28 @@ impl RunningProgram {
         Ok(Self { child, guard, sweep, sweep_task: None, input, output, last_lines, stderr_task })
     }
 
-    /// Queues bytes for its standard input. Ignored if it has ended.
+    /// Queues bytes for the program's standard input. Does nothing if the program has ended.
     pub(crate) fn write(&self, bytes: Vec<u8>) {
         if let Some(input) = &self.input {
             let _ended = input.send(bytes);
         }
     }
 
-    /// Reads its standard output. Returns 0 once it has ended.
+    /// Reads the program's standard output. Returns 0 once the output is closed.
     pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             tokio::select! {
                 read = self.output.read(buffer) => return read,
-                // A program whose guard was killed keeps running without a process to end it.
+                // If the guard was killed, the program is still running, and we must end it.
                 status = self.child.wait(), if self.guard.is_some() => self.guard_ended(status?),
             }
         }
     }
 
-    /// The last lines it wrote to standard error before it ended.
+    /// Returns the last lines that the program wrote to standard error.
     pub(crate) async fn last_output(&mut self) -> String {
-        // They may arrive after the end of its output. Child processes can keep the pipe open for
-        // longer.
+        // Lines may arrive after the program closed its standard output, so wait for the end of standard error,
+        // but not for long: the program's child processes can keep the pipe open.
         if let Some(stderr_task) = self.stderr_task.take() {
             let _complete = tokio::time::timeout(GRACE, stderr_task).await;
         }
@@ -234,7 +238,7 @@ impl RunningProgram {
         lines.join("\n")
     }
 
-    /// Ends it and everything it started. Returns the exit code if it ended by itself.
+    /// Ends the program and all processes it started. Returns the exit code if the program exited by itself.
     pub(crate) async fn end(mut self) -> io::Result<Option<i32>> {
         drop(self.input.take());
         let by_itself = tokio::time::timeout(GRACE, self.child.wait()).await;
@@ -258,7 +262,7 @@ impl RunningProgram {
         }
     }
 
-    /// A guard that ends by itself leaves nothing behind; one that was killed leaves everything.
+    /// Ends the processes that a killed guard left behind. A guard that exits by itself leaves no processes.
     fn guard_ended(&mut self, status: ExitStatus) {
         let sweep = self.sweep;
         if let Some(guard) = self.guard.take()
@@ -272,7 +276,7 @@ impl RunningProgram {
 
 impl Drop for RunningProgram {
     fn drop(&mut self) {
-        // `guard` is `None` once it was waited for, so a reused process id is not signalled.
+        // `guard` is `None` once the guard has ended, so we never signal another process that reuses its id.
         self.signal_guard();
     }
 }

@@ -1,13 +1,13 @@
 //! Resends mail that Claude Code took out of its inbox but its model never saw.
 //!
-//! Claude Code marks mail as read, or removes it from the inbox, as soon as it polls. It then holds the mail in
-//! memory until its turn ends, and writes it to its session transcript when it shows it to the model. If it is
-//! killed in between, only our journal still has the message. So before we start Claude Code again, we compare
-//! the journal with the transcript. A message that is in the journal but not in the transcript is sent again,
-//! unchanged, as a new inbox entry.
+//! Claude Code marks mail as read, or removes it from the inbox, as soon as it polls the inbox. It then holds the
+//! mail in memory until the current turn ends. When it shows the mail to its model, it writes the mail to its
+//! session transcript. If Claude Code is killed in between, only our journal still has the message. So before we
+//! start Claude Code again, we compare the journal with the transcript. A message that is in the journal but not
+//! in the transcript is sent again, unchanged, as a new inbox entry.
 //!
-//! The id of the new entry is derived from the old one, so the two are recognized as one message. Running this
-//! twice sends one copy, and a copy that is lost as well is followed by another one.
+//! The id of the new entry is derived from the id of the old one, so both are recognized as one message.
+//! Calling [`resend_lost_mail`] twice sends only one copy. If that copy is lost too, the next call sends another.
 //!
 //! ```
 //! use brigade_agents::resend::{ModelInput, ShownMessages, resend_lost_mail};
@@ -24,7 +24,7 @@
 //! # let bob = lead.for_member("bob".parse()?);
 //! # roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/")).await?;
 //! mail::send(&lead, "bob", "hello").await?;
-//! // Bob has not taken it out of the inbox yet, so nothing is missing.
+//! // Bob has not taken the message out of the inbox yet, so no message is lost.
 //! let report = resend_lost_mail(&bob, &ModelInput::default(), &ShownMessages::default()).await?;
 //! assert!(report.sent.is_empty());
 //! # Ok(())
@@ -51,8 +51,8 @@ use brigade_core::mail::{self, MailError};
 use brigade_core::seat::Seat;
 use brigade_core::store::{Mark, Outgoing, StoreError};
 
-/// Age limit for a signature in the inbox. Claude Code 2.1.325 accepted a signature that was two minutes old and
-/// rejected one that was four minutes old.
+/// Maximum age of a signature in the inbox; a message with an older one is signed again. Claude Code 2.1.325
+/// accepted a signature that was two minutes old and rejected one that was four minutes old.
 const SIGNATURE_MAX_AGE: SignedDuration = SignedDuration::from_secs(60);
 
 /// The input a member's model received, according to its session transcripts.
@@ -60,21 +60,21 @@ const SIGNATURE_MAX_AGE: SignedDuration = SignedDuration::from_secs(60);
 pub struct ModelInput {
     /// User turns shown to the model, oldest first.
     pub turns: Vec<String>,
-    /// Identifies the turn that did not finish, if there is one.
+    /// An id of the last turn, if that turn did not finish.
     pub unfinished: Option<String>,
 }
 
-/// Start of a message envelope, up to the sender's name.
+/// The start of a message envelope. The sender's name follows.
 const ENVELOPE_START: &str = "<teammate-message teammate_id=\"";
 
-/// Index of the envelopes a model received, by claimed sender and first line of the text. We search it once per
-/// message and there are as many envelopes as messages, so a linear search would be quadratic.
+/// The envelopes that a model received, indexed by claimed sender and first line of the text. We look up every
+/// message, and there are about as many envelopes as messages, so a linear search per message would be too slow.
 struct Envelopes<'h> {
     by_line: HashMap<(&'h str, &'h str), Vec<(usize, &'h str)>>,
 }
 
 impl<'h> Envelopes<'h> {
-    /// Indexes the envelopes in these turns, which went through [`unescape`].
+    /// Indexes the envelopes in these turns. The caller must have called [`unescape`] on each turn.
     fn new(turns: &'h [String]) -> Self {
         let mut by_line: HashMap<_, Vec<_>> = HashMap::new();
         let starts = turns.iter().flat_map(|turn| {
@@ -82,7 +82,7 @@ impl<'h> Envelopes<'h> {
         });
         for (number, envelope) in starts.enumerate() {
             let Some((from, rest)) = envelope.split_once('"') else { continue };
-            // Older versions of Claude Code put the summary into the tag unescaped, so it may contain `>`.
+            // Older versions of Claude Code do not escape the summary in the tag, so the tag may contain `>`.
             for (at, end) in rest.match_indices(">\n").take(16) {
                 let Some(body) = rest.get(at + end.len()..) else { continue };
                 if let Some((line, _)) = body.split_once('\n') {
@@ -95,7 +95,7 @@ impl<'h> Envelopes<'h> {
 
     /// Returns how many envelopes carry this text from this sender.
     fn count(&self, from: &str, text: &str) -> usize {
-        // Claude Code appends instructions to some messages (a shutdown request), always on a new line.
+        // Claude Code appends instructions to some messages, such as shutdown requests, always on a new line.
         let with_newline = format!("{}\n", unescape(text));
         let line = with_newline.split('\n').next().unwrap_or_default();
         let found = self.by_line.get(&(from, line)).into_iter().flatten();
@@ -105,13 +105,13 @@ impl<'h> Envelopes<'h> {
     }
 }
 
-/// Reverses the only escape that Claude Code 2.1.325 applies to message text.
+/// Reverses the only escaping that Claude Code 2.1.325 applies to the text of a message.
 fn unescape(text: &str) -> String {
     text.replace("<\\/teammate-message", "</teammate-message")
 }
 
-/// The messages of a mailbox that its owner's model received, by the key of the first copy. Stays small for long
-/// mailboxes: usually every message up to one of them was shown.
+/// The messages that a member's model received, each identified by the key of its first copy. This stays small
+/// even for long mailboxes: usually all messages up to `upto` were shown, and few or none after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ShownMessages {
@@ -128,18 +128,18 @@ pub struct ShownMessages {
 pub struct ResendReport {
     /// The messages the model has received.
     pub shown: ShownMessages,
-    /// The messages that were sent again, by the key of the first copy.
+    /// The messages that were sent again, each identified by the key of its first copy.
     pub sent: Vec<MessageKey>,
-    /// Whether a message was sent that asks the member to continue an interrupted turn.
+    /// Whether the member was sent a message that asks it to continue an interrupted turn.
     pub go_on: bool,
 }
 
-/// Sends again to the seat the messages that its program took from the inbox but did not show to its model.
-/// Signs messages again whose signature is too old to be accepted. If the member was interrupted in a turn, also
-/// sends it a message that asks it to continue.
+/// Sends a member again the messages that its program took from the inbox but did not show to its model. Also
+/// signs and sends unread messages again whose signature is too old to be accepted. If the program was killed
+/// during a turn, also sends the member a message that asks it to continue.
 ///
-/// Call this only while the member's program is not running. `known` is the result of an earlier call, because
-/// Claude Code may have deleted older transcripts since.
+/// Call this only while the member's program is not running. `known` is the [`ResendReport::shown`]
+/// of an earlier call. It is needed because Claude Code may have deleted older transcripts.
 pub async fn resend_lost_mail(
     seat: &Seat,
     heard: &ModelInput,
@@ -170,7 +170,8 @@ pub async fn resend_lost_mail(
             if !tracked.signed || at + SIGNATURE_MAX_AGE >= seat.clock.now() {
                 continue;
             }
-            // Mark it read first. If we crash after this, the next run finds it taken and not shown.
+            // Mark the old copy as read first. If we crash after this, the next call sees a message that was taken
+            // but not shown, and sends it.
             seat.store.mark(&seat.team, &seat.name, &[last], Mark::Read).await?;
         }
         seat.store.send(&seat.team, &seat.name, &tracked.next_copy(seat, &team)).await?;
@@ -199,7 +200,7 @@ pub async fn resend_lost_mail(
     Ok(report)
 }
 
-/// The seat's mailbox, from the journal and the inbox.
+/// The content of a member's mailbox, read from the journal and the inbox.
 #[derive(Default)]
 struct TrackedMailbox {
     /// The messages meant for the model, oldest first.
@@ -212,15 +213,15 @@ struct TrackedMailbox {
     shown: HashSet<MessageKey>,
 }
 
-/// A message meant for the model, and its copies.
+/// A message meant for the model, and the state of its copies.
 struct TrackedMessage {
     key: MessageKey,
     message: Outgoing,
-    /// Whether the lead signed it with the key that the seat trusts.
+    /// Whether the lead signed the message with the key that the seat trusts.
     signed: bool,
-    /// Number of copies sent.
+    /// How many copies were sent after the original message.
     copies: u32,
-    /// Key and journal time of the latest copy, or of the message itself.
+    /// Key and journal time of the latest copy, or of the original message if there are no copies.
     last: (MessageKey, Timestamp),
 }
 
@@ -228,7 +229,7 @@ impl TrackedMailbox {
     async fn read(seat: &Seat, team: &Team<'_>) -> Result<Self, StoreError> {
         let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
         let mut mailbox = Self::default();
-        // Key of the next copy of each message, mapped to the index of that message.
+        // Maps the key that each message's next copy would have to the index of the message.
         let mut next: HashMap<MessageKey, usize> = HashMap::new();
         let created = team.created_at().unwrap_or_default();
         for record in records.iter().filter(|record| record.belongs_to_team(created)) {
@@ -291,8 +292,8 @@ impl TrackedMailbox {
 }
 
 impl TrackedMessage {
-    /// Returns `None` unless the message is for the model. Answers to requests are for the program, and the
-    /// process that asked is dead.
+    /// Returns `None` if the message is not for the model. Answers to requests are for the member's program,
+    /// and the process that sent the request is dead.
     fn parse(seat: &Seat, key: MessageKey, record: &Record, message: &Message<'_>) -> Option<Self> {
         let for_the_model = match message.body() {
             Body::Text | Body::Unknown { .. } | Body::Malformed { .. } => true,
@@ -310,14 +311,14 @@ impl TrackedMessage {
         for_the_model.then_some(Self { key, message: outgoing, signed, copies: 0, last })
     }
 
-    /// The id of the next copy.
+    /// Returns the id for the next copy.
     fn next_id(&self) -> String {
         let (key, nth) = (self.key.to_string(), self.copies + 1);
         derived_id(&[b"again", key.as_bytes(), &nth.to_le_bytes()])
     }
 
-    /// The next copy. If the lead had signed the message, the copy gets a new signature. A message that only
-    /// claimed to be from the lead stays unsigned.
+    /// Returns the next copy. The copy gets a new signature only if the lead had signed the original; a message
+    /// that only claimed to be from the lead stays unsigned.
     fn next_copy(&self, seat: &Seat, team: &Team<'_>) -> Outgoing {
         let team_created = team.created_at().unwrap_or_default();
         let copy = Outgoing { msg_id: self.next_id(), team_created, ..self.message.clone() };

@@ -1,9 +1,9 @@
-//! Runs an agent as a member of a team, from its start to its end.
+//! Runs an agent as a member of a team until the member leaves the team.
 //!
-//! One loop owns everything: it reads the agent's program, the team's events and the lines a person
-//! types, and carries out what [`Delivery`] and the rules for members decide. `conversation` covers one
-//! run of the agent's program, `mailroom` sorts incoming messages, `report` informs the lead, and
-//! `work_recorder` records the member's work in the journal.
+//! One loop owns all state of the member. It reads the output of the agent's program, the team's events and the
+//! lines that a person types, and carries out the actions that [`Delivery`] returns. `conversation` handles one
+//! process of the agent's program from start to exit, `mailroom` sorts incoming messages, `report` informs the
+//! lead, and `work_recorder` records the member's work in the journal.
 //!
 //! ```no_run
 //! use brigade_agents::driver;
@@ -62,20 +62,21 @@ use brigade_core::store::{NoteKind, StoreError, Watch};
 
 /// How often the inbox is checked when no event announces new mail.
 const INBOX_CHECK_INTERVAL: Duration = Duration::from_secs(10);
-/// How long a member waits for its roster entry to appear, and how often it checks.
+/// How long a member waits for its roster entry to appear.
 const ENTRY_WAIT: Duration = Duration::from_secs(10);
+/// How often the member checks whether its roster entry has appeared.
 const ENTRY_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Delay before the first restart of an agent. Each further restart waits twice as long.
 const FIRST_RESTART_DELAY: Duration = Duration::from_millis(500);
-/// How many failed starts in a row until the agent is marked failed. The next message starts again from
-/// zero.
+/// The agent is marked failed after this many failed starts in a row. The next message resets the count and
+/// starts the agent again.
 const MAX_FAILED_STARTS: u32 = 5;
 /// Delay before a failed store operation is retried.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
-/// A run of at least this length counts as a successful start, and so does one that ended a turn.
+/// A start counts as successful if the program runs for at least this time, or completes a turn.
 const SUCCESSFUL_RUN: Duration = Duration::from_secs(60);
 
-/// An observable event of a running member.
+/// An event of a running member, passed to the observer of [`run_observed`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TeammateEvent {
@@ -89,17 +90,17 @@ pub enum TeammateEvent {
     Waits {
         /// The id of the request.
         request_id: String,
-        /// The tool and its description.
+        /// The tool, and what the agent wants to use it for.
         what: String,
     },
     /// A request was answered.
     Answered {
         /// The id of the request.
         request_id: String,
-        /// Whether it was approved.
+        /// Whether the request was approved.
         yes: bool,
     },
-    /// Something went wrong. The text contains the error and how the member reacts.
+    /// An error occurred. The text contains the error, and how the member reacts to it if that is not obvious.
     Trouble(String),
 }
 
@@ -119,7 +120,7 @@ pub enum TeammateError {
     /// Mail could not be read or sent.
     #[error(transparent)]
     Mail(#[from] MailError),
-    /// Its tasks could not be released.
+    /// The member's tasks could not be released.
     #[error(transparent)]
     Board(#[from] BoardError),
     /// A store operation failed.
@@ -130,17 +131,17 @@ pub enum TeammateError {
 /// The state of a member that survives a restart of its process.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct SavedTeammate {
-    /// When the team was created. Tells teams of the same name apart.
+    /// When the team was created, which distinguishes teams with the same name.
     team_created: u64,
-    /// When the member joined. A new member of the same name must not inherit a session or an approved
-    /// plan.
+    /// When the member joined the team. A later member with the same name must not inherit the session or the
+    /// approved plan.
     joined: u64,
     #[serde(rename = "memory")]
     delivery: SavedState,
-    /// Whether its plan was approved.
+    /// Whether the member's plan was approved.
     #[serde(default, rename = "planned")]
     plan_approved: bool,
-    /// The minute, counted from 1970, in which its session was started.
+    /// The minute in which the agent's session was started, counted from 1970.
     #[serde(default, rename = "minute")]
     session_minute: i64,
 }
@@ -156,33 +157,34 @@ struct TeammateLoop<S> {
     lead: Option<MemberName>,
     access: Access,
     plan_approved: bool,
-    /// The minute, counted from 1970, in which its session was started.
+    /// The minute in which the agent's session was started, counted from 1970.
     session_minute: i64,
-    /// Requests waiting for an answer, by request id, with the driver's id of each question.
+    /// Requests that wait for the lead's answer, by request id. The value has the driver's id of the request.
     asks: HashMap<String, (RequestKind, AskId)>,
-    /// Whether the current run of its program reported that it is ready.
+    /// Whether the agent's current process has reported that it is ready.
     ready: bool,
-    /// Whether the current run reported a fatal error before it was ready. A program that just exits
-    /// does not count.
+    /// Whether the agent's current process reported a fatal error before it was ready. False if the process
+    /// only exited.
     failed_to_start: bool,
     turn: Turn,
-    /// Whether the agent has completed a turn since its program was started.
+    /// Whether the agent's current process has completed a turn.
     completed_turn: bool,
-    /// Messages the agent has received that are not marked in the store yet.
+    /// Messages that the agent has received, but that are not marked as shown in the store yet.
     shown: Vec<MessageKey>,
-    /// Every message its model ever saw. Loaded when the first message arrives.
+    /// Every message that the agent's model ever saw. Loaded when the first message arrives.
     seen: Option<HashSet<MessageKey>>,
-    /// Why its last turn failed, if the lead was informed of it.
+    /// The failure that was last reported to the lead. Reset by a turn that does not fail.
     failed: Option<String>,
     activity: Option<Activity>,
     vitals: Vitals,
     observer: S,
 }
 
-/// Runs a member until it leaves the team. Its work is recorded in the journal.
+/// Runs a member until the member leaves the team. Records the member's work in the journal.
 ///
-/// Dropping the future ends the agent's program and all processes it started, but leaves the member on
-/// the team. Running the member again resumes its session and delivers the mail it has not seen.
+/// Dropping the future ends the agent's program and all processes that the program started, but leaves the
+/// member on the team. Running the member again resumes the session and delivers the mail that the model has
+/// not seen.
 pub async fn run(config: TeammateConfig) -> Result<(), TeammateError> {
     let (_sender, typed) = mpsc::unbounded_channel();
     run_observed(config, typed, |_| {}).await
@@ -218,7 +220,7 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
     loop {
         let began = Instant::now();
         teammate.wait_to_resume().await;
-        // A new program has no open requests. Those of the previous one ended with it.
+        // A new process has no open requests. Requests of the previous process can no longer be answered.
         teammate.withdraw_requests(|_| true).await;
         let exit_reason = match teammate.start() {
             Ok(mut agent) => {
@@ -229,7 +231,7 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
                         Some(with_last_output(why, &agent.last_output().await))
                     }
                 };
-                // Also ends the processes the agent left behind.
+                // This also ends the processes that the agent left behind.
                 if let Ok(Some(code)) = agent.end().await {
                     teammate.program_exited(code).await;
                 }
@@ -255,13 +257,13 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
             return Ok(());
         }
         failed_starts = 0;
-        // A new message was sent, so its sender must hear of a failure again.
+        // The sender of the new message must be informed if the agent fails again.
         teammate.failed = None;
     }
 }
 
-/// Waits until the member is on the roster. Claude Code 2.1.50 starts a teammate before it writes the
-/// roster entry.
+/// Waits until the member is on the roster. Claude Code 2.1.50 starts a teammate first and writes
+/// the teammate's roster entry later.
 async fn wait_for_roster_entry(seat: &Seat) -> Result<(), TeammateError> {
     let began = Instant::now();
     while seat.role().await?.is_none() {
@@ -273,8 +275,8 @@ async fn wait_for_roster_entry(seat: &Seat) -> Result<(), TeammateError> {
     Ok(())
 }
 
-/// Releases the tasks of a member that has left. The tool that removed it releases them as well, but
-/// may have been killed together with the agent before it finished.
+/// Releases the tasks of a member that has left the team. The tool that removed the member releases them too,
+/// but may have been killed together with the agent before it finished.
 async fn release_tasks(seat: &Seat) -> Result<(), TeammateError> {
     match seat.role().await {
         Ok(None) => {}
@@ -299,7 +301,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         let (team_created, joined, generation, lead) = {
             let config = seat.config().await?;
             let team = seat.read(&config)?;
-            // A lead reports to no other member.
+            // If this member is the lead, it reports to no one.
             let lead = team.lead().and_then(|lead| lead.name()?.parse().ok());
             let lead = lead.filter(|lead| *lead != seat.name);
             let joined = team.member(seat.name.as_str()).and_then(|member| member.joined_at());
@@ -365,12 +367,13 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         }
     }
 
-    /// The current minute, counted from 1970.
+    /// Returns the current minute, counted from 1970.
     fn this_minute(&self) -> i64 {
         self.config.seat.clock.now().as_second().div_euclid(60)
     }
 
-    /// Starts the agent's program and resumes its session if it has one, or creates the next worker.
+    /// Starts the agent's program, which resumes the agent's session if there is one. For an in-process member,
+    /// creates the next worker instead.
     fn start(&mut self) -> std::io::Result<RunningAgent> {
         let resume = self.delivery.saved().session.clone();
         let launch = LaunchOptions { access: self.access, resume, ..self.config.launch.clone() };
@@ -396,8 +399,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         Ok(agent)
     }
 
-    /// Saves the state that must survive a crash, and retries until it succeeds. Sending text to the
-    /// agent without saving first could show a message twice.
+    /// Saves the state that must survive a crash. Retries until that succeeds: if text were sent to the agent
+    /// before the state is saved, a message could be shown twice.
     async fn save(&mut self) {
         let delivery = self.delivery.saved().clone();
         let saved = SavedTeammate {
@@ -407,7 +410,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             plan_approved: self.plan_approved,
             session_minute: self.session_minute,
         };
-        // Plain data; this cannot fail.
+        // Serializing plain data cannot fail.
         let note = serde_json::to_vec(&saved).unwrap_or_default();
         let seat = self.config.seat.clone();
         while let Err(error) =
@@ -418,14 +421,14 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         }
     }
 
-    /// Logs and reports an error that a later attempt may resolve.
+    /// Logs an error that a later attempt may resolve, and passes it to the observer.
     fn trouble(&mut self, what: &str, error: &dyn std::error::Error) {
         let (team, member) = (&self.config.seat.team, &self.config.seat.name);
         tracing::warn!(%team, %member, %error, what);
         (self.observer)(TeammateEvent::Trouble(format!("{what}: {error}")));
     }
 
-    /// Handles the end of the agent's program before it is restarted.
+    /// Resets the member's state after the agent's program has ended, before a restart.
     fn handle_exit(&mut self, why: &str) {
         tracing::warn!(team = %self.config.seat.team, member = %self.config.seat.name, why, "the agent's program ended");
         (self.observer)(TeammateEvent::Trouble(why.to_owned()));

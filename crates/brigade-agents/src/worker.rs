@@ -1,11 +1,11 @@
 //! Runs a Rust value as a member of a team, in our own process.
 //!
-//! A [`Worker`] takes the place of an agent's program: its mail becomes turns, it asks its lead for
-//! permission, it can be asked to stop, and it is replaced when it panics. It acts on the team through
+//! A [`Worker`] takes the place of an agent's program: it gets its mail as turns, it can ask its lead for
+//! permission, it can be asked to shut down, and it is replaced when it panics. It acts on the team through
 //! the seat in its [`WorkerContext`], with the same functions as all other members.
 //!
-//! A new worker knows nothing of its predecessor. Items of a turn that the predecessor did not finish
-//! are sent to it again.
+//! A new worker does not inherit its predecessor's state. If the predecessor did not finish a turn, the messages
+//! of that turn are sent to the new worker again.
 //!
 //! ```
 //! use brigade_core::handshake::{self, Answer};
@@ -64,12 +64,12 @@ use brigade_core::seat::Seat;
 
 /// A value that performs a member's turns.
 pub trait Worker: Send + 'static {
-    /// Performs one turn. `text` is the mail in the form a model would read it. Returns the final text,
-    /// or why the turn failed; the lead receives either. If it panics, this value is dropped, a new one
-    /// is created, and the items are sent again.
+    /// Performs one turn. `text` is the mail in the form in which a model would read it. Returns the final
+    /// text, or why the turn failed; the lead receives either. If this method panics, the worker is dropped,
+    /// a new one is created, and the new one gets the messages of this turn again.
     ///
-    /// The turn's future may be dropped at any await point: when the member has left the team, or when
-    /// the program that runs it ends.
+    /// The returned future may be dropped at any await point: when the member leaves the team, when the turn
+    /// is interrupted, or when the program that runs the member ends.
     fn turn(
         &mut self,
         desk: &WorkerContext,
@@ -90,12 +90,12 @@ impl<W: Worker> AnyWorker for W {
     }
 }
 
-/// Creates workers: one for each start of the member.
+/// A factory for workers. It creates a new worker each time the member is started or restarted.
 #[derive(Clone)]
 pub struct Workers(Arc<dyn Fn() -> Box<dyn AnyWorker> + Send + Sync>);
 
 impl Workers {
-    /// Creates each worker with `make`. A panic in `make` counts as a panic of the worker.
+    /// Returns a factory that creates each worker with `make`. A panic in `make` counts as a panic of the worker.
     pub fn new<W: Worker>(make: impl Fn() -> W + Send + Sync + 'static) -> Self {
         Self(Arc::new(move || Box::new(make())))
     }
@@ -116,7 +116,7 @@ pub struct WorkerContext {
     asks: Mutex<PendingAsks>,
 }
 
-/// Permission requests that wait for an answer.
+/// The worker's permission requests that wait for an answer, by number.
 #[derive(Debug, Default)]
 struct PendingAsks {
     last: u64,
@@ -157,7 +157,7 @@ impl WorkerContext {
         })
     }
 
-    /// Delivers the lead's answer.
+    /// Passes the lead's answer to the turn that waits for it.
     fn answered(&self, ask: u64, verdict: PermissionAnswer) {
         if let Some(answer) = self.asks().open.remove(&ask) {
             let _no_longer_waiting = answer.send(verdict);
@@ -165,10 +165,10 @@ impl WorkerContext {
     }
 
     fn send(&self, output: &WorkerOutput) {
-        // Plain data; this cannot fail.
+        // Serializing plain data cannot fail.
         let mut line = serde_json::to_vec(output).unwrap_or_default();
         line.push(b'\n');
-        // If the receiver is gone, the worker is about to be ended.
+        // If the receiver is gone, the worker is being stopped and its output is not needed.
         let _receiver_gone = self.output.send(line);
     }
 
@@ -177,7 +177,7 @@ impl WorkerContext {
     }
 }
 
-/// Withdraws a request when its future is dropped.
+/// Withdraws a permission request if the future that waits for the answer is dropped.
 struct WithdrawOnDrop<'d> {
     desk: &'d WorkerContext,
     ask: u64,

@@ -1,7 +1,7 @@
-//! Driver for agents that speak the Agent Client Protocol, version 1. Differences between agents are
-//! data in their [`Quirks`], not code.
+//! Driver for agents that speak version 1 of the Agent Client Protocol (ACP). How each agent differs from
+//! the others is data in its [`Quirks`], not code.
 //!
-//! The protocol has no acknowledgement for a prompt. The first sign of work on it counts as one.
+//! ACP has no acknowledgement for a prompt, so the first output after a prompt counts as its acknowledgement.
 
 use serde_json::{Value, json};
 
@@ -34,16 +34,16 @@ pub(super) struct Acp {
     asks: OpenAsks<AcpPermission>,
     calls: ToolCalls,
     session: Option<String>,
-    /// Whether [`AgentEvent::Ready`] has come.
+    /// Whether [`AgentEvent::Ready`] was emitted.
     ready: bool,
-    /// The number of settings to be confirmed before [`AgentEvent::Ready`], and whether a replay is still
-    /// running, which also delays it.
+    /// How many settings the agent must still confirm before [`AgentEvent::Ready`].
     outstanding: usize,
+    /// Whether the agent is replaying a loaded session, which also delays [`AgentEvent::Ready`].
     replaying: bool,
-    /// Whether the session contains the agent's instructions.
+    /// Whether the session already contains the instructions from `launch`.
     introduced: bool,
     turn: Option<AcpTurn>,
-    /// A prompt that waits until its mode is set.
+    /// A prompt to send once the agent has switched to the mode that the prompt needs.
     waiting_prompt: Option<(TextNumber, String)>,
     mode: Option<String>,
     access: Access,
@@ -61,7 +61,7 @@ struct AcpTurn {
 enum AcpRequest {
     Initialize,
     Session,
-    /// A setting that must be confirmed before [`AgentEvent::Ready`].
+    /// Changes a setting, which the agent must confirm before [`AgentEvent::Ready`].
     Setting,
     Mode(String),
     Prompt,
@@ -106,7 +106,7 @@ impl Acp {
                 let text = format!("cannot switch to mode {mode}: {}", error.text);
                 self.turn_ended(&Err(RpcError { text, ..error }));
             }
-            // The prompt that needed the mode was interrupted.
+            // The prompt that needed the mode was interrupted meanwhile, so the error does not matter.
             (AcpRequest::Mode(_), Err(_)) if self.ready => {}
             (_, Err(error)) => self.peer.emit(AgentEvent::Broken { why: error.text }),
         }
@@ -136,7 +136,7 @@ impl Acp {
     }
 
     fn session_opened(&mut self, result: &Value) {
-        // The response to a load may omit the id.
+        // The response to `session/load` may omit the session id.
         if let Some(session) = result.get("sessionId").and_then(Value::as_str) {
             self.session = Some(session.to_owned());
         }
@@ -156,7 +156,7 @@ impl Acp {
         self.emit_ready_if_done();
     }
 
-    /// The mode the agent should be in, if it is not in it yet.
+    /// Returns the mode for the current access level, or `None` if the agent is already in that mode.
     fn missing_mode(&self) -> Option<&'static str> {
         let modes = &self.quirks.modes;
         let mode = match self.access {
@@ -234,7 +234,7 @@ impl Acp {
 
     fn on_replayed_text(&mut self, chunk: &str) {
         let chunk = match chunk.strip_prefix(self.launch.instructions.as_str()) {
-            // Some agents insert text of their own between the two blocks of the first prompt.
+            // Some agents insert text of their own between the instructions and the text of the first prompt.
             Some(rest) if !self.launch.instructions.is_empty() => {
                 self.introduced = true;
                 rest.trim_start()
@@ -264,7 +264,7 @@ impl Acp {
                 "cancelled" => TurnEnd::Interrupted,
                 other => TurnEnd::Failed(format!("the agent stopped: {other}")),
             },
-            // Some agents fail the prompt when it is interrupted.
+            // Some agents answer an interrupted prompt with an error.
             Err(_) if self.turn.as_ref().is_some_and(|turn| turn.interrupted) => {
                 TurnEnd::Interrupted
             }
@@ -292,7 +292,7 @@ impl Acp {
         self.peer.emit(AgentEvent::TurnEnded(end));
     }
 
-    /// Cancels all open permission requests.
+    /// Answers all open permission requests as cancelled.
     fn cancel_asks(&mut self) {
         for (ask, permission) in self.asks.close_all() {
             self.peer.reply(&permission.request, &permission::cancelled());
@@ -401,7 +401,7 @@ impl Driver for Acp {
         }
     }
 
-    /// A second prompt would end the first in some agents and be queued in others.
+    /// Rejects the text. A second prompt would end the running turn in some agents and be queued in others.
     fn steer(&mut self, note: TextNumber, _text: &str) {
         self.peer.emit(AgentEvent::NotTaken(note));
     }

@@ -5,7 +5,7 @@ use super::{
     in_process,
 };
 
-/// The known agents. Each row contains everything about an agent that its driver does not.
+/// The known agents: their names, programs, capabilities and drivers.
 pub const AGENTS: &[Agent] = &[
     Agent {
         name: "codex",
@@ -118,8 +118,8 @@ const GENERIC_ACP: Agent = Agent {
     driver: |launch| Box::new(acp::Acp::new(&acp::GENERIC, launch)),
 };
 
-/// A worker in our own process. A lead cannot ask for it by name; only the program that embeds this
-/// library can add one.
+/// A worker in our own process. A lead cannot spawn one by this name; only the program that embeds this
+/// library can add workers.
 pub(crate) const IN_PROCESS: Agent = Agent {
     name: "in-process",
     title: "a worker",
@@ -128,12 +128,12 @@ pub(crate) const IN_PROCESS: Agent = Agent {
     ..GENERIC_ACP
 };
 
-/// An agent and the program to run.
+/// An agent, and the program to run for it.
 #[derive(Clone, Debug)]
 pub struct AgentChoice {
     /// The agent.
     pub agent: Agent,
-    /// Its program.
+    /// The agent's program.
     pub program: String,
     /// The program's arguments, for [`LaunchOptions::arguments`](super::LaunchOptions::arguments).
     pub arguments: Vec<String>,

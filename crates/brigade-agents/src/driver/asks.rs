@@ -1,10 +1,10 @@
-//! Permission requests of an agent that wait for an answer.
+//! An agent's permission requests that are not answered yet.
 
 use std::collections::BTreeMap;
 
 use super::AskId;
 
-/// Open requests, each with the data needed to answer it.
+/// Unanswered permission requests, each with the data needed to answer it.
 #[derive(Debug)]
 pub(super) struct OpenAsks<T> {
     last: u64,
@@ -16,7 +16,7 @@ impl<T> OpenAsks<T> {
         Self { last: 0, open: BTreeMap::new() }
     }
 
-    /// Adds a request.
+    /// Adds a request and returns the id assigned to it.
     pub(super) fn open(&mut self, data: T) -> AskId {
         self.last += 1;
         let id = AskId(self.last);
@@ -24,7 +24,7 @@ impl<T> OpenAsks<T> {
         id
     }
 
-    /// Removes a request that is answered now. `None` if it is no longer open.
+    /// Removes a request that is about to be answered. Returns `None` if the request is no longer open.
     pub(super) fn close(&mut self, id: AskId) -> Option<T> {
         self.open.remove(&id)
     }

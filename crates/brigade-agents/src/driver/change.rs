@@ -1,25 +1,25 @@
-//! File changes made by an agent. Some agents report the text before and after, others the hunks of a
-//! diff. Both become parts of a file with a text before and after.
+//! File changes made by an agent. Some agents report the text before and after a change, others the hunks
+//! of a diff. Both are converted to [`ChangedPart`]s.
 
 use std::time::Duration;
 
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
-/// Time limit for the search for a minimal diff. After that, a longer diff is accepted.
+/// Time limit for finding a minimal diff. After this time, a longer diff is accepted.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// A change of one file, as the agent reports it.
+/// A change to one file, as the agent reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
-    /// The file, as the agent names it. For a moved file, its new path.
+    /// The file's path, as the agent writes it. For a moved file, the new path.
     pub path: String,
     /// The parts that changed, in order. They may include unchanged lines around the change.
     pub parts: Vec<ChangedPart>,
 }
 
 impl FileChange {
-    /// How many lines were added and removed.
+    /// Returns the numbers of added and removed lines.
     pub fn lines(&self) -> (usize, usize) {
         let (mut added, mut removed) = (0, 0);
         for part in &self.parts {
@@ -37,7 +37,7 @@ impl FileChange {
     }
 }
 
-/// A part of a file. `before` is empty for new text, `after` for deleted text.
+/// A changed part of a file. `before` is empty if text was only added, `after` if text was only deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangedPart {
     /// The old text.
@@ -47,7 +47,7 @@ pub struct ChangedPart {
 }
 
 impl ChangedPart {
-    /// The part described by a hunk: lines that begin with a space, a minus or a plus.
+    /// Converts the lines of one hunk, each of which begins with a space, a minus or a plus.
     fn from_hunk<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
         let mut part = Self::default();
         for line in lines {
@@ -55,7 +55,7 @@ impl ChangedPart {
                 Some(b' ') => (true, true),
                 Some(b'-') => (true, false),
                 Some(b'+') => (false, true),
-                // Remarks, such as the one about a missing newline at the end of the file.
+                // Ignore other lines, such as `\ No newline at end of file`.
                 _ => continue,
             };
             let line = line.get(1..).unwrap_or_default().trim_end_matches('\n');
@@ -77,7 +77,7 @@ pub(super) fn parts_of_diff(diff: &str) -> Vec<ChangedPart> {
         if line.starts_with("@@") {
             hunks.push(Vec::new());
         } else if let Some(hunk) = hunks.last_mut() {
-            // The lines before the first hunk name the file.
+            // Lines before the first hunk only name the file, so they are skipped.
             hunk.push(line);
         }
     }

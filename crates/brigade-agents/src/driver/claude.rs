@@ -1,11 +1,11 @@
-//! Driver for Claude Code as a member that does not read the team's files itself: `claude -p` with
-//! lines of JSON as input and output.
+//! Driver for Claude Code, for members whose Claude Code does not read the team's files itself. Runs `claude -p`
+//! with lines of JSON as input and output.
 //!
 //! Each text we send has an id derived from its content and number. Claude Code stores the id in the
-//! session and echoes the text when it has received it. A text that a resumed session already contains
-//! is echoed immediately and starts no turn. A text sent a second time because its receipt was not
-//! reported therefore counts once. This does not work for texts that were added to a running turn, so
-//! for those the session record is read.
+//! session, and echoes each text it has received. If a resumed session already contains the text, Claude
+//! Code echoes the text immediately and starts no turn. So a text can be sent again if Claude Code was killed
+//! before the echo. This does not work for texts that were added to a running turn; for those, the member reads
+//! Claude Code's session record.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -26,7 +26,7 @@ mod args;
 mod record;
 mod result;
 
-/// The tool with which it submits its plan for approval.
+/// The tool with which Claude Code submits its plan for approval.
 const EXIT_PLAN: &str = "ExitPlanMode";
 
 /// One session of Claude Code.
@@ -39,16 +39,16 @@ pub(super) struct Claude {
     last_request: u64,
     pending: BTreeMap<String, ClaudeRequest>,
     asks: OpenAsks<ClaudePermission>,
-    /// Texts that were sent and not echoed yet, by their ids.
+    /// Texts that were sent but not echoed yet, by id.
     unconfirmed: BTreeMap<String, TextNumber>,
     turn: ClaudeTurn,
-    /// The id of the text that started the turn.
+    /// The id of the text that started the current turn.
     turn_text: String,
-    /// A prompt that waits until its mode is set.
+    /// A prompt to send once Claude Code has switched to the mode that the prompt needs.
     waiting_prompt: Option<(TextNumber, String)>,
     mode: String,
     access: Access,
-    /// The plan it last submitted, for the permission request that follows.
+    /// The plan that Claude Code last submitted, needed for the permission request that follows.
     plan: String,
 }
 
@@ -69,7 +69,7 @@ struct ClaudePermission {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClaudeTurn {
     Idle,
-    /// Requested, but not started: an interrupt now would have no effect.
+    /// We sent a prompt, but the turn has not started: an interrupt now would have no effect.
     Requested {
         interrupted: bool,
     },
@@ -81,7 +81,7 @@ enum ClaudeTurn {
 impl Claude {
     pub(super) fn new(launch: LaunchOptions) -> Self {
         Self {
-            // An id chosen by Claude Code would be known only after the first turn.
+            // We choose the session id, because an id chosen by Claude Code is known only after the first turn.
             session: launch.resume.clone().unwrap_or_else(|| Uuid::new_v4().to_string()),
             mode: args::mode(launch.access).to_owned(),
             access: launch.access,
@@ -115,7 +115,7 @@ impl Claude {
     }
 
     fn on_message(&mut self, message: &Value) {
-        // Subagents' messages are ignored. Their result appears in the main conversation.
+        // Ignore messages of subagents. A subagent's result appears in the main conversation.
         let is_subagent = message.get("parent_tool_use_id").is_some_and(|id| !id.is_null());
         match text(message, "/type") {
             "control_response" => self.on_response(message),
@@ -137,7 +137,7 @@ impl Claude {
     }
 
     fn on_response(&mut self, message: &Value) {
-        // It also echoes our own responses, which match no pending request.
+        // Claude Code also echoes our own responses, which match no pending request.
         let Some(purpose) = self.pending.remove(text(message, "/response/request_id")) else {
             return;
         };
@@ -147,8 +147,8 @@ impl Claude {
                 if let (Some(folder), Some(session)) =
                     (&self.launch.claude_dir, &self.launch.resume)
                 {
-                    // The folder at `*` is named after the working directory, shortened and hashed if
-                    // long.
+                    // The folder at `*` is named after the working directory, or after a shortened path
+                    // and a hash if the path is long.
                     let path = format!("{folder}/projects/*/{session}.jsonl");
                     self.emit(AgentEvent::RemembersIn { path });
                 }
@@ -175,14 +175,14 @@ impl Claude {
     }
 
     fn on_system_message(&mut self, message: &Value) {
-        // Its mode may change by itself: an approved plan ends plan mode.
+        // Claude Code may change its mode by itself: it leaves plan mode when a plan is approved.
         if let Some(mode) = message.get("permissionMode").and_then(Value::as_str) {
             mode.clone_into(&mut self.mode);
         }
         match text(message, "/subtype") {
             // Each turn starts with this message.
             "init" => self.on_turn_started(),
-            // It retries for minutes, with growing delays.
+            // Claude Code retries for minutes, with growing delays.
             "api_retry" => {
                 self.emit(result::retry(message));
             }
@@ -208,7 +208,7 @@ impl Claude {
     fn on_text_status(&mut self, message: &Value) {
         let id = text(message, "/command_uuid");
         let end = match text(message, "/state") {
-            // Completed without a turn: the session already contained the text.
+            // The text was completed without a turn, because the session already contained it.
             "completed" => TurnEnd::Done,
             state @ ("cancelled" | "discarded" | "refused") => {
                 if let Some(note) = self.unconfirmed.remove(id) {
@@ -361,7 +361,7 @@ impl Driver for Claude {
             return;
         }
         if self.turn != ClaudeTurn::Idle {
-            // A steer that came too late has started a turn of its own; this text joins it.
+            // An earlier text was steered too late and started a turn of its own. This text joins that turn.
             self.send_text(note, text);
             return;
         }
@@ -377,7 +377,7 @@ impl Driver for Claude {
         }
     }
 
-    /// A text that comes too late for the turn starts another one.
+    /// Adds the text to the running turn. If it comes too late, Claude Code starts another turn with it.
     fn steer(&mut self, note: TextNumber, text: &str) {
         if self.turn == ClaudeTurn::Idle {
             self.emit(AgentEvent::NotTaken(note));
@@ -425,7 +425,7 @@ impl Driver for Claude {
     }
 }
 
-/// Describes a tool use in one line: the most informative field of its input.
+/// Describes a tool use in one line, by the most informative field of the tool's input.
 fn about(input: &Value) -> String {
     let fields = ["/command", "/file_path", "/path", "/pattern", "/url", "/query", "/description"];
     match fields.iter().map(|field| text(input, field)).find(|value| !value.is_empty()) {
@@ -434,7 +434,7 @@ fn about(input: &Value) -> String {
     }
 }
 
-/// An id in the form of a UUID, always the same for the same text and number.
+/// Returns a UUID as the text's id. The same text and number always give the same id.
 fn text_id(note: TextNumber, content: &str) -> String {
     derived_uuid(&[&note.0.to_le_bytes(), content.as_bytes()]).to_string()
 }

@@ -1,8 +1,8 @@
-//! Driver for Codex through `codex app-server`: JSON-RPC over lines, without the `jsonrpc` field.
+//! Driver for Codex. Talks to `codex app-server` in lines of JSON-RPC without the `jsonrpc` field.
 //!
-//! A thread is a session. Each text we send has our number as its client id. The text counts as
-//! received when it appears with that id in the thread. A thread that is killed within milliseconds may
-//! still lose it, so after a resume the thread's own content decides.
+//! Codex calls a session a thread. Each text we send carries its number as the client id, and counts as
+//! received when it appears in the thread with that id. If Codex is killed within milliseconds after that, the
+//! text may still be lost, so after a resume the content of the thread decides which texts Codex received.
 
 use std::collections::BTreeSet;
 
@@ -31,9 +31,9 @@ pub(super) struct Codex {
     asks: OpenAsks<CodexApproval>,
     thread: Option<String>,
     turn: CodexTurn,
-    /// The access the thread is configured for.
+    /// The access level that Codex was last told.
     thread_access: Access,
-    /// The access from the next turn on.
+    /// The access level for the next turn.
     access: Access,
     /// Texts that were sent and have not appeared in the thread yet.
     unconfirmed: BTreeSet<TextNumber>,
@@ -52,8 +52,8 @@ enum CodexRequest {
 #[derive(Debug)]
 enum CodexTurn {
     Idle,
-    /// Requested, but Codex has not reported its start. Until then Codex accepts no interrupt or steer
-    /// for it.
+    /// We requested a turn, but Codex has not reported its start. Until then Codex accepts neither an
+    /// interrupt nor further text for the turn.
     Requested {
         interrupted: bool,
     },
@@ -84,7 +84,7 @@ impl Codex {
         let mut params = json!({
             "cwd": self.launch.cwd,
             "approvalPolicy": approval_policy(self.access),
-            // Requests must come to us, not to a reviewing model.
+            // Codex must send approval requests to us, not to a reviewing model.
             "approvalsReviewer": "user",
             "sandbox": sandbox_mode(self.access),
             "developerInstructions": self.launch.instructions,
@@ -94,8 +94,8 @@ impl Codex {
                     "args": tools.args,
                     "env": env,
                     "default_tools_approval_mode": "approve",
-                    // Newer models see only a few tools and search for the others. These must always be
-                    // visible.
+                    // Newer models see only a few tools and search for the others. The team's tools must
+                    // always be visible.
                     "omit_tools_from": ["code_mode", "deferred"],
                 } },
             },
@@ -142,8 +142,8 @@ impl Codex {
         for item in items.flatten().filter(|item| text(item, "/type") == "userMessage") {
             self.peer.emit(AgentEvent::Remembers { text: item::user_text(item) });
         }
-        // Codex writes the text for its model and the turn it reports to us on different lines of its
-        // record, the former first. If it was killed in between, it has a text that it does not report.
+        // Codex first writes a user text to its session file, and then, on another line, the turn that it
+        // reports to us. If Codex was killed in between, its model sees a text that Codex does not report.
         let path = text(result, "/thread/path");
         if self.launch.resume.is_some() && !path.is_empty() {
             self.peer.emit(AgentEvent::RemembersIn { path: path.to_owned() });
@@ -161,7 +161,7 @@ impl Codex {
     }
 
     fn on_notification(&mut self, method: &str, params: &Value) {
-        // Other threads, for titles or reviews, send notifications too.
+        // Codex also sends notifications about other threads, which it uses for titles and reviews.
         if self.thread.as_deref() != Some(text(params, "/threadId")) {
             return;
         }
@@ -221,7 +221,7 @@ impl Codex {
         }));
     }
 
-    /// Handles a request from any thread: helpers of our thread wait for their answers too.
+    /// Handles a request from any thread: threads that help ours also wait for answers to their requests.
     fn on_request(&mut self, id: &Value, method: &str, params: &Value) {
         let Some(approval) = CodexApproval::new(id.clone(), method, params) else {
             self.peer.refuse(id, "not supported by this client");
@@ -290,8 +290,8 @@ impl Driver for Codex {
             "clientUserMessageId": item::client_id(note),
             "input": input(text),
         });
-        // A thread keeps the settings of its last turn. We send a change only once, so that the user's
-        // own sandbox configuration otherwise stays in force. Read-only is sent every time.
+        // A thread keeps the settings of its last turn. We send settings only when the access level changes, so
+        // that the user's own sandbox configuration applies otherwise. Read-only access is sent every time.
         if self.access != self.thread_access || self.access == Access::ReadOnly {
             set(&mut params, "approvalPolicy", json!(approval_policy(self.access)));
             set(&mut params, "sandboxPolicy", sandbox_policy(self.access));
@@ -356,7 +356,8 @@ fn input(text: &str) -> Value {
     json!([{ "type": "text", "text": text, "text_elements": [] }])
 }
 
-/// Read-only never asks, because an approval would lift the sandbox.
+/// Returns Codex's approval policy. With read-only access Codex never asks, because an approval would lift
+/// the sandbox.
 fn approval_policy(access: Access) -> &'static str {
     match access {
         Access::Ask => "on-request",

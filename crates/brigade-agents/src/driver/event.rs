@@ -1,4 +1,4 @@
-//! The outputs of a driver: bytes for the program, and events.
+//! The outputs of a driver: bytes for the agent's program, and events for the member.
 
 use serde_json::Value;
 
@@ -13,30 +13,30 @@ pub enum DriverOutput {
     Event(AgentEvent),
 }
 
-/// An event of an agent.
+/// An event that an agent's driver reports to the member.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum AgentEvent {
-    /// The agent can be prompted. Comes once, with the session id for a later resume.
+    /// The agent can be prompted. Reported once for each start of the program.
     Ready {
-        /// The agent's own id of the session.
+        /// The session id assigned by the agent, needed to resume the session later.
         session: String,
     },
-    /// The resumed session contains this user text. Comes before [`AgentEvent::Ready`].
+    /// The resumed session contains this user text. Reported before [`AgentEvent::Ready`].
     Remembers {
-        /// The complete text.
+        /// The complete user text.
         text: String,
     },
-    /// The resumed session is recorded in this file. It may contain texts that the agent does not
-    /// report; [`Driver::recalled`](super::Driver::recalled) extracts them. Only complete lines count.
-    /// Comes before [`AgentEvent::Ready`].
+    /// The agent recorded the resumed session in this file. The file may contain texts that the agent does
+    /// not report as [`AgentEvent::Remembers`]; [`Driver::recalled`](super::Driver::recalled) extracts them.
+    /// An incomplete last line must be ignored. Reported before [`AgentEvent::Ready`].
     RemembersIn {
-        /// The path. One folder name in it may be `*`.
+        /// The file's path. One folder name in the path may be `*`, which matches any name.
         path: String,
     },
     /// The agent has received this text and will show it to its model.
     Taken(TextNumber),
-    /// The agent has not received this text, and will not.
+    /// The agent did not accept this text, and its model will not see it.
     NotTaken(TextNumber),
     /// A turn has started.
     TurnStarted,
@@ -44,36 +44,36 @@ pub enum AgentEvent {
     Said(String),
     /// The agent started to use a tool.
     ToolStarted {
-        /// The agent's own id of this tool use.
+        /// The id that the agent gave this tool use.
         id: String,
         /// The tool, as the agent names it.
         tool: String,
         /// The purpose of the tool use, in one line.
         about: String,
     },
-    /// The agent changed a file. Comes before the end of the tool use that changed it.
+    /// The agent changed a file. Reported before the end of the tool use that changed the file.
     Changed(FileChange),
     /// The agent finished a tool use.
     ToolEnded {
-        /// The agent's own id of this tool use.
+        /// The id that the agent gave this tool use.
         id: String,
-        /// Whether it succeeded.
+        /// Whether the tool use succeeded.
         ok: bool,
     },
     /// The agent asks for permission.
     Asks(AgentAsk),
-    /// The agent no longer asks: it withdrew the request, or it was answered elsewhere.
+    /// The agent no longer waits for an answer: it withdrew the request, or got the answer another way.
     AsksNoLonger(AskId),
-    /// The usage of its model in this conversation so far.
+    /// The agent's model usage in this conversation so far.
     Used(Usage),
-    /// The vendor's limit was hit, and the agent retries by itself. Its next output or action ends this
-    /// state.
+    /// The agent hit its vendor's rate or usage limit and retries by itself. The limit is over when the
+    /// agent writes text or uses a tool again.
     Limited {
         /// The reason, as the agent reports it.
         why: String,
     },
-    /// The agent cannot reach its vendor and retries by itself. Its next output or action ends this
-    /// state.
+    /// The agent cannot reach its vendor and retries by itself. The vendor is reachable again when the
+    /// agent writes text or uses a tool.
     Retries {
         /// The reason, as the agent reports it.
         why: String,
@@ -82,7 +82,7 @@ pub enum AgentEvent {
     TurnEnded(TurnEnd),
     /// The conversation cannot continue. The program must be restarted.
     Broken {
-        /// The reason.
+        /// Why the conversation cannot continue.
         why: String,
     },
 }
@@ -90,43 +90,43 @@ pub enum AgentEvent {
 /// A permission request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentAsk {
-    /// The driver's number of the request.
+    /// The number that the driver assigned to the request.
     pub id: AskId,
     /// The tool, as the agent names it.
     pub tool: String,
-    /// The agent's own id of this tool use.
+    /// The id that the agent gave this tool use.
     pub tool_use_id: String,
     /// The purpose of the tool use, in one line.
     pub description: String,
     /// The input of the tool.
     pub input: Value,
-    /// The plan to be approved, if the agent asks for that.
+    /// The plan, if the agent asks for approval of a plan.
     pub plan: Option<String>,
 }
 
 /// The answer to a permission request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PermissionAnswer {
-    /// Allowed, this once.
+    /// Allow the tool use, but not later ones.
     Allow,
-    /// Denied, with the reason. The agent continues without it where it can.
+    /// Deny the tool use, for this reason. The agent continues its turn without this tool use if possible.
     Deny(String),
 }
 
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TurnEnd {
-    /// It completed.
+    /// The turn completed.
     Done,
-    /// It was interrupted.
+    /// The turn was interrupted.
     Interrupted,
-    /// It failed, for this reason.
+    /// The turn failed, for this reason.
     Failed(String),
-    /// It failed because of the vendor's limit, as the agent reports it.
+    /// The turn failed because of the vendor's rate or usage limit. Contains the agent's error text.
     Limited(String),
 }
 
-/// Usage of a model.
+/// Tokens and cost that an agent used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     /// Input tokens, including cached ones.

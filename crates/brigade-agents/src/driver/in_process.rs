@@ -1,4 +1,4 @@
-//! Driver for a worker in our own process. It exchanges lines of JSON like an agent's program.
+//! Driver for a worker in our own process. Like an agent's program, the worker reads and writes lines of JSON.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ use super::{
 pub(crate) enum WorkerInput {
     /// Start a turn with this text.
     Turn { note: u64, text: String },
-    /// The answer to a permission request. `no` holds the reason of a denial.
+    /// The answer to a permission request. `no` is the reason for a denial, or `None` if the request was allowed.
     Answer { ask: u64, no: Option<String> },
     /// Interrupt the running turn.
     Interrupt {},
@@ -29,13 +29,13 @@ pub(crate) enum WorkerInput {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WorkerOutput {
-    /// It is ready.
+    /// The worker is ready.
     Ready { session: String },
-    /// It has started the turn.
+    /// The worker has started the turn.
     Began { note: u64 },
-    /// It asks for permission.
+    /// The worker asks for permission.
     Asks { ask: u64, tool: String, description: String, input: Value },
-    /// It no longer waits for the answer.
+    /// The worker no longer waits for the answer to this request.
     AsksNoLonger { ask: u64 },
     /// The turn ended with this text.
     Done { text: String },
@@ -50,7 +50,7 @@ pub(crate) enum WorkerOutput {
 pub(super) struct InProcess {
     access: Access,
     lines: JsonLines,
-    /// Open permission requests, by the worker's own number.
+    /// Open permission requests, each with the number that the worker gave it.
     asks: OpenAsks<u64>,
     outputs: VecDeque<DriverOutput>,
 }
@@ -66,7 +66,7 @@ impl InProcess {
     }
 
     fn send(&mut self, input: &WorkerInput) {
-        // Plain data; this cannot fail.
+        // Serializing plain data cannot fail.
         let input = serde_json::to_value(input).unwrap_or_default();
         self.outputs.push_back(DriverOutput::Write(line(&input)));
     }

@@ -1,14 +1,14 @@
-//! Recognizes a vendor's rate or usage limit: by the HTTP status, or, if the agent reports nothing
-//! else, by the text of its program's error. The model's own text proves nothing.
+//! Recognizes that a turn failed because of the vendor's rate or usage limit: by the HTTP status if the agent
+//! reports one, otherwise by the text of the program's error. The model's own text is never used for this.
 
 use super::TurnEnd;
 
-/// Whether the status means a limit: 429 (too many requests) or 529 (overloaded, used by Anthropic).
+/// Returns whether the HTTP status means a limit: 429 (too many requests) or 529 (overloaded; Anthropic's own).
 pub(super) fn is_limit_status(status: u64) -> bool {
     matches!(status, 429 | 529)
 }
 
-/// Classifies a failed turn of which only this error text is known.
+/// Classifies a failed turn by its error text, when nothing else is known about the failure.
 pub(super) fn failed(why: String) -> TurnEnd {
     if is_limit(&why) { TurnEnd::Limited(why) } else { TurnEnd::Failed(why) }
 }

@@ -3,17 +3,17 @@
 use brigade_wire::legible::legible;
 use serde_json::Value;
 
-/// A longer line is skipped. Session histories of many megabytes occur, but a program that never ends
-/// its line must not use up all memory.
+/// Maximum length of a line, in bytes; longer lines are skipped. Session histories can have many megabytes,
+/// but a program that never writes a newline must not use up all memory.
 const MAX_LINE: usize = 256 << 20;
 
-/// The bytes that are not consumed yet.
+/// Buffers the program's output until a line is complete.
 #[derive(Default)]
 pub(super) struct JsonLines {
     buffer: Vec<u8>,
-    /// Everything before this index is consumed.
+    /// `buffer` before this index was already returned or skipped.
     consumed: usize,
-    /// There is no newline between `consumed` and this index.
+    /// `buffer` contains no newline between `consumed` and this index.
     searched: usize,
     /// Whether to skip the rest of the current line.
     skipping: bool,
@@ -61,7 +61,7 @@ impl std::fmt::Debug for JsonLines {
     }
 }
 
-/// A JSON object as a line.
+/// Serializes a JSON object as one line.
 pub(super) fn line(value: &Value) -> Vec<u8> {
     let mut bytes = value.to_string().into_bytes();
     bytes.push(b'\n');

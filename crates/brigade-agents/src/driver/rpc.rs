@@ -1,4 +1,4 @@
-//! JSON-RPC over lines, used by Codex and by ACP agents: matches responses to requests.
+//! JSON-RPC with one message per line, as Codex and ACP agents use it. Matches responses to our requests.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use super::lines::{JsonLines, line};
 use super::{AgentEvent, DriverOutput};
 
-/// The error code of an unknown method.
+/// The JSON-RPC error code for an unknown method.
 pub(super) const UNKNOWN_METHOD: i64 = -32601;
 
-/// Our side of a conversation. `P` is the purpose of a pending request.
+/// Our side of a conversation. `P` describes what a pending request is for.
 #[derive(Debug)]
 pub(super) struct RpcPeer<P> {
-    /// Fields that every message has. Codex omits `jsonrpc`.
+    /// Fields that every message must have: `jsonrpc` for ACP, none for Codex.
     frame: Map<String, Value>,
     lines: JsonLines,
     last_id: u64,
@@ -26,14 +26,14 @@ pub(super) struct RpcPeer<P> {
 pub(super) enum RpcMessage<P> {
     /// The response to one of our requests.
     Answer {
-        /// The purpose of the request.
+        /// What the request was for.
         purpose: P,
         /// The result or error.
         result: Result<Value, RpcError>,
     },
-    /// A request that must be answered.
+    /// A request from the peer, which waits for our response.
     Request {
-        /// The id for the response.
+        /// The id that our response must carry.
         id: Value,
         /// The method.
         method: String,
@@ -59,7 +59,7 @@ pub(super) struct RpcError {
 }
 
 impl<P> RpcPeer<P> {
-    /// A conversation in which every message has the fields of the object `frame`.
+    /// Creates a conversation in which every message we send has the fields of the object `frame`.
     pub(super) fn new(frame: Value) -> Self {
         let frame = match frame {
             Value::Object(fields) => fields,
@@ -74,12 +74,12 @@ impl<P> RpcPeer<P> {
         }
     }
 
-    /// Appends bytes from the peer. [`RpcPeer::next_message`] returns the complete messages.
+    /// Appends bytes from the peer. [`RpcPeer::next_message`] then returns the messages that are complete.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.lines.push(bytes);
     }
 
-    /// Returns the next valid message. A response to an unknown request is skipped.
+    /// Returns the next valid message. Skips responses that match no pending request.
     pub(super) fn next_message(&mut self) -> Option<RpcMessage<P>> {
         loop {
             let mut message = self.lines.next()?;
@@ -115,12 +115,12 @@ impl<P> RpcPeer<P> {
         self.write(json!({ "method": method, "params": params }));
     }
 
-    /// Answers a request.
+    /// Answers a request from the peer.
     pub(super) fn reply(&mut self, id: &Value, result: &Value) {
         self.write(json!({ "id": id, "result": result }));
     }
 
-    /// Answers a request that we do not support.
+    /// Rejects a request from the peer that we do not support.
     pub(super) fn refuse(&mut self, id: &Value, why: &str) {
         self.write(json!({ "id": id, "error": { "code": UNKNOWN_METHOD, "message": why } }));
     }
@@ -130,7 +130,7 @@ impl<P> RpcPeer<P> {
         self.out.push_back(DriverOutput::Event(event));
     }
 
-    /// Returns the next output, in order.
+    /// Returns the next output, oldest first.
     pub(super) fn next(&mut self) -> Option<DriverOutput> {
         self.out.pop_front()
     }
@@ -151,7 +151,7 @@ fn outcome(message: &mut Value) -> Result<Value, RpcError> {
         Some(Value::String(text)) => text.clone(),
         _ => error.to_string(),
     };
-    // The cause is often only in `data`: some agents send no message but "Internal error".
+    // The cause is often only in `data`: some agents always send the message "Internal error".
     match error.get("data") {
         None | Some(Value::Null) => {}
         Some(Value::String(data)) => text = format!("{text}: {data}"),

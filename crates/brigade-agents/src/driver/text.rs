@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Longest line, in characters.
+/// Maximum length of a shortened line, in characters.
 const WIDTH: usize = 160;
 
 /// Shortens a text to one line.
@@ -22,7 +22,7 @@ pub(super) fn one_line(text: &str) -> String {
     line
 }
 
-/// Shortens a tool's input to one line: a string as it is, anything else as JSON.
+/// Shortens a tool's input to one line. A string is used without quotes; any other value is printed as JSON.
 pub(super) fn input_line(input: &Value) -> String {
     match input {
         Value::Null => String::new(),
@@ -32,12 +32,12 @@ pub(super) fn input_line(input: &Value) -> String {
     }
 }
 
-/// The string at `pointer`, or an empty one.
+/// Returns the string at the JSON pointer, or an empty string if there is none.
 pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The number at `pointer`, or zero.
+/// Returns the number at the JSON pointer, or zero if there is none.
 pub(super) fn count(value: &Value, pointer: &str) -> u64 {
     value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! How to run a member: its seat, its agent, and what runs it.
+//! The settings with which a member is run.
 
 use std::path::PathBuf;
 
@@ -12,28 +12,29 @@ use brigade_core::pulse::Process;
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
 
-/// How to run a member.
+/// The settings with which a member is run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TeammateConfig {
     /// The member's seat.
     pub seat: Seat,
-    /// The agent that runs it.
+    /// The agent that runs the member.
     pub agent: Agent,
-    /// The program or worker that runs it.
+    /// The agent's program, or the worker in its place.
     pub runner: AgentRunner,
-    /// The settings of the conversation.
+    /// The settings of the conversation with the agent.
     pub launch: LaunchOptions,
-    /// The process that runs it, published in its pulse.
+    /// The process that runs the member, published in the member's pulse.
     pub process: Process,
-    /// The host of that process.
+    /// The host on which `process` runs.
     pub host: String,
 }
 
 impl TeammateConfig {
-    /// A member run by this agent in this folder. `brigade` guards the agent's program and serves its
-    /// team tools. The agent's instructions describe its role on the team, and it asks its lead for
-    /// permission where its own rules require that; both can be changed in [`TeammateConfig::launch`].
+    /// Returns the settings for a member that is run by this agent in the folder `cwd`. `brigade` guards the
+    /// agent's program and serves the team's tools. By default, the instructions describe the agent's role on
+    /// the team, and the agent asks its lead for permission where its own rules require that. Both can be
+    /// changed in [`TeammateConfig::launch`].
     pub async fn agent(
         seat: Seat,
         choice: AgentChoice,
@@ -54,13 +55,13 @@ impl TeammateConfig {
         Ok(Self::new(seat, choice.agent, player, launch))
     }
 
-    /// A member run by workers in this process.
+    /// Returns the settings for a member that is run by workers in the current process.
     pub fn in_process(seat: Seat, workers: Workers) -> Self {
         let launch = LaunchOptions::new("", ToolServer::default());
         Self::new(seat, IN_PROCESS, AgentRunner::Workers(workers), launch)
     }
 
-    /// A member with these parts, run by the current process.
+    /// Returns these settings, with the current process as the one that runs the member.
     pub fn new(seat: Seat, agent: Agent, player: AgentRunner, launch: LaunchOptions) -> Self {
         let process = Process { pid: std::process::id(), began: String::new() };
         Self { seat, agent, runner: player, launch, process, host: String::new() }

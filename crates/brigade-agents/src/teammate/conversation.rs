@@ -1,4 +1,4 @@
-//! Runs one conversation with an agent: reads its events and the team's, and acts on them.
+//! Runs one conversation with an agent: handles the agent's events and the team's events.
 
 use std::io;
 
@@ -67,8 +67,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         }
     }
 
-    /// Passes the driver's output to the program and to the member. Returns the reason if the
-    /// conversation cannot continue.
+    /// Writes the driver's bytes to the program and handles the driver's events. If the conversation cannot
+    /// continue, returns the reason.
     async fn pump(&mut self, agent: &RunningAgent) -> Option<String> {
         while let Some(output) = self.driver.next() {
             match output {
@@ -99,7 +99,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     }
 
     async fn on_agent_event(&mut self, event: AgentEvent) {
-        // Set this before the actions run: they save it together with the session.
+        // Set `session_minute` before `carry_out` saves it together with the session id.
         if let AgentEvent::Ready { session } = &event
             && self.delivery.saved().session.as_ref() != Some(session)
         {
@@ -133,13 +133,13 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             _ => {}
         }
         (self.observer)(TeammateEvent::Did(event));
-        // Let the recorder run first, so that the journal shows an event before its consequences.
+        // Let the work recorder's task run first, so that the journal has the event before its consequences.
         tokio::task::yield_now().await;
         self.carry_out(actions).await;
     }
 
-    /// Searches the agent's own session record for the batches it may have received. An unreadable
-    /// record counts as empty.
+    /// Searches the agent's own session record for batches that the agent may have received. If the record
+    /// cannot be read, no batch counts as received.
     fn recall(&mut self, path: &str) {
         if self.delivery.has_unknown_batches()
             && let Ok(record) = read_first_match(path)
@@ -181,8 +181,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         }
     }
 
-    /// Marks the messages the agent has received. If that fails, it is retried later; the messages are
-    /// not sent again.
+    /// Marks the messages that the agent has received as shown. If that fails, the next call retries; the
+    /// messages are not sent to the agent again.
     pub(super) async fn mark_shown(&mut self) {
         if self.shown.is_empty() {
             return;
@@ -198,8 +198,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         }
     }
 
-    /// Forwards the agent's permission request or plan to the lead. While a plan still needs approval,
-    /// permission requests are denied.
+    /// Forwards the agent's permission request or plan to the lead. Denies permission requests as long as the
+    /// agent has read-only access, because its plan is not approved yet.
     async fn forward_request(&mut self, ask: AgentAsk) -> Result<(), TeammateError> {
         let seat = &self.config.seat;
         let (kind, forward_request) = if let Some(plan) = &ask.plan {
@@ -225,8 +225,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         Ok(())
     }
 
-    /// Withdraws requests that the agent no longer waits for, so that the lead does not answer them for
-    /// nothing.
+    /// Withdraws requests whose answers the agent no longer waits for, so that the lead need not answer them.
     pub(super) async fn withdraw_requests(&mut self, withdrawn: impl Fn(&str) -> bool) {
         if let Err(error) = handshake::withdraw(&self.config.seat, withdrawn).await {
             self.trouble("cannot withdraw a request", &error);
@@ -239,20 +238,20 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         }
         let seat = &self.config.seat;
         match roster::set_activity(seat, &seat.name, activity).await {
-            // The member has left meanwhile; the event stream will report it.
+            // If the member has left the team meanwhile, the event stream will report that.
             Ok(()) | Err(RosterError::NoMember { .. }) => self.activity = Some(activity),
             Err(error) => self.trouble("cannot update the member's activity", &error),
         }
     }
 
-    /// The effect of a team event on this member.
+    /// Handles a team event and returns its effect on this member.
     pub(super) fn on_team_event(&mut self, record: &event::Record) -> EventEffect {
         let me = self.config.seat.name.as_str();
         match &record.event {
             event::Event::Sent { to, .. } | event::Event::Seen { to, .. } if to == me => {
                 EventEffect::Mail
             }
-            // Its agent may have read the message with a tool.
+            // The agent may have read the message with a tool.
             event::Event::Shown { to, key } if to == me => {
                 if let Some(seen) = &mut self.seen {
                     seen.insert(*key);
@@ -271,15 +270,17 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     }
 }
 
-/// The effect of a team event on this member.
+/// What a team event means for this member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventEffect {
+    /// The member has new mail.
     Mail,
+    /// The member was removed, or its team was deleted.
     Left,
     None,
 }
 
-/// Returns the next typed line. Never completes once the sender is closed.
+/// Waits for the next line that a person types. Never returns once the channel is closed.
 pub(super) async fn next_line(typed: &mut Option<mpsc::UnboundedReceiver<String>>) -> String {
     if let Some(lines) = typed {
         if let Some(line) = lines.recv().await {
@@ -290,7 +291,7 @@ pub(super) async fn next_line(typed: &mut Option<mpsc::UnboundedReceiver<String>
     std::future::pending().await
 }
 
-/// Reads the file at `path`. One folder name in it may be `*`; then the first readable match is used.
+/// Reads the file at `path`. If a folder name in the path is `*`, reads the first readable file that matches.
 fn read_first_match(path: &str) -> io::Result<Vec<u8>> {
     let Some((folder, rest)) = path.split_once("/*/") else {
         return std::fs::read(path);
@@ -299,8 +300,8 @@ fn read_first_match(path: &str) -> io::Result<Vec<u8>> {
     found.map(std::fs::read).find(Result::is_ok).unwrap_or(Err(io::ErrorKind::NotFound.into()))
 }
 
-/// The complete lines of a record. A killed program may have left an unfinished last line, which it
-/// cannot read again itself.
+/// Returns the complete lines of a session record. A killed program may have left an unfinished last line,
+/// which it ignores when it resumes the session.
 fn complete_lines(record: &[u8]) -> String {
     let end = record.iter().rposition(|byte| *byte == b'\n').unwrap_or_default();
     String::from_utf8_lossy(record.get(..end).unwrap_or_default()).into_owned()

@@ -1,4 +1,4 @@
-//! Sorts incoming messages: text for the agent to read, or the answer to a request of the agent.
+//! Sorts incoming messages into texts for the agent to read and answers to the agent's requests.
 
 use std::collections::HashSet;
 
@@ -20,20 +20,20 @@ use brigade_core::protocol_text;
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
 
-/// Longest message an agent receives, in characters; escaping in the envelope can make four of one.
-/// Agents limit the size of their input, and a message above the limit would be rejected and sent again
-/// for ever.
+/// Maximum length of a message's text, in characters, before it is escaped for the envelope. Escaping can turn
+/// one character into four. Agents limit the size of their input, and a message above that limit would be
+/// rejected and sent again forever.
 const MAX_MESSAGE_CHARS: usize = 250_000;
-/// Longest summary of a message, in characters.
+/// Maximum length of a message's summary, in characters.
 const MAX_SUMMARY_CHARS: usize = 1_000;
 
-/// A message, sorted by how it is handled.
+/// An incoming message, sorted by how it must be handled.
 enum SortedMail {
-    /// The agent reads it.
+    /// A message for the agent to read.
     Read(Item),
-    /// The lead answered a permission request.
+    /// The lead's answer to a permission request.
     Permission(PermissionResponse),
-    /// The lead answered a plan.
+    /// The lead's answer to a plan, which the agent also reads.
     Plan(PlanApprovalResponse, Item),
 }
 
@@ -52,7 +52,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             self.carry_out(actions).await;
             return Ok(true);
         }
-        // Loaded once. Later events are added as they arrive.
+        // Load `seen` only once. Messages shown later are added to it when their events arrive.
         if self.seen.is_none() {
             self.seen = Some(shown_messages(&seat).await?);
         }
@@ -65,7 +65,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         let mut handled = Vec::new();
         for (key, mail) in sorted {
             match mail {
-                // The message was put back into the inbox after the model saw it, so it is not shown
+                // The model saw this message before, and it was put back into the inbox. Do not show it
                 // again.
                 _ if self.seen.as_ref().is_some_and(|seen| seen.contains(&key)) => {
                     handled.push(key);
@@ -93,8 +93,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         Ok(true)
     }
 
-    /// Sorts a message. Only a message verified as the lead's counts as an answer; every other message
-    /// is shown as text.
+    /// Sorts a message. A message counts as the answer to a request only if it is verified to come from the
+    /// lead. Every other message is shown to the agent as text.
     fn sort(&self, team: &Team<'_>, key: MessageKey, json: &[u8]) -> Option<SortedMail> {
         let sorted = with_message(json, |message| {
             let message = message?;
@@ -129,7 +129,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         sorted.ok().flatten()
     }
 
-    /// Passes the lead's answer to the agent, if the agent asked and this is the first answer.
+    /// Passes the lead's answer to the agent, if it is the first answer to a request of the agent.
     async fn permission_answered(
         &mut self,
         answer: &PermissionResponse,
@@ -150,7 +150,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         Ok(())
     }
 
-    /// Applies the lead's answer to a plan. Returns whether the answer counts.
+    /// Applies the lead's answer to a plan. Returns `false` if the answer does not count, for example because
+    /// it is not the first.
     async fn plan_answered(
         &mut self,
         answer: &PlanApprovalResponse,
@@ -182,7 +183,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     }
 }
 
-/// All messages that the member's model ever saw.
+/// Returns all messages that the member's model ever saw.
 async fn shown_messages(seat: &Seat) -> Result<HashSet<MessageKey>, TeammateError> {
     let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
     let shown = records.iter().filter_map(|record| match record.event {
@@ -235,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    /// Codex accepts at most 1 MiB of input. A rejected message would be sent again for ever.
+    /// Codex accepts at most 1 MiB of input. A rejected message would be sent again forever.
     #[test]
     fn messages_are_cut_to_what_agents_accept() {
         for character in ['m', '<', '\u{1f600}'] {

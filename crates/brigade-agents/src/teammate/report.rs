@@ -1,4 +1,4 @@
-//! Reports to the lead when a member becomes idle and what its turn achieved.
+//! Reports to the lead that a member is idle, and the results of its last turn.
 
 use brigade_core::wire::inbox::with_message;
 use brigade_wire::generation::Generation;
@@ -12,19 +12,19 @@ use brigade_core::clock::wire_time;
 use brigade_core::event::{self, Record};
 use brigade_core::mail::{self, MailError};
 
-/// Longest final text or failure reason in a report, in characters.
+/// Maximum length of the final text or failure reason in a report, in characters.
 const MAX_RESULT: usize = 2_000;
-/// Longest excerpt of a message to a peer in a summary, in characters.
+/// Maximum length of the excerpt from a message to another member, in characters.
 const MAX_SUMMARY: usize = 80;
 
 /// The results of the current turn.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
-    /// The agent's text since its last use of a tool.
+    /// The text that the agent wrote after it last used a tool.
     text: String,
-    /// The last message to a member other than the lead: recipient and excerpt.
+    /// Recipient and excerpt of the last message that the member sent to a member other than the lead.
     last_message: Option<String>,
-    /// The task it completed last.
+    /// The task that the member completed last.
     completed: Option<u64>,
 }
 
@@ -66,7 +66,7 @@ impl Turn {
 }
 
 impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
-    /// Informs the lead that the member is idle, and why.
+    /// Informs the lead that the member is idle, and how its last turn ended.
     pub(super) async fn report(&mut self, end: &TurnEnd) -> Result<(), TeammateError> {
         let seat = &self.config.seat;
         let Some(lead) = &self.lead else { return Ok(()) };
@@ -75,7 +75,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             TurnEnd::Failed(why) | TurnEnd::Limited(why) => Some(why.clone()),
             _ => None,
         };
-        // Report a repeated failure only once.
+        // If the same failure repeats, report it only once.
         if failed.is_some() && failed == self.failed {
             return Ok(());
         }
@@ -100,7 +100,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         };
         let message = Protocol::from(idle).to_text();
         match mail::send_protocol(seat, lead, &message).await {
-            // The member left the team during the turn.
+            // `Denied` means that the member left the team during the turn.
             Ok(_) | Err(MailError::Denied(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }

@@ -1,4 +1,4 @@
-//! The program or worker that runs a member.
+//! A common interface for the program or worker that runs a member.
 
 use std::io;
 
@@ -8,9 +8,9 @@ use crate::worker::{self, Workers};
 /// The program or worker that runs a member.
 #[derive(Clone, Debug)]
 pub enum AgentRunner {
-    /// An agent's program. The driver supplies its arguments.
+    /// An agent's program. The driver supplies the program's arguments.
     Program(ProgramCommand),
-    /// Workers in this process.
+    /// Workers in the current process.
     Workers(Workers),
 }
 
@@ -22,7 +22,7 @@ pub(super) enum RunningAgent {
 }
 
 impl RunningAgent {
-    /// Queues input for it.
+    /// Queues input for the program or worker.
     pub(super) fn write(&self, bytes: Vec<u8>) {
         match self {
             Self::Program(program) => program.write(bytes),
@@ -30,7 +30,7 @@ impl RunningAgent {
         }
     }
 
-    /// Reads its output. Returns 0 once it has ended.
+    /// Reads output of the program or worker. Returns 0 once there is no more.
     pub(super) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Program(program) => program.read(buffer).await,
@@ -38,7 +38,7 @@ impl RunningAgent {
         }
     }
 
-    /// Describes the end of its output.
+    /// Describes, for an error message, that the output has ended.
     pub(super) fn end_message(&self) -> &'static str {
         match self {
             Self::Program(_) => "the program exited",
@@ -46,7 +46,7 @@ impl RunningAgent {
         }
     }
 
-    /// Its last diagnostic output: standard error, or a panic message.
+    /// Returns the last lines of the program's standard error, or the worker's panic message.
     pub(super) async fn last_output(&mut self) -> String {
         match self {
             Self::Program(program) => program.last_output().await,
@@ -54,7 +54,8 @@ impl RunningAgent {
         }
     }
 
-    /// Ends it and everything it started. Returns the exit code if a program ended by itself.
+    /// Ends the program and all processes it started, or the worker. Returns the exit code of a program that
+    /// exited by itself.
     pub(super) async fn end(self) -> io::Result<Option<i32>> {
         match self {
             Self::Program(program) => program.end().await,

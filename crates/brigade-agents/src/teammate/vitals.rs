@@ -7,7 +7,7 @@ use crate::driver::{AgentEvent, TurnEnd, Usage};
 use brigade_core::pulse::{self, Pulse, REPORT_INTERVAL, ReportedState};
 use brigade_core::roster::Activity;
 
-/// The member's state apart from its conversation.
+/// What the member's pulse reports about its agent.
 #[derive(Debug, Default)]
 pub(super) struct Vitals {
     /// The last pulse that was published.
@@ -17,11 +17,11 @@ pub(super) struct Vitals {
     used: Usage,
     /// The vendor's rate or usage limit that was hit, as the agent reported it.
     limited: Option<String>,
-    /// Why the agent retries its vendor, as the agent reported it.
+    /// Why the agent retries its request to the vendor, as the agent reported it.
     retries: Option<String>,
-    /// Why the last turn failed, if it did.
+    /// Why the last turn failed; `None` if it did not fail.
     failed: Option<String>,
-    /// Why the agent was marked failed, if it was.
+    /// Why the agent was marked failed; `None` if it is not marked failed.
     pub(super) failure: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl Vitals {
             | AgentEvent::TurnEnded(TurnEnd::Done | TurnEnd::Interrupted | TurnEnd::Failed(_)) => {
                 (self.limited, self.retries) = (None, None);
             }
-            // A new turn does not show that the vendor answers again: some agents retry without
+            // The start of a turn does not prove that the vendor answers again: some agents retry without
             // reporting it.
             AgentEvent::TurnStarted
             | AgentEvent::Remembers { .. }
@@ -62,7 +62,7 @@ impl Vitals {
 }
 
 impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
-    /// Publishes the member's pulse if its state changed or the last pulse is old.
+    /// Publishes the member's pulse if the state changed or the last pulse is older than [`REPORT_INTERVAL`].
     pub(super) async fn beat(&mut self) {
         let state = self.state();
         let now = self.config.seat.clock.now();
@@ -72,7 +72,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         if same.is_some_and(|last| now.duration_since(last.at) < beat) {
             return;
         }
-        // A changed retry count does not start a new working period.
+        // If only the reason for retries changed, the member has been working since the same time as before.
         let is_working = |state: &ReportedState| matches!(state, ReportedState::Working { .. });
         let since = last
             .filter(|last| same.is_some() || (is_working(&last.state) && is_working(&state)))
@@ -90,7 +90,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             strain: self.config.seat.store.retry_stats(),
         };
         if let Err(error) = pulse::report(&self.config.seat, &pulse).await {
-            // The next pulse tries again.
+            // The next call publishes a newer pulse anyway.
             tracing::warn!(member = %self.config.seat.name, %error, "cannot publish its state");
         }
         self.vitals.last = Some(pulse);
@@ -109,7 +109,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             return ReportedState::Waiting { requests };
         }
         match (&self.vitals.limited, self.activity) {
-            // Regardless of whether a turn is running: an agent may retry by itself for minutes.
+            // This applies with and without a running turn: an agent may retry for minutes within a turn.
             (Some(why), _) => ReportedState::Limited { why: why.clone() },
             (None, Some(Activity::Active)) => {
                 ReportedState::Working { retries: self.vitals.retries.clone() }
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(limited_after(&[AgentEvent::TurnStarted, limit()]), Some(why()));
         assert_eq!(limited_after(&[limit(), AgentEvent::TurnStarted]), Some(why()));
         assert_eq!(limited_after(&[limit(), AgentEvent::Used(Usage::default())]), Some(why()));
-        // The agent's program reports its failure as if the model had said it.
+        // Claude Code reports an error of the vendor as if it were text of the model.
         assert_eq!(
             limited_after(&[limit(), AgentEvent::Said("API Error".to_owned()), ended]),
             Some(why())

@@ -1,7 +1,7 @@
 //! Records a member's work in the journal.
 //!
-//! Work events are not promised to be complete: they are queued in memory and written by a separate
-//! task. If the store is slow, the oldest queued events are dropped, so that the agent never waits.
+//! The recorded work events may be incomplete. They are queued in memory, and a separate task writes them to
+//! the journal. If the store is slow, the oldest queued events are dropped, so that the agent never waits.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,27 +18,28 @@ use brigade_core::event::{TurnOutcome, WorkEvent};
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
 
-/// How many events may wait to be written.
+/// Maximum number of queued events.
 const MAX_QUEUED: usize = 256;
-/// Longest uninterrupted text of an agent that is recorded, in bytes; and longest other field.
+/// Maximum length of the agent's text in one event, in bytes.
 const MAX_SPEECH: usize = 8 * 1024;
+/// Maximum length of any other field of an event, in bytes.
 const MAX_FIELD: usize = 1024;
-/// How long an agent must be silent until its text is recorded, even though it may continue.
+/// An agent's text is recorded after the agent has written nothing for this time, even if more text follows.
 const SILENCE: Duration = Duration::from_secs(1);
-/// How long to wait at the member's end for events that are not written yet.
+/// How long to wait for queued events to be written when the member stops.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Records what a member does.
 #[derive(Debug)]
 pub(super) struct WorkRecorder {
     queue: Arc<RecorderQueue>,
-    /// Dropped at the member's end, which makes the writer finish its queue and stop.
+    /// Dropped when the member stops; the writer then writes the queued events and ends.
     member: oneshot::Sender<()>,
     writer: JoinHandle<()>,
 }
 
 impl WorkRecorder {
-    /// Starts recording for the member of this seat.
+    /// Starts a recorder for the member in this seat.
     pub(super) fn new(seat: Seat) -> Self {
         let queue = Arc::<RecorderQueue>::default();
         let (member, ended) = oneshot::channel();
@@ -46,21 +47,21 @@ impl WorkRecorder {
         Self { queue, member, writer }
     }
 
-    /// Queues an event.
+    /// Queues an event to be recorded.
     pub(super) fn observe(&self, observed: &TeammateEvent) {
         self.queue.pending().observe(observed);
         self.queue.changed.notify_one();
     }
 
-    /// Ends recording, and waits briefly for events that are not written yet.
+    /// Stops recording. Waits up to [`FINISH_TIMEOUT`] for the queued events to be written.
     pub(super) async fn finish(self) {
         drop(self.member);
-        // The task has its own time limit. If it panicked, there is nothing to wait for.
+        // The writer has its own time limit. If it panicked, there is nothing to wait for.
         let _ended = self.writer.await;
     }
 }
 
-/// The queue shared with the writer, and a signal for new entries.
+/// The queue shared with the writer task, and a signal that the queue has changed.
 #[derive(Debug, Default)]
 struct RecorderQueue {
     pending: Mutex<PendingWork>,
@@ -77,19 +78,20 @@ impl RecorderQueue {
 #[derive(Debug, Default)]
 struct PendingWork {
     events: VecDeque<WorkEvent>,
-    /// The agent's current text, cut to `MAX_SPEECH`; whether text was cut off; and when the last piece
-    /// came.
+    /// The text that the agent is writing, cut to `MAX_SPEECH`.
     speech: String,
+    /// Whether `speech` was cut.
     is_cut: bool,
+    /// When the agent wrote the last piece of `speech`.
     last_speech: Option<Instant>,
-    /// The last problem, so that a repetition is not recorded again.
+    /// The last recorded problem, so that the same problem is not recorded again when it repeats.
     last_problem: Option<WorkEvent>,
     used: Usage,
     /// The usage that was last recorded.
     recorded_usage: Usage,
     /// How many events were dropped since the last warning.
     lost: usize,
-    /// Whether the member has ended and no more events follow.
+    /// Whether the member has stopped, so that no more events follow.
     finished: bool,
 }
 
@@ -134,7 +136,7 @@ impl PendingWork {
                 self.note_problem(WorkEvent::Limited { why: truncate(why, MAX_FIELD) });
             }
             AgentEvent::TurnEnded(end) => self.end_turn(end),
-            // Known from other records: the mailbox, or the restart of the program.
+            // These events are not recorded as work, because other records in the journal show them.
             AgentEvent::Remembers { .. }
             | AgentEvent::RemembersIn { .. }
             | AgentEvent::Taken(_)
@@ -170,7 +172,7 @@ impl PendingWork {
         self.note(WorkEvent::TurnEnded { end, why });
     }
 
-    /// Records a repeated problem only once.
+    /// Queues a problem, unless it repeats the previous event.
     fn note_problem(&mut self, event: WorkEvent) {
         self.end_speech();
         if self.last_problem.as_ref() != Some(&event) {
@@ -185,7 +187,7 @@ impl PendingWork {
         self.put(event);
     }
 
-    /// Queues the agent's text as one event.
+    /// Queues the text that the agent wrote so far as one event.
     fn end_speech(&mut self) {
         self.last_speech = None;
         self.is_cut = false;
@@ -198,7 +200,7 @@ impl PendingWork {
 
     fn put(&mut self, event: WorkEvent) {
         if self.events.len() >= MAX_QUEUED {
-            // Keep the newest, which show the current state.
+            // Drop the oldest event: the newest ones show the current state.
             self.events.pop_front();
             self.lost += 1;
         }
@@ -223,17 +225,17 @@ impl PendingWork {
 /// The next step of the writer.
 #[derive(Debug, PartialEq)]
 enum WriterStep {
-    /// Write this event. The number is how many were dropped before it.
+    /// Write this event. The number is how many events before it were dropped.
     Write(WorkEvent, usize),
     WaitUntil(Instant),
     Wait,
     End,
 }
 
-/// Writes queued events until the member has ended.
+/// Writes queued events until the member stops, and then the rest within [`FINISH_TIMEOUT`].
 async fn write(seat: Seat, queue: Arc<RecorderQueue>, ended: oneshot::Receiver<()>) {
     let deadline = async {
-        // Nothing is ever sent: the channel closes when the member ends.
+        // No value is ever sent on this channel. It closes when the member stops.
         let _closed = ended.await;
         queue.pending().finished = true;
         queue.changed.notify_one();
@@ -258,7 +260,7 @@ async fn write_all(seat: &Seat, queue: &RecorderQueue) {
                 }
                 let event = Event::Worked { name: member.to_string(), act: event };
                 match seat.store.record(team, event, &seat.actor()).await {
-                    // The member's departure is recorded elsewhere.
+                    // If the team was deleted, there is no journal to write to.
                     Ok(()) | Err(StoreError::NoTeam { .. }) => {}
                     Err(error) => {
                         tracing::warn!(%team, %member, %error, "cannot record a work event");
@@ -272,7 +274,7 @@ async fn write_all(seat: &Seat, queue: &RecorderQueue) {
     }
 }
 
-/// The first `max` bytes of a text, with an ellipsis if it was longer.
+/// Returns the first `max` bytes of a text, followed by an ellipsis if the text is longer.
 fn truncate(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.to_owned();
@@ -293,7 +295,7 @@ mod tests {
         TeammateEvent::Did(AgentEvent::Said(text.to_owned()))
     }
 
-    /// The events written after some observations.
+    /// Returns the events that are written after these observations.
     fn events(observed: impl IntoIterator<Item = TeammateEvent>) -> Vec<WorkEvent> {
         let mut pending = PendingWork::default();
         observed.into_iter().for_each(|observed| pending.observe(&observed));
@@ -343,7 +345,7 @@ mod tests {
         assert_eq!(pending.next(last_speech + SILENCE), WriterStep::Wait);
     }
 
-    /// For any split into pieces and any character width.
+    /// Tests texts in one or many pieces, with characters of one to four bytes.
     #[test]
     fn long_text_is_cut_between_characters() {
         for character in ["m", "ü", "€", "\u{1f600}"] {

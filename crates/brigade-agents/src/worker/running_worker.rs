@@ -1,4 +1,4 @@
-//! A running worker: a task that is written to and read from like a program.
+//! Runs a worker in a task, with an input and an output like a program's.
 
 use std::any::Any;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::driver::PermissionAnswer;
 use crate::driver::in_process::{WorkerInput, WorkerOutput};
 use brigade_core::seat::Seat;
 
-/// How long a worker may take to finish its turn when it is being stopped.
+/// How long a worker that is being stopped may take to finish its turn.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// A worker and the task that runs it.
@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_millis(500);
 pub(crate) struct RunningWorker {
     input: Option<mpsc::UnboundedSender<Vec<u8>>>,
     output: mpsc::UnboundedReceiver<Vec<u8>>,
-    /// Output that was not read yet.
+    /// Output that the worker wrote and the driver has not read yet.
     unread: Vec<u8>,
     /// `None` once the task has ended.
     task: Option<JoinHandle<()>>,
@@ -37,14 +37,14 @@ impl RunningWorker {
         Self { input, output, unread: Vec::new(), task, last_output: String::new() }
     }
 
-    /// Sends it a line. Ignored if it has ended.
+    /// Sends a line to the worker. Does nothing if the worker has ended.
     pub(crate) fn write(&self, line: Vec<u8>) {
         if let Some(input) = &self.input {
             let _ended = input.send(line);
         }
     }
 
-    /// Reads its output. Returns 0 once it has ended.
+    /// Reads the worker's output. Returns 0 once the worker has ended.
     pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> usize {
         if self.unread.is_empty() {
             match self.output.recv().await {
@@ -59,12 +59,12 @@ impl RunningWorker {
         count
     }
 
-    /// The panic message, if it panicked.
+    /// Returns the panic message, or an empty string if the worker did not panic.
     pub(crate) fn last_output(&self) -> String {
         self.last_output.clone()
     }
 
-    /// Stops the worker.
+    /// Stops the worker, and aborts its turn if the turn takes longer than [`GRACE`].
     pub(crate) async fn end(mut self) {
         drop(self.input.take());
         if tokio::time::timeout(GRACE, self.wait()).await.is_err() {
@@ -97,7 +97,7 @@ impl Drop for RunningWorker {
     }
 }
 
-/// The message of a panic.
+/// Extracts the message from a panic's payload.
 fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
@@ -105,7 +105,7 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
 }
 
 async fn run(workers: Workers, desk: WorkerContext, mut lines: mpsc::UnboundedReceiver<Vec<u8>>) {
-    // Created inside the task, so that a panic in the constructor counts as the worker's.
+    // The worker is created inside this task, so that a panic in its constructor counts as the worker's panic.
     let mut worker = (workers.0)();
     desk.send(&WorkerOutput::Ready { session: Uuid::new_v4().to_string() });
     while let Some(line) = lines.recv().await {
@@ -126,7 +126,7 @@ async fn run(workers: Workers, desk: WorkerContext, mut lines: mpsc::UnboundedRe
                             desk.answered(ask, no.map_or(PermissionAnswer::Allow, PermissionAnswer::Deny));
                         }
                         Some(Ok(WorkerInput::Interrupt {})) => break WorkerOutput::Interrupted {},
-                        // Only one turn runs at a time.
+                        // Ignore a second turn, because only one runs at a time, and invalid input.
                         Some(Ok(WorkerInput::Turn { .. }) | Err(_)) => {}
                         None => input_open = false,
                     }

@@ -1,4 +1,4 @@
-//! Delivery of mail as turns, step by step and under random crashes.
+//! Tests that mail is delivered as turns, in fixed steps and with random crashes.
 
 use brigade_agents::delivery::{Action, Delivery, Item, SavedState};
 use brigade_agents::driver::{AgentEvent, MidTurn, TextNumber, TurnEnd};
@@ -14,7 +14,7 @@ fn delivery(mid_turn: MidTurn) -> Delivery {
     Delivery::new("bob@demo".into(), mid_turn, SavedState::new(7))
 }
 
-/// Renders actions for comparison. Persist actions are left out.
+/// Renders actions as text, except `Persist` actions.
 fn rendered(actions: &[Action]) -> Vec<String> {
     let render = |action: &Action| match action {
         Action::Persist(_) => None,
@@ -28,7 +28,7 @@ fn rendered(actions: &[Action]) -> Vec<String> {
     actions.iter().filter_map(render).collect()
 }
 
-/// The text without its heading.
+/// Returns a batch's text without its heading, in one line.
 fn body(text: &str) -> String {
     text.lines().skip(1).collect::<Vec<_>>().join(" ")
 }
@@ -78,7 +78,7 @@ fn an_agent_is_steered_again_only_after_it_made_progress() {
     assert_eq!(rendered(&bob.on_event(&AgentEvent::Taken(TextNumber(2)))), ["shown 1"]);
     assert!(rendered(&bob.enqueue([item(3)])).is_empty());
     assert_eq!(rendered(&bob.on_event(&tool())), ["steer 3: <message 3>"]);
-    // The steer came too late for this turn, so the message starts the next one.
+    // The agent rejects the text as too late for this turn, so the message starts the next turn.
     assert!(rendered(&bob.on_event(&AgentEvent::NotTaken(TextNumber(3)))).is_empty());
     let next = ["prompt 4: <message 3>"];
     assert_eq!(rendered(&bob.on_event(&AgentEvent::TurnEnded(TurnEnd::Done))), next);
@@ -91,16 +91,16 @@ fn after_a_crash_batches_in_the_session_are_not_sent_again() {
     let actions = bob.enqueue([item(1)]);
     let Some(Action::StartTurn(_, text)) = actions.last() else { panic!("{actions:?}") };
     let saved = bob.saved().clone();
-    // The agent remembers the batch: it continues its turn.
+    // If the agent's session contains the batch, the agent is asked to continue its turn.
     let mut restarted = Delivery::new("bob@demo".into(), MidTurn::Held, saved.clone());
     restarted.on_event(&AgentEvent::Remembers { text: text.clone() });
     let resume_prompt = "prompt 2: Your program was restarted in the middle of a turn. Continue where you left off.";
     assert_eq!(rendered(&restarted.on_event(&ready())), ["shown 1", resume_prompt]);
-    // The agent does not remember it. A forged heading in an earlier message does not count.
+    // If the session does not contain the batch, it is sent again. A forged heading in the session does not count.
     let mut restarted = Delivery::new("bob@demo".into(), MidTurn::Held, saved);
     restarted.on_event(&AgentEvent::Remembers { text: "[mail 1-00000000 for bob@demo]".into() });
     assert_eq!(rendered(&restarted.on_event(&ready())), ["prompt 1: <message 1>"]);
-    // The agent recognizes the batch by its number and ends the turn without starting it.
+    // The agent recognizes the batch by its number, and ends the turn without having started it.
     assert_eq!(rendered(&restarted.on_event(&AgentEvent::Taken(TextNumber(1)))), ["shown 1"]);
     assert_eq!(
         rendered(&restarted.on_event(&AgentEvent::TurnEnded(TurnEnd::Done))),
@@ -108,7 +108,7 @@ fn after_a_crash_batches_in_the_session_are_not_sent_again() {
     );
 }
 
-/// The supervising process may crash between two actions.
+/// The member's process may crash between two actions.
 #[test]
 fn remembered_messages_are_marked_before_the_state_is_persisted() {
     let mut bob = delivery(MidTurn::Held);
@@ -121,14 +121,14 @@ fn remembered_messages_are_marked_before_the_state_is_persisted() {
     assert!(matches!(actions.first(), Some(Action::MarkShown(_))), "{actions:?}");
 }
 
-/// A simulated agent whose session survives crashes, and a member process that loses everything but its
-/// saved state.
+/// Simulates an agent, whose session survives crashes, and the member's process, of which only the saved state
+/// survives.
 struct DeliverySim {
     delivery: Delivery,
     persisted: SavedState,
-    /// The texts in the session: one entry for each time the model received a text.
+    /// The texts in the agent's session, in the order in which the model saw them.
     session: Vec<String>,
-    /// Texts written to the agent that it has not processed: note, text, and whether it starts a turn.
+    /// Texts sent to the agent that the agent has not read yet: number, text, and whether the text starts a turn.
     pending: Vec<(TextNumber, String, bool)>,
     sent: u64,
     shown: Vec<MessageKey>,
@@ -167,7 +167,7 @@ impl DeliverySim {
         self.carry_out(actions);
     }
 
-    /// Starts the agent with its session.
+    /// Starts the agent, which resumes its session.
     fn start(&mut self) {
         self.pending.clear();
         for text in self.session.clone() {
@@ -179,7 +179,8 @@ impl DeliverySim {
         self.carry_out(actions);
     }
 
-    /// The agent adds the next text to its session and acknowledges it, unless it dies in between.
+    /// Adds the next pending text to the agent's session. If `acknowledges` is false, the agent dies before it
+    /// acknowledges the text.
     fn receive(&mut self, acknowledges: bool) {
         if self.pending.is_empty() {
             return;
@@ -205,19 +206,19 @@ impl DeliverySim {
             2 => self.receive(true),
             3 => self.report(&tool()),
             4 if self.pending.is_empty() => self.report(&AgentEvent::TurnEnded(TurnEnd::Done)),
-            // The agent dies, perhaps right after adding a text to its session.
+            // The agent dies, and may have added a text to its session just before.
             5 => {
                 self.receive(false);
                 self.delivery.agent_exited();
                 self.start();
             }
-            // The member process dies and is restarted, and the agent with it.
+            // The member's process and its agent die and are restarted.
             6 => {
                 let saved = self.persisted.clone();
                 self.delivery = Delivery::new("bob@demo".into(), self.mid_turn, saved);
                 self.start();
             }
-            // A steer that came too late.
+            // The agent rejects a text that came too late for the running turn.
             7 if self.pending.first().is_some_and(|(_, _, starts_turn)| !starts_turn) => {
                 let (note, ..) = self.pending.remove(0);
                 self.report(&AgentEvent::NotTaken(note));
@@ -235,7 +236,7 @@ impl DeliverySim {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Whichever process dies, and at whatever point, the model sees each message once and in order.
+    /// Whichever process dies, and whenever it dies, the model sees each message once and in order.
     #[test]
     fn each_message_is_seen_once_and_in_order(
         steps in prop::collection::vec(0u8..8, 0..120),
@@ -248,7 +249,7 @@ proptest! {
                 prop_assert!(sim.times(number) <= 1, "message {number} was seen twice: {:?}", sim.session);
             }
         }
-        // Without further crashes, every message arrives.
+        // Continue without crashes until every message must have arrived.
         for _ in 0..=2 * sim.sent {
             sim.receive(true);
             sim.report(&AgentEvent::TurnEnded(TurnEnd::Done));

@@ -1,4 +1,4 @@
-//! Tests that a native teammate that agrees to stop is removed from the team by its lead.
+//! Tests that the lead removes a native teammate from the team once the teammate has agreed to shut down.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn with_team<F: Future<Output = ()>>(test: impl FnOnce(TestEnv) -> F) {
     });
 }
 
-/// Writes the message by which a native teammate agrees to stop.
+/// Writes the message with which the native teammate `from` agrees to shut down. `writer` is its real sender.
 async fn agree(env: &TestEnv, writer: &str, from: &str, id: &str) {
     let text = format!(
         r#"{{"type":"shutdown_approved","requestId":"{id}","from":"{from}","timestamp":"2026-11-15T10:04:14.758Z"}}"#
@@ -46,7 +46,7 @@ fn a_member_that_agreed_is_removed_once_and_its_tasks_are_released() {
         assert_eq!(env.seat("bob").role().await.unwrap(), None);
         board::claim(&env.seat("alice"), task).await.unwrap();
         assert_eq!(remove_agreed_members(&lead).await.unwrap(), []);
-        // A later member of the same name has agreed to nothing.
+        // A later member with the same name has not agreed to shut down.
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
         roster::join(&lead, &member("bob"), member_plan()).await.unwrap();
         assert_eq!(remove_agreed_members(&lead).await.unwrap(), []);

@@ -1,4 +1,4 @@
-//! Tests of agents as members, in one binary.
+//! Integration tests of this crate, compiled into one binary.
 
 #![expect(
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! Resending mail that Claude Code took but its model never saw.
+//! Tests that mail is resent if Claude Code took it out of its inbox but its model never saw it.
 
 use std::fs;
 use std::sync::Arc;
@@ -17,19 +17,20 @@ use brigade_wire::team::Team;
 use brigade_testkit::files::Files;
 use brigade_testkit::signing::LeadKeys;
 
-/// How a program takes its mail: newer versions of Claude Code remove it from the inbox, older ones mark it read.
+/// How Claude Code takes its mail: newer versions remove it from the inbox, older ones mark it as read.
 #[derive(Clone, Copy, Debug)]
 enum TakeMode {
     Out,
     Read,
 }
 
-/// Bob's native program, which reads and writes the files itself.
+/// Plays bob's native Claude Code, which reads and writes the team's files itself.
 trait NativeBob {
-    /// Takes the mail in bob's inbox, as bob's program does, and returns the envelopes its model would see.
+    /// Takes the unread mail from bob's inbox, as Claude Code does, and returns the envelopes that bob's model
+    /// would see.
     fn take(&self, takes: TakeMode) -> String;
 
-    /// The texts of the unread messages in bob's inbox.
+    /// Returns the texts of the unread messages in bob's inbox.
     async fn waiting(&self) -> Vec<String>;
 }
 
@@ -84,9 +85,9 @@ fn mail_taken_but_not_shown_is_resent_until_it_is_shown() {
             let again = start(&env, &one).await;
             assert_eq!((again.sent.len(), again.go_on), (1, false));
             assert_eq!(files.waiting().await, ["waits", "lost"], "{takes:?}");
-            // The second run sends nothing.
+            // A second call sends nothing, because the copy is still in the inbox.
             assert_eq!(start(&env, &one).await.sent, []);
-            // Lost again, and then shown.
+            // The copy is lost as well and sent again. Then the model sees it.
             files.take(takes);
             assert_eq!(start(&env, &one).await.sent.len(), 2);
             assert_eq!(files.waiting().await, ["lost", "waits"], "{takes:?}");
@@ -117,7 +118,7 @@ fn a_copy_has_the_same_text_and_sender() {
     Files::run(async |files| {
         let env = files.reopen();
         let config = env.store.team(&team()).await.unwrap().unwrap();
-        // Written by another program; brigade would reject the tag in the text.
+        // Write the message directly to the store: `mail::send` would reject the tag in the text.
         let message = Outgoing {
             msg_id: uuid::Uuid::new_v4().to_string(),
             from: "alice".into(),
@@ -177,7 +178,8 @@ fn messages_known_to_be_shown_need_no_transcript() {
         let [one, two, _, four] = &envelopes[..] else { unreachable!() };
         let again = start(&env, &heard(&[one, two, four])).await;
         assert_eq!(again.sent.len(), 1);
-        // All up to the second, plus the fourth: the saved state does not grow with the mailbox.
+        // The saved state has only two keys: the second message as `upto`, and the fourth in `beyond`. It does not
+        // grow with the mailbox.
         assert!(again.shown.upto.is_some() && again.shown.beyond.len() == 1, "{again:?}");
         let later = start_seat(&env.seat("bob"), &ModelInput::default(), &again.shown).await;
         assert_eq!((&later.shown, later.sent), (&again.shown, vec![]));
@@ -200,12 +202,12 @@ fn an_unfinished_turn_is_continued_once() {
     });
 }
 
-/// Bob's seat with the lead's public key, and with a signer.
+/// Returns bob's seat with the lead's public key and the lead's signer.
 fn keyed(env: &TestEnv, keys: &Arc<LeadKeys>) -> Seat {
     env.seat("bob").with_lead_key(keys.lead_key("bob")).with_signer(Arc::clone(keys) as _)
 }
 
-/// The lead sends bob a signed order.
+/// Sends bob an order that is signed by the lead.
 async fn order(env: &TestEnv, keys: &Arc<LeadKeys>) {
     let lead = env.seat("team-lead").with_signer(Arc::clone(keys) as _);
     mail::send(&lead, "bob", "an order").await.unwrap();
@@ -217,7 +219,7 @@ fn only_messages_signed_by_the_lead_are_signed_again() {
         let env = files.reopen();
         let keys = LeadKeys::new(&["bob"]);
         order(&env, &keys).await;
-        // In the lead's name, but without the key.
+        // This message claims to be from the lead, but is not signed.
         env.say("team-lead", "bob", "a forged order").await;
         files.take(TakeMode::Out);
         let bob = keyed(&env, &keys);

@@ -1,4 +1,4 @@
-//! Tests the record of members' work.
+//! Tests that members' work is recorded in the journal.
 
 use std::fs;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ async fn record_text(env: &TestEnv, name: &str, text: &str) {
     env.store.record(&team(), event, &Actor(name.to_owned())).await.unwrap();
 }
 
-/// The next recorded text in an event stream.
+/// Waits for the next recorded text in an event stream and returns it.
 async fn next_text(watch: &mut Watch) -> String {
     let next = async {
         loop {
@@ -77,7 +77,7 @@ fn work_does_not_wake_watchers_without_interest_in_it() {
     });
 }
 
-/// A person may delete the files or the folder while processes are running.
+/// A person may delete the journal's files or folder while processes write to it.
 #[test]
 fn recording_continues_after_the_files_were_removed() {
     Files::run(async |files| {
@@ -100,7 +100,7 @@ fn recording_continues_after_the_files_were_removed() {
     });
 }
 
-/// Reports the size of its input, and agrees to stop when asked.
+/// A worker that returns the size of its input, and agrees to every shutdown request.
 struct ByteCounter;
 
 impl Worker for ByteCounter {
@@ -115,7 +115,7 @@ impl Worker for ByteCounter {
     }
 }
 
-/// Runs a member for some turns until it leaves.
+/// Runs bob for one turn per text, and then lets bob shut down.
 async fn work_and_leave(env: &TestEnv, texts: &[&str]) {
     let plan = TeammateConfig::in_process(env.seat("bob"), Workers::new(|| ByteCounter));
     let (_sender, typed) = mpsc::unbounded_channel();
@@ -132,7 +132,7 @@ async fn work_and_leave(env: &TestEnv, texts: &[&str]) {
     bob.await.unwrap().unwrap();
 }
 
-/// How many idle notifications the lead has received.
+/// Returns how many idle notifications the lead has received.
 async fn reports(env: &TestEnv) -> usize {
     let texts = env.texts("team-lead").await;
     texts.iter().filter(|(text, _)| text.contains("idle_notification")).count()
@@ -146,7 +146,7 @@ fn work_is_recorded_in_order() {
         let events = history.into_iter().filter_map(|record| match record.event {
             Event::Worked { name, act } => {
                 assert_eq!((name.as_str(), record.by.as_deref()), ("bob", Some("bob")));
-                // The length of its input does not matter here.
+                // Remove the number: the length of the worker's input does not matter here.
                 Some(match act {
                     WorkEvent::Said { text } => {
                         WorkEvent::Said { text: text.replace(char::is_numeric, "") }
@@ -168,8 +168,8 @@ fn work_is_recorded_in_order() {
             WorkEvent::TurnStarted {},
             ended(TurnOutcome::Failed, Some("as requested")),
         ];
-        // The remaining events belong to the turn in which it leaves. That turn is ended as soon as it
-        // has left, recorded or not.
+        // Later events belong to the turn in which bob leaves the team. That turn may be aborted before all its
+        // events are recorded.
         let events: Vec<WorkEvent> = events.take(expected.len()).collect();
         assert_eq!(events, expected);
     });
@@ -183,7 +183,7 @@ fn a_hanging_store_does_not_block_the_agent() {
         let env = TestEnv::build(Arc::<FlakyStore>::clone(&store)).await;
         store.hang_work();
         let began = Instant::now();
-        // More events than fit into the queue.
+        // These turns produce more events than fit into the recorder's queue.
         let texts = vec!["go on"; 100];
         work_and_leave(&env, &texts).await;
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());

@@ -1,4 +1,4 @@
-//! Tests Rust values as members: they use the same delivery and handshakes as an agent's program.
+//! Tests workers: Rust values that are members, with the same mail delivery and handshakes as agents' programs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep, timeout};
 use brigade_testkit::files::store;
 use brigade_testkit::flaky::FlakyStore;
 
-/// A clock that follows tokio's time, even while it is paused.
+/// A clock that follows tokio's time, also while a test has paused that time.
 #[derive(Debug)]
 struct TokioClock(Timestamp, Instant);
 
@@ -34,7 +34,7 @@ impl Clock for TokioClock {
     }
 }
 
-/// Runs a test on a team in memory, and on one in files.
+/// Runs a test twice: with a team stored in memory, and with a team stored in files.
 fn check<F: Future<Output = ()>>(test: impl Fn(TestEnv) -> F) {
     let run = |env: &dyn Fn() -> TestEnv| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -50,7 +50,7 @@ fn check<F: Future<Output = ()>>(test: impl Fn(TestEnv) -> F) {
     run(&|| TestEnv { store: Arc::new(store(&home)), clock: clock() });
 }
 
-/// The lines that workers wrote.
+/// A log to which a test's workers write lines.
 #[derive(Clone, Debug, Default)]
 struct WorkLog(Arc<Mutex<Vec<String>>>);
 
@@ -70,7 +70,7 @@ impl WorkLog {
 
 type MemberTask = JoinHandle<Result<(), TeammateError>>;
 
-/// Starts a member.
+/// Starts a member that is run by the workers that `make` creates.
 fn start<W: Worker>(
     env: &TestEnv,
     name: &str,
@@ -92,7 +92,7 @@ fn start_logging<W: Worker>(
     start(env, name, move || make(log.clone()))
 }
 
-/// Waits until a condition holds.
+/// Waits until the condition `is` holds, and panics after 30 seconds.
 async fn until(what: &str, is: impl AsyncFn() -> bool) {
     let began = Instant::now();
     while !is().await {
@@ -101,18 +101,18 @@ async fn until(what: &str, is: impl AsyncFn() -> bool) {
     }
 }
 
-/// Whether the lead received a message with this text.
+/// Returns whether the lead received a message that contains this text.
 async fn lead_received(env: &TestEnv, needle: &str) -> bool {
     env.texts("team-lead").await.iter().any(|(text, _)| text.contains(needle))
 }
 
-/// Records its input.
+/// A worker that writes its input to the log.
 struct InputRecorder(WorkLog);
 
 impl Worker for InputRecorder {
     async fn turn(&mut self, _desk: &WorkerContext, text: &str) -> Result<String, String> {
         self.0.write(text);
-        // Mail that arrives during a turn waits for the next one.
+        // Make the turn take some time, so that mail arrives during the turn and waits for the next one.
         sleep(Duration::from_millis(5)).await;
         Ok("noted".to_owned())
     }
@@ -132,7 +132,7 @@ fn mail_becomes_turns_once_and_in_order() {
             }
         }
         until("every message is read", async || log.count("item ") >= 60).await;
-        until("every message is marked", async || {
+        until("every message is marked as read", async || {
             env.texts("bob").await.iter().all(|(_, read)| *read)
         })
         .await;
@@ -148,8 +148,8 @@ fn mail_becomes_turns_once_and_in_order() {
     });
 }
 
-/// The history grows with every message, and reading it each time would make each message more
-/// expensive.
+/// The history grows with every message. If it were read for every message, each message would take longer than
+/// the one before.
 #[test]
 fn the_history_of_a_mailbox_is_read_once() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -161,7 +161,7 @@ fn the_history_of_a_mailbox_is_read_once() {
         let mut read = Vec::new();
         for number in 1..=5 {
             env.say("team-lead", "bob", &format!("item {number}")).await;
-            until("it is read", async || log.count("item ") == number).await;
+            until("the worker has read the message", async || log.count("item ") == number).await;
             read.push(store.history_reads());
         }
         assert!(read.iter().all(|reads| reads == read.first().unwrap()), "{read:?}");
@@ -169,7 +169,7 @@ fn the_history_of_a_mailbox_is_read_once() {
     });
 }
 
-/// Does every task that is ready.
+/// A worker that claims and completes every task that is ready.
 struct TaskWorker(WorkLog);
 
 impl Worker for TaskWorker {
@@ -207,7 +207,7 @@ fn a_chain_of_tasks_is_done_in_order() {
         for name in ["alice", "bob"] {
             env.say("team-lead", name, "there is work").await;
         }
-        until("all is done", async || {
+        until("all tasks are completed", async || {
             let (tasks, _) = board::list(&lead).await.unwrap();
             let done =
                 |bytes: &[u8]| Task::read(bytes).unwrap().status() == Some(Status::Completed);
@@ -223,7 +223,7 @@ fn a_chain_of_tasks_is_done_in_order() {
     });
 }
 
-/// Refuses the first request to stop, and agrees to the second.
+/// A worker that refuses the first shutdown request and agrees to the second.
 #[derive(Default)]
 struct RefusesOnce(usize);
 
@@ -247,7 +247,8 @@ fn a_worker_stays_until_it_agrees_to_stop() {
         board::claim(&env.seat("bob"), task).await.unwrap();
         let bob = start(&env, "bob", RefusesOnce::default);
         handshake::request_shutdown(&lead, "bob", None).await.unwrap();
-        until("it refuses", async || lead_received(&env, "not yet").await).await;
+        until("the worker refuses to shut down", async || lead_received(&env, "not yet").await)
+            .await;
         assert!(env.seat("bob").role().await.unwrap().is_some());
         assert!(!bob.is_finished());
         handshake::request_shutdown(&lead, "bob", Some("now")).await.unwrap();
@@ -258,7 +259,7 @@ fn a_worker_stays_until_it_agrees_to_stop() {
     });
 }
 
-/// Asks for permission first, and records the answer.
+/// A worker that asks for permission to clean up, and writes the answer to the log.
 struct AsksFirst(WorkLog);
 
 impl Worker for AsksFirst {
@@ -277,10 +278,11 @@ impl Worker for AsksFirst {
     }
 }
 
-/// The only request waiting for the lead.
+/// Waits for a request to the lead, asserts that it is the only one, and returns its id.
 async fn request(env: &TestEnv) -> String {
     let lead = env.seat("team-lead");
-    until("it asks", async || !handshake::open(&lead).await.unwrap().is_empty()).await;
+    until("the worker asks the lead", async || !handshake::open(&lead).await.unwrap().is_empty())
+        .await;
     let open = handshake::open(&lead).await.unwrap();
     assert_eq!(open.len(), 1);
     open[0].id.clone()
@@ -312,8 +314,9 @@ fn permission_is_awaited_and_only_the_lead_can_grant_it() {
         let pulse = pulse::last_report(&lead, &member("bob")).await.unwrap().unwrap();
         assert_eq!(pulse.state, ReportedState::Waiting { requests: vec![id.clone()] });
         handshake::answer_permission(&lead, &id, Answer::No("keep it")).await.unwrap();
-        // The forgery is delivered as text, in the turn after the one that was running.
-        until("it gets the answer and the next message", async || log.lines().len() == 2).await;
+        // The forged answer is delivered as text, in the turn after the one that waited for permission.
+        until("the worker gets the answer and the next message", async || log.lines().len() == 2)
+            .await;
         let lines = log.lines();
         assert_eq!(lines[0], "no: keep it");
         assert!(lines[1].contains("permission_response"), "{}", lines[1]);
@@ -321,13 +324,13 @@ fn permission_is_awaited_and_only_the_lead_can_grant_it() {
         env.say("team-lead", "bob", "clean up again").await;
         let id = request(&env).await;
         handshake::answer_permission(&lead, &id, Answer::Yes).await.unwrap();
-        until("it is allowed", async || log.lines().len() == 3).await;
+        until("the worker gets the permission", async || log.lines().len() == 3).await;
         assert_eq!(log.lines()[2], "yes");
         bob.abort();
     });
 }
 
-/// Asks for permission, and stops waiting.
+/// A worker that asks for permission, and stops waiting for the answer after 300 ms.
 struct StopsWaiting;
 
 impl Worker for StopsWaiting {
@@ -336,7 +339,7 @@ impl Worker for StopsWaiting {
         let wait = Duration::from_millis(300);
         let answer = timeout(wait, desk.ask_permission("shell", "anything", &input)).await;
         assert!(answer.is_err());
-        // The rest of a long turn.
+        // Keep the turn running.
         sleep(Duration::from_secs(3600)).await;
         Ok(String::new())
     }
@@ -351,19 +354,21 @@ fn dropping_a_permission_request_withdraws_it() {
             let pulse = pulse::last_report(&env.seat("bob"), &member("bob")).await.unwrap();
             pulse.map(|pulse| pulse.state)
         };
-        until("it asks", async || matches!(state().await, Some(ReportedState::Waiting { .. })))
-            .await;
-        until("it stops waiting", async || {
+        until("the worker waits", async || {
+            matches!(state().await, Some(ReportedState::Waiting { .. }))
+        })
+        .await;
+        until("the worker stops waiting", async || {
             state().await == Some(ReportedState::Working { retries: None })
         })
         .await;
-        // The request is withdrawn, so that the lead does not answer it.
+        // The lead no longer sees the withdrawn request.
         assert_eq!(handshake::open(&env.seat("team-lead")).await.unwrap(), []);
         bob.abort();
     });
 }
 
-/// The first worker panics at its second message.
+/// A worker that panics in its second turn if it is the member's first worker. `run` counts the member's workers.
 struct PanicsOnce {
     log: WorkLog,
     run: usize,
@@ -391,10 +396,12 @@ fn a_panicked_worker_is_replaced_and_its_mail_sent_again() {
         });
         for (number, message) in ["one", "two", "three"].iter().enumerate() {
             env.say("team-lead", "bob", message).await;
-            until("it is read", async || log.count("run ") > number).await;
-            until("it is idle", async || lead_received(&env, "idle_notification").await).await;
+            until("a worker has read the message", async || log.count("run ") > number).await;
+            until("the member is idle", async || lead_received(&env, "idle_notification").await)
+                .await;
         }
-        until("the next one has read all", async || log.count("three") == 1).await;
+        until("the second worker has read the last message", async || log.count("three") == 1)
+            .await;
         let lines = log.lines();
         let read = lines.iter().map(|line| {
             let (run, rest) = line.split_once(" reads ").unwrap();
@@ -407,15 +414,18 @@ fn a_panicked_worker_is_replaced_and_its_mail_sent_again() {
 
         // A failed turn does not end the worker: the lead is informed, and the same worker continues.
         env.say("team-lead", "bob", "refuse").await;
-        until("the lead knows why", async || lead_received(&env, "I would rather not").await).await;
+        until("the lead knows why the turn failed", async || {
+            lead_received(&env, "I would rather not").await
+        })
+        .await;
         env.say("team-lead", "bob", "the last").await;
-        until("it continues", async || log.count("run 1 reads") == 4).await;
+        until("the worker continues", async || log.count("run 1 reads") == 4).await;
         assert_eq!(log.count("run 2"), 0);
         bob.abort();
     });
 }
 
-/// Panics on any input.
+/// A worker that panics in every turn.
 struct AlwaysPanics;
 
 impl Worker for AlwaysPanics {

@@ -1,4 +1,4 @@
-//! The tool uses in a turn, assembled from an agent's incremental updates.
+//! Tracks the tool calls of a turn, which an agent reports in incremental updates.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::super::AgentEvent;
 use super::super::change::{ChangedPart, FileChange};
 use super::super::text::{one_line, text};
 
-/// The tool uses in the running turn.
+/// The open tool calls of the running turn, by id.
 #[derive(Debug, Default)]
 pub(super) struct ToolCalls {
     open: BTreeMap<String, ToolCall>,
@@ -16,18 +16,18 @@ pub(super) struct ToolCalls {
 
 #[derive(Debug, Default)]
 struct ToolCall {
-    /// The first title, which is often the tool's name. Later titles describe the use.
+    /// The first title of the call, which is often the tool's name. Later titles describe what the call does.
     name: String,
     title: String,
     kind: String,
-    /// Its file changes, as last reported.
+    /// The call's file changes, as last reported.
     changes: Vec<FileChange>,
     started: bool,
 }
 
 impl ToolCalls {
-    /// Translates an update of a call into events. A pending call, often without input yet, does not
-    /// count as started.
+    /// Translates an update of a call into events. A pending call does not count as started, because its
+    /// input is often still missing.
     pub(super) fn on_update(&mut self, update: &Value) -> Vec<AgentEvent> {
         let id = self.learn(update);
         let ended = match text(update, "/status") {
@@ -48,25 +48,25 @@ impl ToolCalls {
         events
     }
 
-    /// Handles a permission request for a call, which counts as its start.
+    /// Handles a permission request for a call. The request counts as the start of the call.
     pub(super) fn on_permission_request(&mut self, call: &Value) -> Option<AgentEvent> {
         let id = self.learn(call);
         self.start(&id)
     }
 
-    /// The turn is over: ends the calls whose end was not reported.
+    /// Ends the calls whose end the agent did not report. Called when the turn is over.
     pub(super) fn end(&mut self) -> Vec<AgentEvent> {
         let open = std::mem::take(&mut self.open).into_iter();
         let started_calls = open.filter(|(_, call)| call.started);
         started_calls.map(|(id, _)| AgentEvent::ToolEnded { id, ok: false }).collect()
     }
 
-    /// The first title of a call.
+    /// Returns the first title of a call.
     pub(super) fn name(&self, id: &str) -> &str {
         self.open.get(id).map(|call| call.name.as_str()).unwrap_or_default()
     }
 
-    /// The tool of a call.
+    /// Returns the name of the tool that a call uses.
     pub(super) fn tool(&self, id: &str) -> String {
         self.open.get(id).map(ToolCall::tool).unwrap_or_default()
     }
@@ -104,7 +104,8 @@ impl ToolCalls {
 }
 
 impl ToolCall {
-    /// The protocol has kinds of tools, not names. A call without a kind has its name as the title.
+    /// Returns the kind of the call, because ACP does not report tool names. For a call without a kind,
+    /// returns the first title, which is often the tool's name.
     fn tool(&self) -> String {
         match self.kind.as_str() {
             "" | "other" => one_line(&self.name),
@@ -113,7 +114,7 @@ impl ToolCall {
     }
 }
 
-/// The file changes in an update.
+/// Extracts the file changes from an update.
 fn changes(update: &Value) -> Vec<FileChange> {
     let parts = update.get("content").and_then(Value::as_array).into_iter().flatten();
     let diffs = parts.filter(|part| text(part, "/type") == "diff");

@@ -1,11 +1,11 @@
-//! The requests that open a session.
+//! Builds the requests that open a session and set its model, and reads the responses.
 
 use serde_json::{Value, json};
 
 use super::super::text::text;
 use super::super::{LaunchOptions, TOOL_SERVER_NAME, ToolServer};
 
-/// The server for the team's tools, in the protocol's format.
+/// Describes the MCP server for the team's tools in ACP's format.
 pub(super) fn server(tools: &ToolServer) -> Value {
     let env = tools.env.iter().map(|(name, value)| json!({ "name": name, "value": value }));
     json!({
@@ -16,7 +16,8 @@ pub(super) fn server(tools: &ToolServer) -> Value {
     })
 }
 
-/// The request that sets the model. Newer agents have a session option for it, older ones a method.
+/// Returns the request that sets the model. Newer agents have a session option for the model, older ones a
+/// method.
 pub(super) fn model(session: Option<&str>, result: &Value, model: &str) -> (&'static str, Value) {
     match option(result, "model") {
         Some(_) => {
@@ -27,7 +28,7 @@ pub(super) fn model(session: Option<&str>, result: &Value, model: &str) -> (&'st
     }
 }
 
-/// The mode of a newly opened session.
+/// Returns the current mode of a newly opened session.
 pub(super) fn mode(result: &Value) -> Option<&str> {
     match result.pointer("/modes/currentModeId") {
         Some(mode) => mode.as_str(),
@@ -35,13 +36,13 @@ pub(super) fn mode(result: &Value) -> Option<&str> {
     }
 }
 
-/// The text before the first prompt of a session that describes the agent's role on the team. The
-/// protocol has no other field for it.
+/// Returns the agent's instructions as a text to send before the first prompt of a session. ACP has no
+/// field for instructions.
 pub(super) fn introduction(launch: &LaunchOptions) -> String {
     format!("{}\n\n", launch.instructions)
 }
 
-/// One of the session options of newer agents.
+/// Finds a session option by id. Only newer agents have session options.
 fn option<'a>(result: &'a Value, id: &str) -> Option<&'a Value> {
     let options = result.get("configOptions")?.as_array()?;
     options.iter().find(|option| text(option, "/id") == id)

@@ -1,4 +1,4 @@
-//! Permission requests of an agent, and the options it offers as answers.
+//! An agent's permission requests, and the answers that each request offers as options.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::calls::ToolCalls;
 /// A request that waits for an answer.
 #[derive(Debug)]
 pub(super) struct AcpPermission {
-    /// The id for the response.
+    /// The JSON-RPC id that the response must carry.
     pub(super) request: Value,
     options: Vec<Value>,
 }
@@ -20,8 +20,8 @@ impl AcpPermission {
         Self { request, options }
     }
 
-    /// Allows the call once. If the agent offers no such option, the request is cancelled rather than
-    /// allowed for longer.
+    /// Returns the response that allows the call once. If the agent offers no option to allow it only once,
+    /// the response cancels the request.
     pub(super) fn allow(&self) -> Value {
         self.select("allow_once")
     }
@@ -41,16 +41,16 @@ impl AcpPermission {
     }
 }
 
-/// The response to a request that is no longer wanted.
+/// Returns the response that cancels a request.
 pub(super) fn cancelled() -> Value {
     json!({ "outcome": { "outcome": "cancelled" } })
 }
 
-/// Builds the permission request for a call.
+/// Builds the permission request for the lead from a tool call.
 pub(super) fn ask(id: AskId, call: &Value, calls: &ToolCalls) -> AgentAsk {
     let tool_use_id = text(call, "/toolCallId").to_owned();
     let content = content(call);
-    // Leaving plan mode is a mode switch, and its content is the plan.
+    // An agent that wants to leave plan mode asks for a mode switch, with the plan as the content.
     let plan = text(call, "/kind") == "switch_mode" && !content.is_empty();
     AgentAsk {
         id,

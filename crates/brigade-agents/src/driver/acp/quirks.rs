@@ -9,47 +9,48 @@ pub(crate) use super::usage::UsageAt;
 /// The peculiarities of one agent.
 #[derive(Debug)]
 pub(crate) struct Quirks {
-    /// The arguments that make it speak ACP.
+    /// The arguments that make the agent speak ACP.
     pub(crate) args: &'static [&'static str],
-    /// How the session to load is passed on the command line, if the agent needs that.
+    /// How to pass the session to load on the command line, if the agent needs that.
     pub(crate) resume: Option<ResumeFlag>,
-    /// Environment variables it needs.
+    /// Environment variables that the agent needs.
     pub(crate) env: &'static [(&'static str, &'static str)],
-    /// How it is configured with the team's tools.
+    /// How to configure the MCP server for the team's tools.
     pub(crate) servers: Servers,
-    /// Its modes for each level of access, if it has them.
+    /// The agent's mode for each level of access.
     pub(crate) modes: Modes,
     /// When the replay of a loaded session is complete.
     pub(crate) replay_end: ReplayEnd,
-    /// Where it reports its usage.
+    /// Where the agent reports its model usage.
     pub(crate) usage: UsageAt,
-    /// Whether a turn whose model failed looks successful, except that it reports no usage.
+    /// Whether the agent reports a turn whose model failed as successful. Such a turn reports no usage.
     pub(crate) hides_failure: bool,
-    /// Whether a call it asks permission for uses one of the team's tools, judged by the request and
-    /// the call's first title. A later title alone proves nothing: for a shell command it is the
-    /// command itself.
+    /// Returns whether a permission request is for one of the team's tools. The arguments are the tool call
+    /// in the request and the call's first title. A later title cannot be trusted: the title of a shell
+    /// command is the command itself, which the model chooses.
     pub(crate) is_team_tool: fn(&Value, &str) -> bool,
 }
 
-/// How the session to load is passed when the agent starts.
+/// How to pass the session to load on the agent's command line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResumeFlag {
     /// The argument before the session's id.
     pub(crate) flag: &'static str,
-    /// The exit code for an unknown session.
+    /// The exit code with which the agent reports an unknown session.
     pub(crate) unknown_session_code: i32,
 }
 
-/// How an agent is configured with the team's tools.
+/// How an agent learns of the MCP server for the team's tools.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Servers {
     /// In the request that opens a session.
     ByProtocol,
-    /// By a command-line argument, because the agent refuses the protocol's own way.
+    /// By a command-line argument, because the agent ignores servers in that request or hides their tools from
+    /// its model.
     ByFlag {
         /// The argument's name.
         flag: &'static str,
-        /// Its value.
+        /// Returns the argument's value.
         config: fn(&ToolServer) -> Value,
     },
 }
@@ -57,26 +58,26 @@ pub(crate) enum Servers {
 /// The ids of an agent's modes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Modes {
-    /// It only reads and plans.
+    /// The mode in which the agent only reads and plans.
     pub(crate) read_only: Option<&'static str>,
-    /// It asks for permission.
+    /// The mode in which the agent asks for permission.
     pub(crate) ask: Option<&'static str>,
-    /// It asks nothing. If there is no such mode, the driver approves every request.
+    /// The mode in which the agent never asks. If there is none, the driver approves every request.
     pub(crate) full: Option<&'static str>,
 }
 
 /// When the replay of a loaded session is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplayEnd {
-    /// Before the response to the load request, as the protocol specifies.
+    /// Before the response to the load request, as ACP specifies.
     BeforeAnswer,
-    /// After the response, when the list of commands arrives.
+    /// After that response, when the agent sends its list of commands.
     UntilCommands,
 }
 
 const NO_MODES: Modes = Modes { read_only: None, ask: None, full: None };
 
-/// An unknown agent that speaks ACP.
+/// Any other agent that speaks ACP.
 pub(crate) const GENERIC: Quirks = Quirks {
     args: &[],
     resume: None,
@@ -89,19 +90,20 @@ pub(crate) const GENERIC: Quirks = Quirks {
     is_team_tool: |_, _| false,
 };
 
-/// Gemini CLI 0.61.0. We do not request authentication: that would change the login method its user
-/// chose and delete the credentials of the other methods.
+/// Gemini CLI 0.61.0. The driver sends no authentication request, because that would change the login method
+/// that the user chose and delete the credentials of the other methods.
 pub(crate) const GEMINI: Quirks = Quirks {
     args: &["--acp"],
-    // Each load leaves an empty record behind. At its start, Gemini deletes all records of a session
-    // that has an empty one, except for the session named on its command line.
+    // Each time Gemini loads a session, it creates an empty file for that session. When it starts, it deletes
+    // all files of sessions that have an empty one, except the session named on its command line.
     resume: Some(ResumeFlag { flag: "--resume", unknown_session_code: 42 }),
-    // A relaunched child process would outlive it, and in an untrusted folder it has no tools.
+    // The first variable keeps Gemini from relaunching itself as a child process, which would outlive Gemini. The
+    // second makes Gemini trust the folder; in an untrusted folder it has no tools.
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true"), ("GEMINI_CLI_TRUST_WORKSPACE", "true")],
     modes: Modes { read_only: Some("plan"), ask: Some("default"), full: Some("yolo") },
     replay_end: ReplayEnd::UntilCommands,
     usage: UsageAt::Quota,
-    // The id begins with the tool name the model used. The title ends with the server's name.
+    // The call's id begins with the name of the tool, and the title ends with the name of the MCP server.
     is_team_tool: |call, _| {
         text(call, "/toolCallId").starts_with(&format!("mcp_{TOOL_SERVER_NAME}_"))
             && text(call, "/title").ends_with(&format!("({TOOL_SERVER_NAME} MCP Server)"))
@@ -113,16 +115,16 @@ pub(crate) const GEMINI: Quirks = Quirks {
 pub(crate) const OPENCODE: Quirks = Quirks {
     args: &["acp"],
     modes: Modes { read_only: Some("plan"), ask: Some("build"), full: None },
-    // The first title of a call is the name of its tool. Calls whose title the model writes have
-    // another kind.
+    // The first title of a call with the kind `other` is the tool's name. Calls whose title the model can
+    // choose have another kind.
     is_team_tool: |call, name| {
         text(call, "/kind") == "other" && name.starts_with(&format!("{TOOL_SERVER_NAME}_"))
     },
     ..GENERIC
 };
 
-/// GitHub Copilot CLI 1.0.102. It accepts no MCP servers from a client, so ours is configured and
-/// allowed on its command line.
+/// GitHub Copilot CLI 1.0.102. Copilot accepts no MCP servers through ACP, so its command line configures
+/// and allows our server.
 pub(crate) const COPILOT: Quirks = Quirks {
     args: &["--acp", "--allow-tool", TOOL_SERVER_NAME],
     servers: Servers::ByFlag {
@@ -148,11 +150,11 @@ pub(crate) const COPILOT: Quirks = Quirks {
 };
 
 // ANCHOR: qwen
-/// Qwen Code 0.24.4. It hides the tools of a client's servers behind a search. Its own argument can
-/// mark a server as trusted and its tools as always visible.
+/// Qwen Code 0.24.4. If an MCP server is configured through ACP, Qwen's model must search for the server's
+/// tools. The command-line argument can mark the server as trusted and its tools as always visible.
 pub(crate) const QWEN: Quirks = Quirks {
     args: &["--acp"],
-    // Without this its first turn starts before the servers are connected, and has no team tools.
+    // Without this variable, the first turn starts before the MCP server is connected and has no team tools.
     env: &[("QWEN_CODE_LEGACY_MCP_BLOCKING", "1")],
     servers: Servers::ByFlag {
         flag: "--mcp-config",
@@ -172,7 +174,7 @@ pub(crate) const QWEN: Quirks = Quirks {
 };
 // ANCHOR_END: qwen
 
-/// The environment variables of a server, as an object.
+/// Returns the environment variables of the MCP server as a JSON object.
 fn variables(tools: &ToolServer) -> Value {
     tools.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect()
 }

@@ -1,11 +1,11 @@
-//! Reads the model usage, which each agent reports in a different place.
+//! Reads an agent's model usage. Each agent reports it in a different place.
 
 use serde_json::Value;
 
 use super::super::Usage;
 use super::super::text::count;
 
-/// Where the response to a prompt reports the usage.
+/// Where the response to a prompt contains the model usage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum UsageAt {
     /// In `usage`, for this prompt.
@@ -14,12 +14,12 @@ pub(crate) enum UsageAt {
     Session,
     /// In `_meta.quota`, for this prompt.
     Quota,
-    /// Nowhere.
+    /// The response contains no usage.
     Nowhere,
 }
 
 impl UsageAt {
-    /// The total usage after a prompt with this response.
+    /// Returns the total usage after a prompt, given the total `before` the prompt and the response to it.
     pub(super) fn after(self, before: Usage, result: &Value) -> Option<Usage> {
         let (pointer, input, cached, output) = match self {
             Self::Prompt | Self::Session => {
@@ -47,7 +47,7 @@ impl UsageAt {
     }
 }
 
-/// The cost of the session so far, if the update contains it.
+/// Returns the session's cost so far in US dollars, if the update contains it.
 pub(super) fn cost(update: &Value) -> Option<f64> {
     let cost = update.get("cost")?;
     (cost.get("currency")? == "USD").then(|| cost.get("amount")?.as_f64()).flatten()

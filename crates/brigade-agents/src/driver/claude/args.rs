@@ -1,10 +1,10 @@
-//! The command line of Claude Code.
+//! Builds the command line of Claude Code.
 
 use serde_json::{Value, json};
 
 use super::super::{Access, LaunchOptions, TOOL_SERVER_NAME};
 
-/// The arguments that start or resume the session with this id.
+/// Returns the arguments that start or resume the session with this id.
 pub(super) fn args(launch: &LaunchOptions, session: &str) -> Vec<String> {
     let tools = &launch.tools;
     let env: Value = tools.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
@@ -20,7 +20,7 @@ pub(super) fn args(launch: &LaunchOptions, session: &str) -> Vec<String> {
     add(&["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]);
     add(&["--replay-user-messages", "--permission-prompt-tool", "stdio"]);
     add(&["--permission-mode", mode, "--allowedTools", &team_tools]);
-    // No person is at a member's terminal to choose from a list.
+    // No person sits at a member's terminal to answer the questions this tool asks.
     add(&["--disallowedTools", "AskUserQuestion"]);
     add(&["--mcp-config", &config, "--strict-mcp-config"]);
     add(&["--append-system-prompt", &launch.instructions]);
@@ -32,9 +32,9 @@ pub(super) fn args(launch: &LaunchOptions, session: &str) -> Vec<String> {
     args
 }
 
-/// The running program's name for the mode of an access level. For full access the driver approves
-/// every request itself: the mode without requests must be enabled on the machine and is not available
-/// to root.
+/// Returns Claude Code's permission mode for an access level, as named in its control requests. For full
+/// access the driver approves every request itself, because Claude Code's mode without requests must be enabled
+/// on the machine and is not available to root.
 pub(super) fn mode(access: Access) -> &'static str {
     match access {
         Access::ReadOnly => "plan",

@@ -1,12 +1,12 @@
-//! Claude Code's own session record: one line of JSON for each event.
+//! Reads Claude Code's own session record, which has one line of JSON for each event.
 
-/// Lines of these kinds are what its model will see again: user messages, texts that joined a turn, and
-/// its own messages. Other lines contain the same texts but do not count: a text waiting in its queue
-/// is in the record, and lost when the program ends.
+/// The kinds of lines that Claude Code's model sees again after a resume: user messages, texts that joined a
+/// running turn, and the model's own messages. Lines of other kinds do not count, even if they contain the same
+/// texts: for example, a queued text is in the record but lost when the program ends.
 const KINDS: [&str; 3] = [r#""type":"user""#, r#""type":"attachment""#, r#""type":"assistant""#];
 
-/// The conversation in a record without its last line: 2.1.50 drops a text that joined a turn if
-/// nothing followed it.
+/// Returns the lines of a record that the model sees again, except the last one: Claude Code 2.1.50 drops a
+/// text that joined a turn if no line follows the text.
 pub(super) fn conversation(record: &str) -> String {
     let mut lines: Vec<&str> =
         record.lines().filter(|line| KINDS.iter().any(|kind| line.contains(kind))).collect();

@@ -1,4 +1,4 @@
-//! Results: how a turn ended and what it used, and what a tool changed.
+//! Parses results: how a turn ended, its model usage, and the files that a tool changed.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::super::limit::is_limit_status;
 use super::super::text::{count, text};
 use super::super::{AgentEvent, TurnEnd, Usage};
 
-/// How a turn ended. `interrupted` is whether we asked it to end.
+/// Returns how a turn ended. `interrupted` is whether we interrupted the turn.
 pub(super) fn end(result: &Value, interrupted: bool) -> TurnEnd {
     if interrupted || text(result, "/terminal_reason").starts_with("aborted") {
         return TurnEnd::Interrupted;
@@ -27,19 +27,19 @@ pub(super) fn end(result: &Value, interrupted: bool) -> TurnEnd {
     }
 }
 
-/// Why it retries: a vendor limit, or the vendor cannot be reached.
+/// Returns the event for a retry: Claude Code hit a vendor limit, or cannot reach the vendor.
 pub(super) fn retry(retry: &Value) -> AgentEvent {
     let (status, error) = (count(retry, "/error_status"), text(retry, "/error"));
     if is_limit_status(status) {
         return AgentEvent::Limited { why: format!("{status} {error}") };
     }
     let (attempt, max) = (count(retry, "/attempt"), count(retry, "/max_retries"));
-    // Without an error name, there was no response at all.
+    // If the error has no name, the vendor did not respond at all.
     let error = if matches!(error, "" | "unknown") { "no answer from the vendor" } else { error };
     AgentEvent::Retries { why: format!("{error}, attempt {attempt} of {max}") }
 }
 
-/// The change reported by a tool that edits files.
+/// Returns the file change in the result of a tool that edits files.
 pub(super) fn change(message: &Value) -> Option<FileChange> {
     let result = message.get("tool_use_result")?;
     let hunks = result.get("structuredPatch")?.as_array()?;
@@ -53,7 +53,7 @@ pub(super) fn change(message: &Value) -> Option<FileChange> {
     Some(FileChange { path: text(result, "/filePath").to_owned(), parts })
 }
 
-/// The usage of all models since the program was started.
+/// Returns the usage of all models since the program was started.
 pub(super) fn usage(result: &Value) -> Usage {
     let models = result.get("modelUsage").and_then(Value::as_object);
     let mut used =
@@ -75,7 +75,8 @@ mod tests {
 
     use super::*;
 
-    /// As Claude Code 2.1.325 reported it when its vendor answered 529, and when it did not answer.
+    /// Uses retries that Claude Code 2.1.325 reported when the vendor answered 529, and when the vendor did not
+    /// answer.
     #[test]
     fn a_limit_is_distinguished_from_an_unreachable_vendor() {
         let event = |status, error: &str| {

@@ -1,4 +1,4 @@
-//! Permission requests of Codex, and the format of the answers.
+//! Codex's permission requests, and the answers in Codex's format.
 
 use serde_json::{Value, json};
 
@@ -15,15 +15,15 @@ pub(super) struct CodexApproval {
 
 #[derive(Debug)]
 enum ApprovalKind {
-    /// To run a command or change files.
+    /// Asks to run a command or change files.
     Decision,
-    /// To use the tool of an MCP server. Codex sends this as an elicitation.
+    /// Asks to use a tool of an MCP server. Codex sends this request as an MCP elicitation.
     Elicitation,
-    /// To get these permissions for the rest of the turn.
+    /// Asks for these permissions for the rest of the turn.
     Permissions(Value),
 }
 
-/// The content of a request, as Codex describes it.
+/// A description of a request, for the lead who answers it.
 #[derive(Debug)]
 pub(super) struct ApprovalDetails {
     pub(super) tool: String,
@@ -33,7 +33,7 @@ pub(super) struct ApprovalDetails {
 }
 
 impl CodexApproval {
-    /// Parses a request. `None` if it is not a yes-or-no question.
+    /// Parses a request. Returns `None` if the request is not a yes-or-no question.
     pub(super) fn new(request: Value, method: &str, params: &Value) -> Option<Self> {
         let kind = match method {
             "item/commandExecution/requestApproval" | "item/fileChange/requestApproval" => {
@@ -52,12 +52,12 @@ impl CodexApproval {
         Some(Self { request, kind })
     }
 
-    /// The id for the response.
+    /// Returns the JSON-RPC id that the response must carry.
     pub(super) fn request(&self) -> &Value {
         &self.request
     }
 
-    /// Whether it is for one of the team's tools, which need no permission.
+    /// Returns whether the request is for one of the team's tools, which need no permission.
     pub(super) fn is_for_team(&self, params: &Value) -> bool {
         matches!(self.kind, ApprovalKind::Elicitation)
             && text(params, "/serverName") == TOOL_SERVER_NAME
@@ -75,7 +75,7 @@ impl CodexApproval {
         }
     }
 
-    /// Declining lets the turn continue; cancelling would end it.
+    /// Returns the response that declines the request. Cancelling it instead would end the turn.
     pub(super) fn deny(&self) -> Value {
         match &self.kind {
             ApprovalKind::Decision => json!({ "decision": "decline" }),
@@ -87,14 +87,15 @@ impl CodexApproval {
     }
 }
 
-/// A request has null for permissions that are not wanted. A grant must omit them.
+/// Removes null fields. A request has null for each permission it does not ask for, and the response must
+/// omit these.
 fn without_nulls(permissions: Option<&Value>) -> Value {
     let fields = permissions.and_then(Value::as_object).into_iter().flatten();
     let fields = fields.filter(|(_, value)| !value.is_null());
     Value::Object(fields.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// Describes a request. The item it belongs to often has more details than the request itself.
+/// Describes a request. The turn's item that the request belongs to often has more details than the request.
 pub(super) fn details(method: &str, params: &Value, items: &Items) -> ApprovalDetails {
     let item = match method {
         "mcpServer/elicitation/request" => {

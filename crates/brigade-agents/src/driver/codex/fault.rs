@@ -1,4 +1,4 @@
-//! Errors of Codex's model, as Codex reports them.
+//! Parses the model errors that Codex reports.
 
 use serde_json::Value;
 
@@ -12,8 +12,8 @@ pub(super) fn end(error: &Value) -> TurnEnd {
     if is_limit(error) { TurnEnd::Limited(why) } else { TurnEnd::Failed(why) }
 }
 
-/// Whether the error is a vendor limit. The kind of an error is a string, or an object with one field
-/// that may contain the vendor's HTTP status.
+/// Returns whether the error is a vendor limit. Codex reports the kind of an error as a string, or as an
+/// object with one field that may contain the vendor's HTTP status.
 pub(super) fn is_limit(error: &Value) -> bool {
     match error.get("codexErrorInfo") {
         Some(Value::String(kind)) => {
@@ -26,7 +26,7 @@ pub(super) fn is_limit(error: &Value) -> bool {
     }
 }
 
-/// The error text.
+/// Returns the error text, with details if Codex reports them.
 pub(super) fn error_text(error: &Value) -> String {
     match (text(error, "/message"), text(error, "/additionalDetails")) {
         ("", _) => "the turn failed".to_owned(),
@@ -41,7 +41,7 @@ mod tests {
 
     use super::*;
 
-    /// Errors as Codex 0.166.0 reported them when its model answered 429, 503 or 500.
+    /// Uses errors that Codex 0.166.0 reported when its model's server answered 429, 503 or 500.
     #[test]
     fn the_error_kind_decides_whether_it_is_a_limit() {
         let check = |kind: Value, message: &str, expected: fn(String) -> TurnEnd| {

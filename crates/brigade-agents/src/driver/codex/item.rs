@@ -1,4 +1,4 @@
-//! The items of a turn: user messages, the agent's messages, and tool uses.
+//! Parses the items of a Codex turn: user messages, the agent's messages, and tool uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::super::{AgentEvent, TextNumber};
 #[derive(Debug, Default)]
 pub(super) struct Items {
     tools: BTreeMap<String, Value>,
-    /// Messages that were streamed in pieces. Their complete text is ignored.
+    /// Ids of messages whose text was already reported in pieces. Their complete text is ignored.
     streamed: BTreeSet<String>,
 }
 
@@ -30,7 +30,7 @@ impl Items {
         let Some(tool) = tool(item) else { return Vec::new() };
         if ended {
             self.tools.remove(&id);
-            // Some kinds of items have no status: they cannot fail.
+            // Some kinds of items cannot fail and have no status.
             let ok = item.get("status").is_none_or(|status| status == "completed");
             let changes = if ok { changes(item) } else { Vec::new() };
             let ended = AgentEvent::ToolEnded { id, ok };
@@ -40,17 +40,17 @@ impl Items {
         vec![AgentEvent::ToolStarted { id, tool, about: one_line(&about(item)) }]
     }
 
-    /// Notes that a piece of this message was streamed.
+    /// Remembers that Codex sent a piece of this message's text.
     pub(super) fn mark_streamed(&mut self, id: &str) {
         self.streamed.insert(id.to_owned());
     }
 
-    /// A tool use, by its id.
+    /// Finds a running tool use by its id.
     pub(super) fn tool(&self, id: &str) -> Option<&Value> {
         self.tools.get(id)
     }
 
-    /// The use of a server's tool with these arguments.
+    /// Finds a running use of any tool of this MCP server with these arguments.
     pub(super) fn tool_with(&self, server: &str, arguments: &Value) -> Option<&Value> {
         let is_same = |item: &&Value| {
             text(item, "/server") == server && item.get("arguments") == Some(arguments)
@@ -59,7 +59,7 @@ impl Items {
     }
 }
 
-/// The tool of an item, as Codex names it. `None` if the item is not a tool use.
+/// Returns Codex's name for the tool that an item uses, or `None` if the item is not a tool use.
 pub(super) fn tool(item: &Value) -> Option<String> {
     match text(item, "/type") {
         "mcpToolCall" => Some(format!("{}/{}", text(item, "/server"), text(item, "/tool"))),
@@ -74,7 +74,7 @@ pub(super) fn tool(item: &Value) -> Option<String> {
 /// Describes the purpose of a tool use.
 pub(super) fn about(item: &Value) -> String {
     match text(item, "/type") {
-        // The command without the wrapping shell, if Codex reports it.
+        // Prefer the command without the shell that wraps it, if Codex reports that.
         "commandExecution" => match text(item, "/commandActions/0/command") {
             "" => text(item, "/command").to_owned(),
             inner => inner.to_owned(),
@@ -91,7 +91,7 @@ pub(super) fn about(item: &Value) -> String {
     }
 }
 
-/// The files an item changes.
+/// Returns the file changes that an item reports.
 fn changes(item: &Value) -> Vec<FileChange> {
     let changes = item.get("changes").and_then(Value::as_array);
     let change = |change: &Value| {
@@ -111,7 +111,7 @@ fn changes(item: &Value) -> Vec<FileChange> {
     changes.into_iter().flatten().map(change).collect()
 }
 
-/// The input of an item, for the person who decides about it.
+/// Returns the input of a tool use, to be shown to the lead with a permission request.
 pub(super) fn input(item: &Value) -> Value {
     match text(item, "/type") {
         "fileChange" => json!({ "changes": item.get("changes") }),
@@ -120,18 +120,18 @@ pub(super) fn input(item: &Value) -> Value {
     }
 }
 
-/// The text of a user message.
+/// Returns the text of a user message.
 pub(super) fn user_text(item: &Value) -> String {
     let parts = item.get("content").and_then(Value::as_array);
     parts.into_iter().flatten().map(|part| text(part, "/text")).collect()
 }
 
-/// The client id by which our texts are recognized.
+/// Returns the client id for a text we send, by which the text is recognized in the thread.
 pub(super) fn client_id(note: TextNumber) -> String {
     format!("brigade-{}", note.0)
 }
 
-/// The number of our text, if this user message is one of ours.
+/// Returns the number of the text, if this user message is a text we sent.
 pub(super) fn note(item: &Value) -> Option<TextNumber> {
     let number = text(item, "/clientId").strip_prefix("brigade-")?;
     number.parse().ok().map(TextNumber)

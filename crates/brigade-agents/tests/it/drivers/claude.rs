@@ -1,4 +1,4 @@
-//! Claude Code 2.1.325.
+//! Scenarios for Claude Code 2.1.325.
 
 use brigade_agents::driver::{Access, AgentEvent, DriverOutput, TextNumber, TurnEnd};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ fn resume() -> Scenario {
         .turn(script("First.", &say("One.")))
         .prompt(second.clone())
         .then([Until("ToolEnded"), Until("ToolEnded"), Killed, Until("Ready")])
-        // Its receipt was not reported, so it is sent again; the session already has it.
+        // Send the second prompt again, as after a crash before its echo. The session already contains it.
         .then([PromptAgain(2, second), Until("TurnEnded")])
         .turn(script("Third.", &format!("{list},{}", say("Still here."))))
 }

@@ -1,4 +1,4 @@
-//! Codex 0.166.0.
+//! Scenarios for Codex 0.166.0.
 
 use brigade_agents::driver::Access;
 
@@ -27,17 +27,17 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// The script step that runs a shell command, with more arguments as JSON.
+/// Returns the script step that runs a shell command. `also` are further arguments as JSON.
 fn shell(command: &str, also: &str) -> String {
     format!(r#"{{"tool":"exec_command","args":{{"cmd":"{command}"{also}}}}}"#)
 }
 
-/// The script step that applies a patch.
+/// Returns the script step that applies a patch.
 fn patch(lines: &str) -> String {
     shell(&format!(r"apply_patch <<'E'\n*** Begin Patch\n{lines}\n*** End Patch\nE"), "")
 }
 
-/// A prompt to take a step and say this.
+/// Returns a prompt whose script takes one step and then writes `then_say`.
 fn order(text: &str, step: &str, then_say: &str) -> String {
     script(text, &format!("{step},{}", say(then_say)))
 }

@@ -1,4 +1,4 @@
-//! GitHub Copilot CLI 1.0.102.
+//! Scenarios for GitHub Copilot CLI 1.0.102.
 
 use super::check;
 use super::scenario::{AgentTools, Scenario, say, script};

@@ -1,4 +1,4 @@
-//! Gemini CLI 0.61.0.
+//! Scenarios for Gemini CLI 0.61.0.
 
 use brigade_agents::driver::{AgentEvent, DriverOutput, agent};
 
@@ -16,11 +16,12 @@ const TOOLS: AgentTools = AgentTools {
 const MODEL: &str = "gemini-2.5-flash";
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    // A session loaded in the minute in which it was started is lost: its file name contains the
-    // minute, and the new program truncates that file before it searches for the session.
+    // The first turns take over a minute, because a session is lost if it is loaded in the minute in which it was
+    // started: the session file's name contains the minute, and the restarted Gemini truncates that file before
+    // it searches for the session.
     let slow = |text, answer| script(text, &format!(r#"{{"wait":31}},{}"#, say(answer)));
     let resume = TOOLS.resume([slow("First.", "One."), slow("More.", "Two.")]);
-    // Without a fixed model it keeps searching for an available one.
+    // Without a fixed model, Gemini keeps trying other models instead of reporting the limit.
     let limited = limited(TOOLS.agent, &[]).model(MODEL);
     let model = with_model(TOOLS.agent, MODEL);
     let more = vec![TOOLS.interrupt(), resume, TOOLS.read_only(None), limited, model];
@@ -32,8 +33,8 @@ fn gemini() {
     check(&scenarios());
 }
 
-/// Gemini searches for the session before it writes anything, and reports a failure only through its
-/// exit code.
+/// Gemini looks up the session before it writes any output. If the session is unknown, it reports that only
+/// through its exit code.
 #[test]
 fn an_unknown_session_is_reported_by_the_exit_code() {
     let check = |resume: Option<&str>, code: i32, refused: bool| {

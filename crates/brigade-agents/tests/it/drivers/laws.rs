@@ -1,4 +1,4 @@
-//! Properties of every driver, for any input.
+//! Tests properties that every driver has for any input.
 
 use brigade_agents::driver::{
     AGENTS, Access, AskId, Driver, DriverOutput, Invocation, PermissionAnswer, TextNumber, agent,
@@ -11,7 +11,7 @@ use super::scenario::Scenario;
 use super::transcript::ReplayedProcess;
 use super::{SCENARIOS, launch};
 
-/// A replayed program whose lines reach the driver in other pieces.
+/// A replayed program whose output reaches the driver in pieces that `split` chooses.
 struct SplitInput<F> {
     replayed: ReplayedProcess,
     split: F,
@@ -50,7 +50,7 @@ fn any_scenario() -> impl Strategy<Value = &'static Scenario> {
     any::<Index>().prop_map(|index| index.get(&SCENARIOS))
 }
 
-/// All output lines of a scenario's transcript.
+/// Returns all lines that the program wrote in a scenario's transcript.
 fn lines(scenario: &Scenario) -> Vec<Vec<u8>> {
     let mut lines = Vec::new();
     play_split(scenario, |line| {
@@ -124,7 +124,7 @@ proptest! {
         prop_assert_eq!(log, play_unsplit(scenario));
     }
 
-    /// Real lines, damaged and out of order, between calls at the wrong time.
+    /// Passes recorded lines to a driver, damaged and out of order, and calls the driver at the wrong times.
     #[test]
     fn damaged_lines_never_panic(
         scenario in any_scenario(),

@@ -1,9 +1,8 @@
 //! Tests the drivers against recorded output of the real programs.
 //!
-//! `fixtures/agents` has a transcript of each scenario, recorded with the real program on a scripted
-//! model. A test feeds the program's side of it to the driver, compares what the driver writes with the
-//! recording, and compares its events with a snapshot. `e2e/drivers/record` makes new recordings of the
-//! same scenarios.
+//! `fixtures/agents` has a transcript of each scenario, recorded with the real program and a scripted model. A
+//! test feeds the program's recorded output to the driver, compares the driver's bytes for the program with the
+//! transcript, and compares the driver's events with a snapshot. `e2e/drivers/record` records the scenarios again.
 
 mod claude;
 mod codex;
@@ -26,7 +25,7 @@ use play::play;
 use scenario::Scenario;
 use transcript::ReplayedProcess;
 
-/// Every scenario.
+/// The scenarios of all agents.
 static SCENARIOS: LazyLock<Vec<Scenario>> = LazyLock::new(|| {
     let agents = [
         codex::scenarios(),
@@ -54,8 +53,8 @@ fn launch(scenario: &Scenario, resume: Option<String>) -> LaunchOptions {
     launch
 }
 
-/// Replays each scenario. The driver must write what it wrote to the real program, and its events must
-/// match the snapshot.
+/// Replays each scenario. The driver must write the same bytes as in the recording, and its events must match
+/// the snapshot. First records the scenario again if that was requested.
 fn check(scenarios: &[Scenario]) {
     for scenario in scenarios {
         if record::wanted(scenario) {

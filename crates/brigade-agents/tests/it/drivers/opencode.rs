@@ -1,4 +1,4 @@
-//! opencode 1.18.33.
+//! Scenarios for opencode 1.18.33.
 
 use super::check;
 use super::scenario::ScenarioStep::Deny;

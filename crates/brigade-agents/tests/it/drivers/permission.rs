@@ -1,18 +1,18 @@
-//! Tests which calls need no permission, whatever a model names them.
+//! Tests which tool calls need no permission, and that a model cannot disguise other calls as such.
 
 use brigade_agents::driver::{
     Access, AgentEvent, Driver, DriverOutput, LaunchOptions, TextNumber, ToolServer, agent,
 };
 use serde_json::{Value, json};
 
-/// A driver in the middle of a turn, after it received these lines. Its output so far is discarded.
+/// Returns a driver that received these lines and was then prompted. Its output so far is discarded.
 fn in_a_turn(name: &str, access: Access, lines_before: &[Value]) -> Box<dyn Driver> {
     let mut driver = prompted(name, access, lines_before);
     while driver.next().is_some() {}
     driver
 }
 
-/// A prompted driver with all its output still to be read.
+/// Returns a driver that received these lines and was then prompted. None of its output has been read.
 pub(super) fn prompted(name: &str, access: Access, lines_before: &[Value]) -> Box<dyn Driver> {
     let tools = ToolServer { command: "b".to_owned(), args: Vec::new(), env: Vec::new() };
     let mut launch = LaunchOptions::new("/", tools);
@@ -26,7 +26,8 @@ pub(super) fn prompted(name: &str, access: Access, lines_before: &[Value]) -> Bo
     driver
 }
 
-/// Returns `Ok` if the member is asked when the agent writes these lines, else the driver's own answer.
+/// Passes these lines of the agent to the driver. Returns `Ok` if the driver asks the member for permission, and
+/// otherwise the driver's own answer as the error.
 fn asks(mut driver: Box<dyn Driver>, lines: &[Value]) -> Result<(), Value> {
     let mut answer = None;
     for line in lines {
@@ -110,7 +111,7 @@ fn only_the_team_server_is_approved_for_codex() {
     let accepted = json!({ "action": "accept", "content": {}, "_meta": null });
     assert_eq!(elicits("team", call.clone()), Err(json!({ "id": 7, "result": accepted })));
     assert_eq!(elicits("other", call), Ok(()));
-    // A form cannot be answered with yes or no.
+    // An elicitation of another kind is a form, which cannot be answered with yes or no.
     let refused = elicits("other", Value::Null).unwrap_err();
     assert!(refused.get("error").is_some(), "{refused}");
 }

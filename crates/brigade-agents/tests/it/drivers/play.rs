@@ -1,4 +1,4 @@
-//! Runs a scenario between a driver and a real or replayed program, and logs it.
+//! Runs a scenario with a driver and a real or replayed program, and logs the driver's calls and events.
 
 use std::fmt::Write as _;
 
@@ -11,15 +11,15 @@ use super::scenario::{Scenario, ScenarioStep};
 
 /// The agent's program, real or replayed.
 pub(super) trait AgentProcess {
-    /// Its next line, including the newline.
+    /// Returns the program's next line of output, including the newline.
     fn line(&mut self) -> Vec<u8>;
-    /// Receives bytes from the driver.
+    /// Writes bytes from the driver to the program's input.
     fn write(&mut self, bytes: &[u8]);
-    /// Starts it. If it is running, it is killed first.
+    /// Starts the program. If the program is running, kills it first.
     fn start(&mut self, invocation: Invocation);
-    /// The scenario is over.
+    /// Ends the program. Called at the end of the scenario.
     fn end(&mut self);
-    /// Replaces ids made up in this run by the recorded ones.
+    /// Replaces ids that the driver generated with the ids from the recording.
     fn with_recorded_ids(&self, log: String) -> String {
         log
     }
@@ -33,9 +33,9 @@ struct ScenarioRunner<'a> {
     driver: Box<dyn Driver>,
     program: &'a mut dyn AgentProcess,
     log_text: String,
-    /// The agent's current text. Consecutive pieces become one line of the log.
+    /// The agent's current text. Consecutive pieces of text become one line of the log.
     current_text: Option<String>,
-    /// Events that no step has waited for yet.
+    /// Events that came after the last event a step waited for.
     unmatched: Vec<String>,
     last_note: u64,
     ask: Option<AskId>,

@@ -1,4 +1,4 @@
-//! Qwen Code 0.24.4.
+//! Scenarios for Qwen Code 0.24.4.
 
 use super::check;
 use super::scenario::{AgentTools, Scenario, say, script};

@@ -1,5 +1,5 @@
-//! Records transcripts of real programs. `e2e/drivers/record` makes the environment and passes it in
-//! variables; without them these tests do nothing.
+//! Records transcripts of real programs. `e2e/drivers/record` prepares the programs and sets environment
+//! variables such as `BRIGADE_RECORD`. Without these variables, nothing is recorded.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -16,16 +16,16 @@ use super::play::{AgentProcess, play};
 use super::scenario::Scenario;
 use super::transcript::{path, started, without_version};
 
-/// How long a program may be silent while output is expected.
+/// How long to wait for a program's next line of output.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(100);
 
-/// Whether `BRIGADE_RECORD` (`AGENT` or `AGENT/SCENARIO`) names this scenario.
+/// Returns whether `BRIGADE_RECORD` selects this scenario. Its value is `AGENT` or `AGENT/SCENARIO`.
 pub(super) fn wanted(scenario: &Scenario) -> bool {
     let Ok(wanted) = std::env::var("BRIGADE_RECORD") else { return false };
     wanted == scenario.agent || wanted == format!("{}/{}", scenario.agent, scenario.name)
 }
 
-/// Runs the scenario with the real program, and writes the transcript.
+/// Runs the scenario with the real program, and writes the transcript to `fixtures/agents`.
 pub(super) fn record(scenario: &Scenario) {
     let mut real = RealProcess { running: None, started_at: Instant::now(), log: Vec::new() };
     play(scenario, &mut real);
@@ -58,14 +58,14 @@ impl RealProcess {
 }
 
 impl Drop for RecordedProcess {
-    /// Programs leave children behind unless their whole process group is killed.
+    /// Kills the program's whole process group, because programs leave child processes behind.
     fn drop(&mut self) {
         kill_process_group(Pid::from_child(&self.process), Signal::KILL).unwrap();
         self.process.wait().unwrap();
     }
 }
 
-/// Starts the program in its own process group, with only the variables passed for it.
+/// Starts the program in its own process group, with only the environment variables in `BRIGADE_RECORD_ENV`.
 fn spawn(invocation: &Invocation) -> RecordedProcess {
     let variable = |name| std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"));
     let env = variable("BRIGADE_RECORD_ENV");
@@ -122,7 +122,7 @@ impl AgentProcess for RealProcess {
     }
 }
 
-/// Shortens long texts and lists: models, commands, descriptions, instructions.
+/// Shortens long texts and lists, such as descriptions, instructions, and lists of models or commands.
 fn trimmed(value: Value) -> Value {
     match value {
         Value::String(text) if text.chars().count() > 1200 => {

@@ -1,10 +1,10 @@
-//! Scenarios, and those that several agents share.
+//! The building blocks of scenarios, and the scenarios that several agents share.
 
 use brigade_agents::driver::Access;
 
 use ScenarioStep::{Allow, Deny, Interrupt, Killed, Prompt, SetAccess, Until};
 
-/// A sequence of steps that a member takes with an agent.
+/// A sequence of calls to an agent's driver and events to wait for.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
     pub(super) agent: &'static str,
@@ -14,25 +14,25 @@ pub(super) struct Scenario {
     pub(super) steps: Vec<ScenarioStep>,
 }
 
-/// One step of a member.
+/// One step of a scenario.
 #[derive(Clone, Debug)]
 pub(super) enum ScenarioStep {
-    /// Waits for an event whose name begins with this.
+    /// Waits for an event whose line in the log begins with this text.
     Until(&'static str),
     Prompt(String),
-    /// Sends a text under the number it had before.
+    /// Sends a text again with the number it had before.
     PromptAgain(u64, String),
     Steer(String),
     Allow,
     Deny(&'static str),
     Interrupt,
     SetAccess(Access),
-    /// The program is killed and restarted with its session.
+    /// Kills the program, and starts it again with its session.
     Killed,
 }
 
 impl Scenario {
-    /// A scenario in which the agent asks for permission, until it is ready.
+    /// Creates a scenario with the access level `Ask`, whose first step waits until the agent is ready.
     pub(super) fn new(agent: &'static str, name: &'static str) -> Self {
         Self { agent, name, access: Access::Ask, model: None, steps: vec![Until("Ready")] }
     }
@@ -54,58 +54,61 @@ impl Scenario {
         self.then([Prompt(text.into())])
     }
 
-    /// Prompts, and waits for the end of the turn.
+    /// Prompts the agent, and waits for the end of the turn.
     pub(super) fn turn(self, text: impl Into<String>) -> Self {
         self.prompt(text).then([Until("TurnEnded")])
     }
 
-    /// Prompts, waits for a permission request, and reacts to it. Then waits for the end of the turn.
+    /// Prompts the agent, waits for a permission request, takes the step `reaction`, and waits for the end of
+    /// the turn.
     pub(super) fn asked(self, text: impl Into<String>, reaction: ScenarioStep) -> Self {
         self.prompt(text).then([Until("Asks"), reaction, Until("TurnEnded")])
     }
 }
 
-/// A prompt with a script for the model: the steps as JSON, separated by commas.
+/// Returns a prompt that contains a script for the scripted model. `steps` are JSON objects, separated by commas.
 pub(super) fn script(text: &str, steps: &str) -> String {
     format!("{text} [script][{steps}][/script]")
 }
 
-/// The script step in which the model says this.
+/// Returns the script step in which the model writes this text.
 pub(super) fn say(text: &str) -> String {
     format!(r#"{{"say":"{text}"}}"#)
 }
 
-/// The script steps in which the model calls a tool, with arguments as JSON, and says this.
+/// Returns the script steps in which the model calls a tool and then writes `then_say`. `arguments` are JSON
+/// fields.
 pub(super) fn call(tool: &str, arguments: &str, then_say: &str) -> String {
     format!(r#"{{"tool":"{tool}","args":{{{arguments}}}}},{}"#, say(then_say))
 }
 
-/// What the model says after a call in most scenarios.
+/// The text that the model writes after a tool call in most scenarios.
 pub(super) const RESULT: &str = "Done: {result}";
 
-/// The tools of an agent.
+/// The names and parameters of an agent's tools.
 pub(super) struct AgentTools {
     pub(super) agent: &'static str,
-    /// The prefix of the team's tools.
+    /// The prefix of the names of the team's tools.
     pub(super) team: &'static str,
     /// The tool that runs a shell command.
     pub(super) shell: &'static str,
-    /// The tool that writes a file, and its parameters for the path and the content.
+    /// The tool that writes a file, followed by the names of its parameters for the path and the content.
     pub(super) write: [&'static str; 3],
-    /// The tool that edits a file, and its parameters for the path, the old and the new text.
+    /// The tool that edits a file, followed by the names of its parameters for the path, the old text and the
+    /// new text.
     pub(super) edit: [&'static str; 4],
-    /// More arguments of that tool, as JSON.
+    /// Further arguments that the edit tool needs, as JSON fields.
     pub(super) edit_also: &'static str,
 }
 
 impl AgentTools {
-    /// A prompt to run a shell command.
+    /// Returns a prompt whose script runs a shell command.
     pub(super) fn shell(&self, text: &str, command: &str, then_say: &str) -> String {
         let arguments = format!(r#""command":"{command}","description":"to see""#);
         script(text, &call(self.shell, &arguments, then_say))
     }
 
-    /// The script steps that write a file in the project.
+    /// Returns the script steps that write a file in the project folder.
     pub(super) fn write(&self, file: &str, content: &str, then_say: &str) -> String {
         let [tool, path, text] = self.write;
         let arguments = format!(r#""{path}":"/home/dev/project/{file}","{text}":"{content}""#);
@@ -121,12 +124,12 @@ impl AgentTools {
         script(text, &call(tool, &arguments, RESULT))
     }
 
-    /// The script step that lists the team's tasks.
+    /// Returns the script step that lists the team's tasks.
     pub(super) fn task_list(&self) -> String {
         format!(r#"{{"tool":"{}task_list"}}"#, self.team)
     }
 
-    /// The scenarios in which these agents differ only by their tools.
+    /// Returns the scenarios that every agent shares, except for the names of the tools.
     pub(super) fn scenarios(&self) -> Vec<Scenario> {
         vec![talk(self.agent, self.team), failing(self.agent), self.permission(), self.editing()]
     }
@@ -149,14 +152,14 @@ impl AgentTools {
             .asked(self.edit("And once more.", r"one\n", r"ONE\n"), Deny("not today"))
     }
 
-    /// An agent that speaks ACP is interrupted without waiting for a sign of the turn.
+    /// Interrupts the agent right after a prompt, without waiting for an event. For agents that speak ACP.
     pub(super) fn interrupt(&self) -> Scenario {
         Scenario::new(self.agent, "interrupt")
             .then([Prompt(slow("Very slowly.")), Interrupt, Until("TurnEnded")])
             .turn(script("And on.", &say("Here.")))
     }
 
-    /// The agent is killed in its second turn, after these first ones.
+    /// Runs the turns `first`, kills the agent during the next turn, and resumes its session.
     pub(super) fn resume(&self, first: impl IntoIterator<Item = String>) -> Scenario {
         let scenario = Scenario::new(self.agent, "resume");
         let list = self.task_list();
@@ -168,7 +171,8 @@ impl AgentTools {
             .turn(script("Third.", &format!("{list},{}", say("Still here."))))
     }
 
-    /// The agent may only read, and then everything. It denies a change itself, or it asks and gets this answer.
+    /// Asks an agent with read-only access for a change, and then again with full access. The first time, the
+    /// agent refuses by itself if `denied` is `None`; otherwise it asks for permission and gets this answer.
     pub(super) fn read_only(&self, denied: Option<ScenarioStep>) -> Scenario {
         let scenario = Scenario::new(self.agent, "access").access(Access::ReadOnly);
         let look = self.shell("Look.", "touch made", "{result}");
@@ -193,7 +197,7 @@ pub(super) fn failing(agent: &'static str) -> Scenario {
     Scenario::new(agent, "failing").turn("[fail] Anything.")
 }
 
-/// The model refuses until it is told otherwise. `signs` are the events before the end of the turn.
+/// Lets the model's server report a limit until a later prompt. `signs` wait for events before the turn's end.
 pub(super) fn limited(agent: &'static str, signs: &[ScenarioStep]) -> Scenario {
     Scenario::new(agent, "limited")
         .prompt("[limit] Anything.")
@@ -206,7 +210,8 @@ pub(super) fn with_model(agent: &'static str, model: &'static str) -> Scenario {
     Scenario::new(agent, "model").model(model).turn(script("Who?", &say("Me.")))
 }
 
-/// An agent that reports the start of a turn with this event is interrupted after it, and before it.
+/// Interrupts an agent first after the event `started`, which reports that the turn has started, and then in
+/// another turn before that event.
 pub(super) fn interrupt_twice(agent: &'static str, started: &'static str) -> Scenario {
     Scenario::new(agent, "interrupt")
         .then([Prompt(slow("Very slowly.")), Until(started), Interrupt, Until("TurnEnded")])
@@ -214,7 +219,7 @@ pub(super) fn interrupt_twice(agent: &'static str, started: &'static str) -> Sce
         .turn(script("And on.", &say("Here.")))
 }
 
-/// A prompt that the model answers after 30 seconds.
+/// Returns a prompt that the model answers after 30 seconds.
 pub(super) fn slow(text: &str) -> String {
     script(text, &format!(r#"{{"wait":30}},{}"#, say("Never.")))
 }

@@ -1,4 +1,4 @@
-//! Recorded transcripts: one line of JSON for each line written to the program or read from it.
+//! Replays recorded transcripts. A transcript has one line of JSON for each line of the program's input or output.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -14,11 +14,11 @@ pub(super) fn path(scenario: &Scenario) -> PathBuf {
     root.join(scenario.agent).join(scenario.name).with_extension("jsonl")
 }
 
-/// A program that writes its recorded output, and expects its recorded input.
+/// Replays a program: returns the recorded output, and asserts that the input matches the recording.
 pub(super) struct ReplayedProcess {
     remaining: VecDeque<Value>,
     path: String,
-    /// The session id made up by the driver in this run, and the recorded one.
+    /// The session id that the driver generated for this replay, and the one in the recording.
     session_ids: Option<(String, String)>,
 }
 
@@ -44,7 +44,7 @@ impl AgentProcess for ReplayedProcess {
             panic!("{}: the driver did not write {next}", self.path);
         };
         let mut line = match from {
-            // Output that was not JSON.
+            // The program's output was not JSON.
             Value::String(text) => text.clone(),
             json => json.to_string(),
         };
@@ -91,21 +91,21 @@ impl AgentProcess for ReplayedProcess {
     }
 }
 
-/// The recorded form of a program's start.
+/// Returns a program's arguments and environment in the form in which they are recorded.
 pub(super) fn started(invocation: &Invocation) -> Value {
     let env: Vec<_> =
         invocation.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     json!({ "args": invocation.args, "env": env })
 }
 
-/// The id of a new session, if the driver made it up.
+/// Returns the id of a new session, if the driver generated it.
 fn session_id(started: &Value) -> Option<String> {
     let args = started["args"].as_array()?;
     let index = args.iter().position(|arg| arg == "--session-id")?;
     args[index + 1].as_str().map(str::to_owned)
 }
 
-/// The driver's output, without our version number.
+/// Parses the driver's output, and replaces brigade's version number with 0.
 pub(super) fn without_version(bytes: &[u8]) -> Value {
     assert_eq!(bytes.last(), Some(&b'\n'), "a driver writes whole lines");
     let mut written: Value = serde_json::from_slice(bytes).unwrap();
