@@ -1,6 +1,6 @@
-"""A real Claude Code leads agents of other vendors that brigade runs, from their first turn to their last.
+"""A real Claude Code leads other vendors' agents, which brigade runs, from their first turn to their last.
 
-Nothing is typed into a teammate's pane. Input of the lead's user goes into the lead's pane.
+The test types nothing into a teammate's pane. It types what the lead's user would type into the lead's pane.
 """
 
 import forged_mail

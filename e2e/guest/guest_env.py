@@ -1,6 +1,6 @@
 """A test environment whose Claude Code lead starts its teammates through brigade.
 
-Each vendor's agent has a scripted model of its own. The requests to that model show what its members received and
+Each vendor's agents have their own scripted model. The requests to that model show what these agents received and
 did.
 """
 
@@ -20,7 +20,7 @@ ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|[()][0-9A-B]|.)")
 
 
 class GuestEnv(TestEnv):
-    # The lead asks for permission, and so do its teammates. The terminal has room for many panes.
+    # The lead and its teammates ask for permission. The terminal is large enough for many panes.
     lead_arguments = ["--permission-mode", "default"]
     columns, rows = 220, 120
 
@@ -32,7 +32,7 @@ class GuestEnv(TestEnv):
         programs = selected_programs()
         own = {"claude": self.claude, "brigade": self.program}
         self.environ["PATH"] = link_programs(self, programs | own)
-        # The login shells of new panes reset the path and read this file.
+        # The login shells of new panes reset PATH and read this file.
         (self.home / ".profile").write_text(f"PATH={self.environ['PATH']}\n")
         self.lead_environ |= CODEX_PLAIN_TOOLS | {"PATH": self.environ["PATH"], "CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}
         for vendor in programs:
@@ -44,14 +44,14 @@ class GuestEnv(TestEnv):
         self._stack.close()
         super().__exit__(*failure)
 
-    # The lead. Its turn stays open for the scenario, except while it waits for messages.
+    # The lead. The lead's turn stays open during the scenario, except while the lead waits for messages.
 
     @property
     def lead(self):
         return self.agent("lead")
 
     def spawn_agent(self, name, agent_type, prompt, **more):
-        """Makes the lead start a teammate of this agent type; returns the result of its tool."""
+        """Makes the lead start a teammate of this agent type. Returns the result of the lead's tool call."""
         result = self.call_spawn_tool(name, agent_type, prompt, **more)
         pane = eventually(lambda: self.member(name).get("tmuxPaneId"), 10)
         (self.root / "panes").mkdir(exist_ok=True)
@@ -63,11 +63,12 @@ class GuestEnv(TestEnv):
         return self.lead.call(*self.message(name, text))
 
     def order(self, name, text, *steps):
-        """The lead sends a member a message that its model follows."""
+        """Sends a member a message from the lead, with a script that the member's model follows."""
         return self.send(name, instruction(text, *steps))
 
     def lead_receives(self, text, timeout=20):
-        """Whether the lead's model receives this text. Ends the lead's turns until it does, and leaves a turn open."""
+        """Returns whether the lead's model receives this text. Ends the lead's turns until it does, and leaves a
+        turn open."""
         end = time.monotonic() + timeout * SLACK
         while text not in self.lead.input():
             self.lead.end_turn()
@@ -78,8 +79,8 @@ class GuestEnv(TestEnv):
         return True
 
     def _receives_when_prompted(self, text):
-        """The same for a lead that is idle: new may hold a message that it took from its inbox at the end of a turn back
-        until the turn after the next."""
+        """Returns whether the model of an idle lead receives this text within three turns. The new Claude Code may
+        show a message that it took from its inbox at the end of a turn only in the turn after the next."""
         for turn in range(3):
             if turn:
                 self.lead.end_turn()
@@ -90,8 +91,9 @@ class GuestEnv(TestEnv):
         return False
 
     def lost_by_lead(self, text):
-        """Whether old lost a message: it marks a message as read that arrives while it marks others, and never shows it
-        to its model. e2e/claude measures that."""
+        """Returns whether the old Claude Code lost a message to the lead: when a message arrives while it marks
+        others as read, it marks that one too, without showing it to its model. e2e/claude measures how often this
+        happens."""
         if self.version == "new" or text in self.lead.input():
             return False
         events = [record["event"] for record in self.log()]
@@ -100,14 +102,15 @@ class GuestEnv(TestEnv):
         return any(event["read"]["key"] in keys for event in events if "read" in event)
 
     def check_lead_receives(self, report, claim, text, passed, details):
-        """Checks a claim about a message to the lead, unless old lost the message."""
+        """Checks a claim about a message to the lead, unless the old Claude Code lost the message."""
         if self.lost_by_lead(text):
-            report.figure(f"{claim}: the lead itself lost it", "old")
+            report.figure(f"{claim}: not checked, because Claude Code itself lost the message", "old")
         else:
             report.check(claim, passed, details)
 
     def dropped_by_lead(self, name, text):
-        """Whether old dropped a message to a member: it drops what it cannot write at once, and reports success."""
+        """Returns whether the old Claude Code dropped a message to a member. It drops a message that it cannot
+        write at once, but reports success."""
         seen = (record["event"]["seen"] for record in self.log() if "seen" in record["event"])
         arrived = any(event["to"] == name and text in event["message"]["text"] for event in seen)
         return self.version == "old" and not arrived
@@ -122,11 +125,11 @@ class GuestEnv(TestEnv):
         self._tmux("send-keys", "-t", "{top-left}", *keys)
 
     def shows(self, text):
-        """Whether the lead's screen shows this text, which may be wrapped."""
+        """Returns whether the lead's screen shows this text. Ignores line wrapping."""
         return text in re.sub(r"[\s│]", "", self.screen())
 
     def ask_to_stop(self, name, reason):
-        """The lead sends a member a shutdown request."""
+        """Makes the lead send a member a shutdown request."""
         if self.version == "old":
             arguments = {"type": "shutdown_request", "recipient": name, "content": reason}
         else:
@@ -134,11 +137,11 @@ class GuestEnv(TestEnv):
         return self.lead.call("SendMessage", arguments)
 
     def ask_to_stop_and_agree(self, name, text):
-        """The same; the member's model agrees."""
+        """Makes the lead send a member a shutdown request to which the member's model agrees."""
         return self.ask_to_stop(name, instruction(text, *shutdown_steps(native=False)))
 
     def answer_plan(self, name, request, feedback=None):
-        """The lead's model approves a plan, or rejects it with feedback."""
+        """Makes the lead's model approve a plan, or reject it if there is feedback."""
         answer = {"type": "plan_approval_response", "request_id": request, "approve": feedback is None}
         if self.version == "old":
             arguments = answer | {"recipient": name} | ({"content": feedback} if feedback else {})
@@ -149,8 +152,9 @@ class GuestEnv(TestEnv):
     # The members.
 
     def spawn_in_plan_mode(self, name, agent_type, prompt):
-        """Makes the lead start a teammate that has to plan first. New cannot do that, so its teammate is killed and
-        restarted in its pane, with its own arguments and the one that old would add."""
+        """Makes the lead start a teammate that needs an approved plan. The new Claude Code cannot do that, so its
+        teammate is killed and restarted in the same pane with one more argument, which the old Claude Code would
+        have added."""
         if self.version == "old":
             return self.spawn_agent(name, agent_type, prompt, mode="plan")
         result = self.spawn_agent(name, agent_type, "Wait.")
@@ -162,7 +166,7 @@ class GuestEnv(TestEnv):
         pane = self.member(name)["tmuxPaneId"]
         self._tmux("set-option", "-p", "-t", pane, "remain-on-exit", "on")
         runner.kill()
-        # Its guard ends the agent.
+        # The member's guard process ends the agent.
         eventually(lambda: not any(process.is_alive() for process in descendants), 10)
         self._tmux("respawn-pane", "-k", "-t", pane, restart)
         self._tmux("set-option", "-p", "-t", pane, "remain-on-exit", "off")
@@ -170,7 +174,8 @@ class GuestEnv(TestEnv):
         return result
 
     def start_outside(self, arguments, **files):
-        """Starts brigade outside of the lead's terminal. It ends with this environment."""
+        """Starts brigade outside of the lead's terminal. The process is terminated together with this test
+        environment."""
         options = {"env": self.lead_environ, "cwd": self.project, "stdin": subprocess.DEVNULL}
         process = subprocess.Popen([self.program, *arguments], **options, **files)
         self._stack.callback(process.terminate)
@@ -181,41 +186,41 @@ class GuestEnv(TestEnv):
         return next((member for member in members if member["name"] == name), {})
 
     def becomes_idle(self, name, timeout=30):
-        """Whether the member reports that it is idle."""
+        """Waits until the member reports that it is idle. Returns False if that takes longer than `timeout`."""
         return eventually(lambda: self.member(name).get("isActive") is False, timeout)
 
     def busy(self):
-        """The members that report that they are working."""
+        """Returns the names of the members that report that they are working."""
         return [member["name"] for member in read_json(self.config)["members"] if member.get("isActive")]
 
     def panes(self):
-        """The process id of each pane."""
+        """Returns the process id of each tmux pane, by pane id."""
         lines = self._tmux("list-panes", "-a", "-F", "#{pane_id} #{pane_pid}").stdout.splitlines()
         return {pane: int(pid) for pane, pid in (line.split() for line in lines)}
 
     def pane(self, name):
-        """The output of a member's pane, without escape sequences."""
+        """Returns the output of a member's pane, without escape sequences."""
         path = self.root / "panes" / name
         return ESCAPES.sub("", path.read_text(errors="replace")) if path.exists() else ""
 
     def processes(self, name):
-        """The processes in a member's pane."""
+        """Returns the processes in a member's pane."""
         pid = self.panes().get(self.member(name).get("tmuxPaneId"))
         return [] if pid is None else processes.tree(pid)
 
     def runner(self, name):
-        """The brigade process that runs a member."""
+        """Returns the brigade process that runs a member."""
         ours = (process for process in self.processes(name) if process.executable() == self.program)
         return next(process for process in ours if "--agent-name" in process.argv)
 
     def terminal(self, name):
-        """The terminal of a member's pane."""
+        """Returns the terminal device of a member's pane."""
         return self._tmux("display-message", "-p", "-t", self.member(name)["tmuxPaneId"], "#{pane_tty}").stdout.strip()
 
-    # Their models.
+    # The members' models.
 
     def requests(self, vendor, name):
-        """The requests of one member's model, in order: log record and body."""
+        """Returns the requests of one member's model, in order, each as a log record and a body."""
         model = self.models[vendor]
         bodies = self._bodies.setdefault(vendor, {})
         found = []
@@ -228,21 +233,23 @@ class GuestEnv(TestEnv):
         return found
 
     def count_received(self, vendor, name, text):
-        """How often a text is in the latest request of a member's model."""
+        """Returns how often the latest request of a member's model contains a text."""
         requests = self.requests(vendor, name)
         return requests[-1][1].count(text) if requests else 0
 
     def receives(self, vendor, name, text, timeout=30):
-        """Whether a member's model receives this text."""
+        """Waits until a member's model receives this text. Returns a false value if that takes longer than
+        `timeout`."""
         return eventually(lambda: self.count_received(vendor, name, text), timeout)
 
     def calls(self, vendor, name):
-        """The tools that a member's model called, and the text of each result, None if there is none yet."""
+        """Returns the tools that a member's model called, each with the text of the result, or None if there is no
+        result yet."""
         calls = tool_calls([record for record, _ in self.requests(vendor, name)])
         return [(wanted, result["text"] if result else None) for wanted, _, result in calls]
 
     def log_text(self):
-        """The output of `brigade log`."""
+        """Returns the output of `brigade log`."""
         return self.run("--claude-dir", str(self.claude_dir), "--team", self.team, "log").stdout
 
     def keep_files(self, name, report):
@@ -253,5 +260,5 @@ class GuestEnv(TestEnv):
 
 
 def instruction(text, *steps):
-    """A message with a script for a scripted model."""
+    """Returns a message text that contains these steps as a script for a scripted model."""
     return f"{text} {script(*steps)}"

@@ -1,4 +1,5 @@
-"""`brigade spawn` adds a member to a running team of a real lead, from outside of the lead's terminal."""
+"""Runs `brigade spawn`, outside of the lead's terminal, to add a member to the running team of a real Claude Code
+lead."""
 
 import signal
 import subprocess
@@ -9,7 +10,8 @@ from guest_env import instruction
 from lib.scripted_model import say, team_tool
 from lib.util import eventually
 
-# Part of the warnings that brigade prints, and that its tool returns, when the lead does not read its inbox.
+# If the lead does not read its inbox, `brigade spawn` prints the first text, and the send_message tool returns the
+# second.
 WARNING = "reads its mail only while a teammate that it started itself is running"
 TOOL_WARNING = "reads it only while a teammate"
 
@@ -33,7 +35,7 @@ class Outsider:
         return self._stderr.read_text()
 
     def tool_result(self, env):
-        """The result that its model got when it wrote to the lead."""
+        """Returns the result that the member's model got when it sent a message to the lead."""
 
         def found():
             calls = env.calls(self.vendor, self.name)
@@ -45,7 +47,8 @@ class Outsider:
         self._process.send_signal(signal.SIGINT)
 
     def exit_code(self, timeout=15):
-        """Waits for its end; returns None if it does not end."""
+        """Waits until the member's process ends. Returns its exit code, or None if the process is still
+        running."""
         try:
             return self._process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -53,7 +56,8 @@ class Outsider:
 
 
 def without_teammates(env, report):
-    """A member joins while the lead has no teammate of its own. Old reads its inbox all the same."""
+    """Lets a member join while the lead has no teammate of its own. Then only the old Claude Code reads its
+    inbox."""
     name, vendor = "lena", next(iter(env.models))
     lena = Outsider(env, name, vendor)
     joined = eventually(lambda: name in env.members(), 10)
@@ -64,12 +68,12 @@ def without_teammates(env, report):
         report.check(f"{name}: the lead's model receives its message", env.lead_receives(f"hello from {name}"), result)
     else:
         report.check(f"{name}: its user is warned that the lead does not read mail", WARNING in lena.stderr(), lena.stderr())
-        report.check(f"{name}: and so is its model", TOOL_WARNING in result, result)
+        report.check(f"{name}: its model is warned, too", TOOL_WARNING in result, result)
         env.lead.end_turn()
         time.sleep(5)
         waits = any("hello from lena" in mail["text"] and not mail["read"] for mail in env.mail("team-lead"))
         unread = waits and f"hello from {name}" not in env.lead.input()
-        report.check(f"{name}: its message does wait in the lead's inbox", unread, env.mail("team-lead"))
+        report.check(f"{name}: its message waits unread in the lead's inbox", unread, env.mail("team-lead"))
         env.type_to_lead("go on")
         env.lead.open_turn()
     env.becomes_idle(name)
@@ -83,14 +87,14 @@ def receives_from_lead(env, report, outsider):
     result = env.order(name, text, say("Hello."))
     received = not result.failed and env.receives(vendor, name, text)
     if env.dropped_by_lead(name, text):
-        report.figure(f"{name}: the lead itself dropped its message to it", "old")
+        report.figure(f"{name}: not checked, because Claude Code itself dropped the lead's message", "old")
     else:
         report.check(f"{name}: its model receives the lead's message", received, result)
     env.becomes_idle(name)
 
 
 def with_teammates(env, report, lena):
-    """The same once the lead has started teammates itself; then both members leave."""
+    """Lets a second member join after the lead has started its own teammates. Then both members leave."""
     if env.version == "new":
         received = env.lead_receives(f"hello from {lena.name}")
         name = f"{lena.name}: now that the lead has a teammate, it receives the waiting message"

@@ -1,5 +1,5 @@
-"""Permission requests, which the lead's user answers in the lead's own dialog, and plans, which the lead's model
-approves or rejects."""
+"""Tests permission requests, which the lead's user answers in the lead's own dialog, and plans, which the lead's
+model approves or rejects."""
 
 import re
 import time
@@ -24,11 +24,11 @@ RUN_COMMAND = {
 
 
 def permissions(env, report, mate):
-    """The user allows one command, and denies another."""
+    """Lets the lead's user allow one command of a member and deny another."""
     name, vendor = mate
     for word, allowed in (("allowed", True), ("denied", False)):
-        # Old can lose a message that arrives while it marks others as read (e2e/claude measures that), and a lost
-        # request would wait forever. So wait until no other member writes.
+        # The old Claude Code can lose a message that arrives while it marks others as read (e2e/claude measures
+        # how often), and nobody would answer a lost request. So wait until no other member sends messages.
         eventually(lambda: not env.busy(), 30)
         time.sleep(2)
         file = env.root / f"made-by-{name}-when-{word}"
@@ -36,8 +36,8 @@ def permissions(env, report, mate):
         env.order(name, "Make a file.", command, say("{result}"))
         asked = eventually(lambda: env.shows(file.name), 20)
         report.check(f"{name}: its permission request is in the lead's dialog", asked, env.screen()[-800:])
-        report.check(f"{name}: and it waits for the answer", not file.exists())
-        # A dialog ignores keys at first.
+        report.check(f"{name}: does not run the command before the answer", not file.exists())
+        # Claude Code's dialog ignores keys in its first moments.
         time.sleep(1)
         env.press("Enter" if allowed else "Escape")
         if allowed:
@@ -51,7 +51,8 @@ def permissions(env, report, mate):
 
 
 def plans(env, report):
-    """A member may write only after its plan is approved. Old approves every plan by itself."""
+    """Checks that a member can write only after its plan is approved. The old Claude Code approves every plan by
+    itself."""
     pia = name, vendor = Mate("pia", "codex")
     file = env.project / "planned"
     touch = tool("exec_command", cmd=f"touch {file} && echo made")

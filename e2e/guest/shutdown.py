@@ -1,4 +1,5 @@
-"""A member refuses a shutdown request, agrees to the next one, and leaves nothing behind."""
+"""A member refuses a shutdown request and agrees to the next one. Checks that it leaves no process, pane or roster
+entry behind."""
 
 from guest_env import instruction
 
@@ -31,7 +32,7 @@ def refuse_then_agree(env, report, mate):
     free = eventually(lambda: is_free(env.brigade("task", "show", task)), 5)
     report.check(f"{name}: its task is free again", free, env.brigade("task", "show", task))
     received = env.lead_receives(f"{name} has shut down")
-    report.check(f"{name}: the lead learns that it is gone", received, env.lead.input()[-600:])
+    report.check(f"{name}: the lead learns that the member has shut down", received, env.lead.input()[-600:])
 
     def running():
         return [process for process in processes if process.is_alive()]
@@ -39,7 +40,7 @@ def refuse_then_agree(env, report, mate):
     report.check(f"{name}: none of its processes is left", eventually(lambda: not running(), 15), running())
     closed = eventually(lambda: pane not in env.panes(), 10)
     report.check(f"{name}: its pane is closed", closed, env.panes())
-    report.check(f"{name}: it does not come back", name not in env.members(), env.members())
+    report.check(f"{name}: is still off the roster at the end", name not in env.members(), env.members())
 
 
 def is_free(task):

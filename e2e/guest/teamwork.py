@@ -1,4 +1,4 @@
-"""Everyday work: starting, sending messages, doing tasks, and receiving messages during a turn."""
+"""Tests everyday work: starting teammates, sending messages, doing tasks, and receiving messages during a turn."""
 
 import time
 from typing import NamedTuple
@@ -10,8 +10,8 @@ from lib.scripted_model import say, team_tool, tool
 from lib.util import eventually
 
 NAMES = {"codex": "cody", "gemini": "gemma", "opencode": "otto", "copilot": "cora", "qwen": "quin"}
-# Steps that keep an agent busy for three seconds. With Codex a message can join the running turn, which it does after
-# a tool call, so its steps have one; the others wait for a slow model.
+# Steps that keep an agent busy for three seconds. Codex adds a message to the running turn after a tool call, so
+# its steps contain a slow tool call. The other agents wait for a slow model.
 SLOW = {"codex": [tool("exec_command", cmd="sleep 3; echo slept"), say("That took long.")]}
 SLOW_MODEL = [{"wait": 3}, say("That took long.")]
 
@@ -22,7 +22,7 @@ class Mate(NamedTuple):
 
 
 def spawn_mates(env, report):
-    """The lead starts one teammate of each vendor, and a second one of the first vendor."""
+    """Makes the lead start one teammate from each vendor, and a second teammate from the first vendor."""
     mates = [Mate(NAMES[vendor], vendor) for vendor in env.models]
     mates.append(Mate("rita", mates[0].vendor))
     for mate in mates:
@@ -31,7 +31,7 @@ def spawn_mates(env, report):
 
 
 def native_teammate(env, report, mate):
-    """Any other agent type still starts a real Claude Code."""
+    """Checks that a teammate of any other agent type is a real Claude Code."""
     result = env.spawn_agent("alice", "general-purpose", "[agent:alice] Wait for messages.")
     alice = env.agent("alice")
     alice.open_turn()
@@ -42,7 +42,7 @@ def native_teammate(env, report, mate):
     alice.only_listen()
     text = f"{mate.name} greets alice"
     env.order(mate.name, "Say hello.", team_tool("send_message", to="alice", message=text), say("I did."))
-    report.check(f"alice's model receives the message of {mate.name}", alice.receives(text), alice.input()[-300:])
+    report.check(f"alice's model receives the message from {mate.name}", alice.receives(text), alice.input()[-300:])
     env.becomes_idle(mate.name)
 
 
@@ -53,7 +53,7 @@ def first_turn(env, report, mate):
     started = time.monotonic()
     result = env.spawn_agent(name, vendor, instruction(prompt, answer, say("That was all.")))
     report.check(f"{name}: the lead's tool reports that it was started", not result.failed, result)
-    # opencode needs forty seconds on a busy machine.
+    # opencode takes forty seconds to start on a busy machine.
     received = env.receives(vendor, name, prompt, 90)
     report.figure(f"{name}: from the lead's call to its model's first turn", f"{time.monotonic() - started:.1f} s")
     first = env.requests(vendor, name)[:1]
@@ -64,13 +64,14 @@ def first_turn(env, report, mate):
     is_turn = received and f'teammate_id="{name}"' in turn and 'summary="a report"' in turn
     claim = f"{name}: its message is a turn of the lead's model"
     env.check_lead_receives(report, claim, text, is_turn, turn or env.pane(name)[-600:])
-    report.check(f"{name}: it reports afterwards that it is idle", env.becomes_idle(name), env.member(name))
+    report.check(f"{name}: reports that it is idle after the first turn", env.becomes_idle(name), env.member(name))
     times = env.count_received(vendor, name, prompt)
     report.check(f"{name}: its model receives the prompt once", times == 1, times)
 
 
 def check_no_terminal(env, report, mate):
-    """No one can type into the agent: it reads a pipe, and has no terminal, least of all that of the pane."""
+    """Checks that nobody can type into the agent: it reads a pipe, and it has no terminal, in particular not the
+    pane's."""
     name, terminal = mate.name, env.terminal(mate.name)
     runner = env.runner(name)
     report.check(f"{name}: brigade has the terminal of the pane", runner.stdin() == terminal, runner.stdin())
@@ -83,7 +84,7 @@ def check_no_terminal(env, report, mate):
 
 
 def talk(env, report, mates):
-    """Each member writes to the next one."""
+    """Makes each member send a message to the next member."""
     for mate, other in zip(mates, mates[1:] + mates[:1]):
         text = f"{mate.name} greets {other.name}"
         env.order(mate.name, "Say hello.", team_tool("send_message", to=other.name, message=text), say("I did."))
@@ -91,15 +92,15 @@ def talk(env, report, mates):
         inputs = [record["heard"] for record, _ in env.requests(other.vendor, other.name)]
         turn = next((received for received in inputs if text in received), "")
         is_turn = arrived and f'teammate_id="{mate.name}"' in turn
-        report.check(f"the message of {mate.name} to {other.name} is a turn of its model", is_turn, turn)
+        report.check(f"the message from {mate.name} is a turn of the model of {other.name}", is_turn, turn)
     for mate in mates:
         env.becomes_idle(mate.name)
 
 
 def tasks(env, report, mates):
-    """A chain of tasks on the lead's own board; each member does one when it is unblocked."""
+    """Creates a chain of tasks on the lead's own board. Each member does one task when that task is unblocked."""
     lead = env.lead
-    # The lead deletes all tasks once all are completed; this one never is.
+    # Claude Code deletes all tasks once all are completed. This task is never completed, so the tasks stay.
     lead.call("TaskCreate", {"subject": "stay", "description": "do not"})
     chain = []
     for mate in mates:
@@ -127,12 +128,12 @@ def tasks(env, report, mates):
 
 
 def tool_texts(env, mate, name):
-    """The results that a member's model got from a tool of `brigade mcp`, in order."""
+    """Returns the results that a member's model got from a tool of `brigade mcp`, in order."""
     return [text for wanted, text in env.calls(mate.vendor, mate.name) if wanted == f"team/{name}" and text]
 
 
 def interrupt(env, report, mates):
-    """A message arrives during a turn."""
+    """Sends each member a message during a turn. Checks that the model receives the message once."""
     for name, vendor in mates[:-1]:
         before = len(env.requests(vendor, name))
         env.order(name, "Take your time.", *SLOW.get(vendor, SLOW_MODEL))
@@ -149,6 +150,6 @@ def interrupt(env, report, mates):
         ends = [body for record, body in after if record["answer"].get("say") == "That took long."]
         joined = bool(ends) and text in ends[0]
         if vendor in SLOW:
-            report.check(f"{name}: and the message joins the turn", joined, env.calls(vendor, name)[-2:])
+            report.check(f"{name}: the message is added to the running turn", joined, env.calls(vendor, name)[-2:])
         else:
-            report.check(f"{name}: and the message comes after the turn", ends and not joined, env.calls(vendor, name)[-2:])
+            report.check(f"{name}: the message comes after the running turn", ends and not joined, env.calls(vendor, name)[-2:])

@@ -1,6 +1,6 @@
-"""kill -9 of the supervisor, and then of every process of a team, while it does twenty tasks; then `brigade resume`. At
-the end every task was done once and after its blockers, each model received every message once, and `brigade down`
-leaves no process."""
+"""Kills the supervisor, and then every process of a team, with SIGKILL while the team does twenty tasks, and runs
+`brigade resume` after each. Checks that every task was done once and after its blockers, that each model received
+every message once, and that `brigade down` leaves no process."""
 
 import random
 import time
@@ -10,9 +10,10 @@ from lib.task_graph import TASKS, Dispatcher, build_graph
 from lib.team_env import MEMBERS, run_team_scenario, selected_members
 from lib.util import eventually
 
-# Number of teams, and of kills for each.
+# The number of teams, and how often the processes of each team are killed.
 LONG, SHORT = (5, 4), (1, 3)
-# Gemini CLI cannot resume a session in the minute in which it began, so brigade may have to wait a minute.
+# Seconds. Gemini CLI cannot resume a session in the minute in which that session began, so a restart may take a
+# minute.
 TIMEOUT = 150
 
 
@@ -33,7 +34,7 @@ def one_team(env, report, names, kills):
     env.run_ok("up")
     dispatcher = Dispatcher(env, names)
     for number in range(1, kills + 1):
-        # Spread evenly over the tasks, plus a random delay.
+        # The kills are spread evenly over the tasks, each with a random delay.
         enough = TASKS * number // (kills + 1)
         eventually(lambda: dispatcher.poll() or dispatcher.done >= enough, TIMEOUT)
         time.sleep(random.uniform(0, 1.5))
@@ -42,10 +43,11 @@ def one_team(env, report, names, kills):
     for name in names:
         sent, wrong = dispatcher.sent[name], dispatcher.wrong_deliveries(name)
         if MEMBERS[name].native:
-            # brigade cannot tell whether the holder of an inbox lock is dead or only asleep. If it was a killed
-            # Claude Code, brigade puts the messages that it had removed back into the inbox, once (docs/store.md).
+            # If a killed Claude Code held the inbox lock, brigade puts the messages that Claude Code had removed
+            # back into the inbox, once: brigade cannot tell a dead lock holder from a sleeping one
+            # (docs/store.md).
             twice = [mark for mark, times in wrong.items() if times == 2]
-            report.figure(f"{name}: repeated because a killed process held the inbox lock", len(twice))
+            report.figure(f"{name}: messages repeated because a killed process held the inbox lock", len(twice))
             wrong = {mark: times for mark, times in wrong.items() if mark not in twice}
         report.check(f"{name}: its model received each of {len(sent)} messages once", not wrong, wrong)
     env.run_ok("down", "--now")
@@ -60,7 +62,7 @@ def one_round(env, report, when):
     time.sleep(random.choice([0, random.uniform(0, 1)]))
     env.run_ok("resume")
     after = member_processes(env)
-    name = f"{when}: the members keep running without a supervisor, and the next one adopts them"
+    name = f"{when}: the members keep running without a supervisor, and the next supervisor adopts them"
     report.check(name, before == after, (before, after))
     time.sleep(random.choice([0, random.uniform(0, 2)]))
     killed = 0
@@ -75,7 +77,7 @@ def one_round(env, report, when):
 
 
 def member_processes(env):
-    """The process id of each member that brigade runs."""
+    """Returns the process id of each member that brigade runs, by member name."""
     return {name: process.pid for name, process in members_in_home(env.home).items()}
 
 

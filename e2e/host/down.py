@@ -1,5 +1,6 @@
-"""`brigade down` next to a user's own tmux, Claude Code, processes and team. It leaves those untouched, ends everything
-that brigade started, and leaves only the files of a fixed list."""
+"""Runs `brigade down` next to a user's own tmux, Claude Code, processes and team. Checks that the user's programs
+and files are untouched, that everything brigade started has ended, and that brigade leaves only the files of a
+fixed list."""
 
 import os
 import subprocess
@@ -25,7 +26,7 @@ def scenario(env, report, short):
     eventually(lambda: dispatcher.poll() or dispatcher.done >= len(names), 120)
     ours = [process for process in in_home(env.home) if process not in user.processes]
     report.figure("processes that brigade started", len(ours))
-    # In the middle of their work, and without asking the members.
+    # `--now` stops the members in the middle of their work, without asking them.
     env.run_ok("down", "--now")
     gone = eventually(lambda: not [process for process in ours if process.is_alive()], 15)
     left = [process for process in in_home(env.home) if process not in user.processes]
@@ -43,7 +44,7 @@ def scenario(env, report, short):
 
 
 def in_tmux(member):
-    """The same member in a tmux window, which a native one has anyway."""
+    """Returns the same member, but running in a tmux window. A native member already does."""
     return member if member.native else Member(member.agent, "tmux", member.model)
 
 
@@ -64,7 +65,7 @@ class UserSession:
         self.processes = [process for process in in_home(env.home) if process not in existing]
 
     def _tmux(self, *arguments):
-        """The user's own tmux server, at the default socket."""
+        """Runs a tmux command on the user's own tmux server, which uses the default socket."""
         return capture(["tmux", *arguments], env=self._env.environ, cwd=self._env.project)
 
     def screen(self):
@@ -75,13 +76,14 @@ class UserSession:
 
     def claude_answers(self):
         self._tmux("send-keys", "-t", ":2", "-l", script(say("still here, says theirs")))
-        # An Enter that comes too soon counts as part of a paste.
+        # Wait before pressing Enter: Claude Code would treat an Enter that follows at once as part of a paste.
         eventually(lambda: "still here" in self.screen(), 5)
         self._tmux("send-keys", "-t", ":2", "Enter")
         return eventually(lambda: self.screen().count("still here") > 1, 30)
 
     def snapshot(self):
-        """Everything that must not change."""
+        """Returns the state of the user's panes, processes and team files, which `brigade down` must not
+        change."""
         folder = self._env.claude_dir
         files = [path for kind in ("teams", "tasks") for path in (folder / kind / "theirs").rglob("*") if path.is_file()]
         return {
@@ -97,7 +99,7 @@ class UserSession:
 
 
 def lasts(process):
-    """Whether a process is long-lived; Claude Code also runs short-lived programs."""
+    """Returns whether a process is long-lived. Claude Code also runs short-lived programs, which are ignored."""
     return process.argv[:1] in (("sleep",), ("sh",), ("tmux",)) or "claude" in " ".join(process.argv[:2])
 
 

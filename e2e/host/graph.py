@@ -1,5 +1,5 @@
-"""A team of real agents from a brigade.toml does twenty tasks that block each other. Every task is done once and after
-its blockers, and each model receives every message once."""
+"""A team of real agents from a brigade.toml does twenty tasks that block each other. Checks that every task is
+done once and after its blockers, and that each model receives every message once."""
 
 import time
 

@@ -1,5 +1,6 @@
-"""Two processes bring a team up at the same moment, and ten spawn a member with the same name: each member, task and
-supervisor exists once. The agent is a small script, because this tests only brigade."""
+"""Two processes run `brigade up` at the same moment, and ten run `brigade spawn` for a member with the same name.
+Checks that each member, each task and the supervisor exist once. The agent is a small script, because only brigade
+is tested."""
 
 import json
 import random
@@ -30,11 +31,12 @@ def scenario(env, report, short):
         took.append(time.monotonic() - started)
     for claim, found in failures.items():
         report.check(f"{rounds} rounds: {claim}", not found, found)
-    report.figure("a round", f"{sum(took) / rounds:.1f} s")
+    report.figure("average time of a round", f"{sum(took) / rounds:.1f} s")
 
 
 def one_round(env):
-    """Returns the failures of each claim."""
+    """Starts the team, spawns carl, and takes the team down. Returns, for each claim, a list that is empty if it
+    holds."""
     ups = together(env, 2, "up", "--json")
     agent = f"acp:{FAKE_AGENT}"
     # The new member works in the folder in which `spawn` runs.
@@ -70,14 +72,15 @@ def one_round(env):
 
 
 def counts(path, name):
-    """How often the agent was started, and how often it got its prompt."""
+    """Returns how often the agent was started, and how often the agent got its prompt."""
     lines = path.read_text().splitlines() if path.exists() else []
     return lines.count("started"), sum(f"hello {name}" in line for line in lines)
 
 
 def together(env, count, *arguments):
-    """Runs a command several times at the same moment; returns the exit code and output of each."""
-    # Exactly together, or slightly apart, so that a later one meets an earlier one halfway.
+    """Runs a brigade command several times at the same moment. Returns the exit code, stdout and stderr of each
+    process."""
+    # Start the processes at once or slightly apart, so that a later process meets an earlier one halfway.
     apart = random.choice([0, random.uniform(0, 0.05)])
     running = []
     for _ in range(count):

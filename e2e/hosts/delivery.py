@@ -1,5 +1,5 @@
-"""Checks that every task was done once and every message delivered once: in the requests of the models, and in the
-mailboxes."""
+"""Checks, in the requests of the models and in the mailboxes, that every task was done once and every message
+delivered once."""
 
 from collections import Counter
 
@@ -7,7 +7,7 @@ from host_env import marks
 
 
 def check_tasks(dispatcher, histories, report):
-    """Only the owner's model completed each task."""
+    """Checks that each task was completed by its owner's model only."""
     by = {}
     for name, member in dispatcher.members.items():
         for _, arguments, _ in member.calls():
@@ -15,12 +15,12 @@ def check_tasks(dispatcher, histories, report):
                 by.setdefault(str(arguments["taskId"]), set()).add(name)
     wrong = {number: names for number, names in by.items() if names != {dispatcher.owners[number]}}
     complete = not wrong and len(by) == len(histories)
-    report.check("the model of the owner completed each task, and no other model did", complete, wrong)
+    report.check("each task was completed by its owner's model and by no other model", complete, wrong)
 
 
 def check_messages(dispatcher, report):
-    """Each model received every message once. A message whose sender got an error may still have arrived, at most
-    once."""
+    """Checks that each model received every message once. A message whose sender got an error may have arrived
+    too, but at most once."""
     sent = dispatcher.sent()
     failed = [message for message in dispatcher.messages if message not in sent]
     for name, member in dispatcher.members.items():
@@ -31,12 +31,13 @@ def check_messages(dispatcher, report):
     twice = [message for message in failed if dispatcher.members[message.to].input().count(message.mark) > 1]
     report.check("no message whose sender got an error arrived twice", not twice, twice)
     across = sum(message.by is not None for message in sent)
-    counts = f"{len(sent) - across} of the lead's, {across} between members of different hosts"
-    report.figure("messages", f"{counts}; {len(failed)} failed to be sent")
+    counts = f"{len(sent) - across} from the lead, {across} between members on different hosts"
+    report.figure("messages", f"{counts}; sending {len(failed)} failed")
 
 
 def check_signatures(hosts, report):
-    """A Claude Code that has its lead's key accepts the lead's messages from another host."""
+    """Checks that a Claude Code with the lead's key accepts the lead's messages as verified, even from another
+    host."""
     for host in hosts:
         if host.version == "new":
             received = host.native.input().replace('\\"', '"')
@@ -45,7 +46,8 @@ def check_signatures(hosts, report):
 
 
 def check_mailboxes(dispatcher, hosts, report):
-    """The NATS store accepted each message once, and no mailbox has one twice, neither there nor in files."""
+    """Checks that the NATS store accepted each message once, and that no mailbox, in the NATS store or in files,
+    contains a message twice."""
     events = [record["event"]["sent"] for record in hosts[0].log() if "sent" in record["event"]]
     stored = Counter((event["to"], mark) for event in events for mark in own_marks(event["to"], event["message"]["text"]))
     wrong = {message: times for message in dispatcher.sent() if (times := stored[message.to, message.mark]) != 1}
@@ -56,9 +58,10 @@ def check_mailboxes(dispatcher, hosts, report):
     for place, texts in places.items():
         counts = Counter((name, mark) for name, text in texts for mark in own_marks(name, text))
         twice = {key: times for key, times in counts.items() if times > 1}
-        report.check(f"{place}: none of {len(counts)} messages is in a mailbox twice", not twice, twice)
+        report.check(f"{place}: none of {len(counts)} messages is twice in a mailbox", not twice, twice)
 
 
 def own_marks(name, text):
-    """The marks of messages to this member; the script in a message may contain marks of others."""
+    """Returns the marks of messages to this member. The script inside a message may contain marks of other
+    messages."""
     return [mark for mark in marks(text) if mark.startswith(f"«{name} ")]

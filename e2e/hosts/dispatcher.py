@@ -1,5 +1,5 @@
-"""The lead of the team, on the first host. It assigns tasks, makes members write to each other, and tracks every
-message."""
+"""Acts as the lead of the team, on the first host. Assigns tasks, makes members write to each other, and tracks
+every message."""
 
 import itertools
 import json
@@ -15,12 +15,13 @@ from lib.util import SLACK, eventually
 
 # Seconds that a model works on a task.
 WORK_SECONDS = (0.2, 1.0)
-# After this many seconds the lead reminds a member that has ended its turn but not completed its task.
+# Seconds after which the lead reminds a member that has ended its turn but has not completed its task.
 REMIND_AFTER = 20
 
 
 class TrackedMessage(NamedTuple):
-    """A message that must arrive once. `by` is None for the lead's own."""
+    """A message that must arrive once. `mark` is the unique text that identifies it; `by` is None if the lead sent
+    it."""
 
     mark: str
     by: str | None
@@ -28,7 +29,7 @@ class TrackedMessage(NamedTuple):
 
 
 class HostsAssignment(NamedTuple):
-    """The latest task of a member, and the text with which its model ends that turn."""
+    """The latest task of a member, and the text with which the member's model ends the turn for this task."""
 
     last_text: str
     task: str
@@ -38,7 +39,7 @@ class HostsAssignment(NamedTuple):
 class HostsDispatcher:
     def __init__(self, hosts, count):
         self._hosts, self._lead_host = hosts, hosts[0]
-        # Tasks are assigned in this order: first the native members, then the others.
+        # Tasks are assigned to members in this order: first to the native members, then to the others.
         members = [host.native for host in hosts] + [host.codex for host in hosts]
         self.members = {member.name: member for member in members}
         self._count = count
@@ -50,19 +51,20 @@ class HostsDispatcher:
         self.messages = []
         self._acknowledged = set()
         self.reminders = 0
-        # Tasks that are held back for now.
+        # The ids of tasks that are not assigned for now.
         self.held = set()
-        # Members on a host that is cut off; they get no reminders.
+        # The names of members on a host that is cut off. These members get no reminders.
         self.away = set()
         self.done = set()
 
     def _peers_of(self, member):
-        """The members that a member writes to, in turn: both members of both other hosts."""
+        """Returns an endless iterator over the members that this member writes to: both members on both other
+        hosts."""
         one, other = (host for host in self._hosts if host is not member.host)
         return itertools.cycle([one.native.name, other.codex.name, one.codex.name, other.native.name])
 
     def greet(self):
-        """Sends every member a first message; returns whether all answer."""
+        """Sends every member a first message. Returns whether all members answer."""
         for name in self.members:
             self.send(name, f"Be there. {script(say('I am there.'))}")
         return eventually(lambda: all(member.has_said("I am there.") for member in self.members.values()), 60)
@@ -88,16 +90,16 @@ class HostsDispatcher:
         return next(number for number, owner in self.owners.items() if owner == name)
 
     def unblocked(self):
-        """The tasks without blockers."""
+        """Returns the ids of the tasks without blockers."""
         return [number for number, task in self.tasks().items() if not task["blockedBy"]]
 
     def histories(self, tasks):
-        """The histories of these tasks, with the same keys."""
+        """Returns the histories of these tasks, under the keys of `tasks`."""
         found = task_histories(self._lead_host)
         return {name: found[int(number)] for name, number in tasks.items()}
 
     def poll(self):
-        """Assigns the tasks that are ready to idle members; returns whether all tasks are done."""
+        """Assigns ready tasks to idle members. Returns whether all tasks are done and all members are idle."""
         tasks = self.tasks()
         self.done = {number for number, task in tasks.items() if task["status"] == "completed"}
         for name in self.members:
@@ -114,7 +116,7 @@ class HostsDispatcher:
         return len(self.done) == self._count and all(map(self._is_idle, self.members))
 
     def _is_idle(self, name):
-        """Whether its model has ended the turn of its latest task."""
+        """Returns whether the member's model has ended the turn for the member's latest task."""
         return name not in self._assignments or self.members[name].has_said(self._assignments[name].last_text)
 
     def _is_ready(self, name, task):
@@ -123,8 +125,8 @@ class HostsDispatcher:
         return free and self.owners[number] == name and name not in self.away
 
     def assign(self, name, task, work=None, again=0.0):
-        """Makes a member do a task, and write to a member of each other host meanwhile. With `again`, its model
-        completes the task once more after that many seconds."""
+        """Makes a member do a task and meanwhile write to a member on each other host. If `again` is set, the
+        member's model completes the task once more after that many seconds."""
         member = self.members[name]
         work = self._rng.uniform(*WORK_SECONDS) if work is None else work
         first, second = [member.send(to, self._mark(name, to)) for to in (next(self._peers[name]) for _ in range(2))]
@@ -135,8 +137,8 @@ class HostsDispatcher:
         self._instruct(name, task, steps)
 
     def _remind(self, name, task):
-        """Makes a member complete its task. Claude Code does not claim it again: its tool would do so even if the task
-        were completed by then."""
+        """Reminds a member to complete its task. A native member does not claim the task again, because Claude
+        Code's tool would claim even a completed task."""
         self.reminders += 1
         member = self.members[name]
         self._instruct(name, task, [*([] if member.native else [member.claim(task)]), member.complete(task)])
@@ -147,7 +149,8 @@ class HostsDispatcher:
         self.send(name, f"Do task {task}. {script(*steps, say(last_text))}")
 
     def all_back(self):
-        """No member is cut off any more. Restarts their reminder timers, because their work shows up with a delay."""
+        """Records that no member is cut off any more. Restarts the reminder timers of the members that were,
+        because their work reaches the lead with a delay."""
         for name in self.away:
             self._assignments[name] = self._assignments[name]._replace(assigned_at=time.monotonic())
         self.away = set()
@@ -160,15 +163,16 @@ class HostsDispatcher:
         return message.mark
 
     def send(self, to, text):
-        """The lead writes to a member; returns the mark of the message, and when it was acknowledged."""
+        """Sends a message from the lead to a member. Returns the mark of the message, and when it was
+        acknowledged."""
         mark = self._mark(None, to)
         self._lead_host.run_ok("send", to, f"{mark} {text}", store=True)
         self._acknowledged.add(mark)
         return mark, time.time()
 
     def sent(self):
-        """The messages that were acknowledged, by the command or by the tool of a member. Only those are guaranteed to
-        arrive."""
+        """Returns the messages that `brigade send` or a member's tool acknowledged. Only acknowledged messages are
+        guaranteed to arrive."""
         sent = set(self._acknowledged)
         for member in self.members.values():
             for arguments in member.acknowledged():
@@ -176,7 +180,8 @@ class HostsDispatcher:
         return [message for message in self.messages if message.mark in sent]
 
     def missing(self, pending=False):
-        """The acknowledged messages that have not arrived; with `pending` also those that the lead is still sending."""
+        """Returns the acknowledged messages that have not arrived. If `pending` is true, also those the lead is
+        still sending."""
         sent = self.sent()
         due = [message for message in self.messages if message in sent or (pending and message.by is None)]
         return [message for message in due if not self.has_arrived(message)]
@@ -191,11 +196,12 @@ class HostsDispatcher:
         return self.members[message.to].received_at(message.mark)
 
     def dispatch_until(self, condition, timeout):
-        """Assigns tasks until all are done or the condition is true; returns False at the timeout."""
+        """Assigns tasks until all are done or the condition is true. Returns False if that takes longer than
+        `timeout`."""
         end = time.monotonic() + timeout * SLACK
         while not (self.poll() or condition()):
             if time.monotonic() > end:
                 return False
-            # Every poll starts a process.
+            # Do not poll more often, because every poll starts a brigade process.
             time.sleep(0.3)
         return True

@@ -1,4 +1,4 @@
-"""One host of the team: a home, one native Claude Code, one Codex, and a model for each."""
+"""One host of the team: a home folder, one native Claude Code and one Codex, each with its own scripted model."""
 
 import json
 import os
@@ -14,17 +14,17 @@ from lib.util import json_lines, read_json
 from lib.vendors import CODEX_PLAIN_TOOLS, CONFIGURE
 
 TEAM = "test-team"
-# In the result of a tool call that succeeded.
+# Matches the result of a tool call that succeeded.
 SUCCESS = re.compile(r'"success"\s*:\s*true')
 
 
 class HostMember:
-    """A member with a model of its own."""
+    """A member that has its own scripted model."""
 
     def __init__(self, name, host, native, model):
         self.name, self.host, self.native, self.model = name, host, native, model
 
-    # The steps of its model.
+    # The steps of the member's model.
 
     def claim(self, task):
         return claim_step(self.name, task, self.native)
@@ -40,28 +40,28 @@ class HostMember:
     def shutdown_steps(self):
         return shutdown_steps(self.native, self.host.version)
 
-    # The requests of its model.
+    # The requests of the member's model.
 
     def input(self):
-        """The latest request, which carries the whole conversation."""
+        """Returns the latest request of the model, which contains the whole conversation."""
         return self.model.last_input()
 
     def received_at(self, text):
-        """When its model first received this text, in seconds since 1970; None if it did not."""
+        """Returns when the model first received this text, in seconds since 1970, or None if it never did."""
         for turn in self.model.turns():
             if text in self.model.body(turn["number"]):
                 return turn["at"] / 1e6
         return None
 
     def turn_started_at(self, text):
-        """When a turn began with this text. Cheaper than `received_at`."""
+        """Returns when a turn began whose input contains this text. Faster than `received_at`."""
         return next((turn["at"] / 1e6 for turn in self.model.turns() if text in turn["heard"]), None)
 
     def calls(self):
         return tool_calls(self.model.turns())
 
     def acknowledged(self):
-        """The arguments of the tool calls that succeeded."""
+        """Returns the arguments of the model's tool calls that succeeded."""
         return [arguments for _, arguments, result in self.calls() if result and SUCCESS.search(result["text"])]
 
     def has_said(self, text):
@@ -99,7 +99,7 @@ class HostEnv(LinkedHost):
         super().__exit__(*failure)
 
     def stop(self, member, reason):
-        """Asks a member of this host to stop; returns a function that waits for the result."""
+        """Asks a member on this host to stop. Returns a function that waits for the result."""
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         arguments = ["stop", member.name, "--json", "--limit", "60", "--reason", reason]
         process = self._start(*arguments, store=not member.native, **pipes)
@@ -113,11 +113,11 @@ class HostEnv(LinkedHost):
     # The NATS store.
 
     def log(self):
-        """The records of the team's journal."""
+        """Returns the records of the team's journal."""
         return json_lines(self.run_ok("--json", "log", store=True))
 
     def roster(self):
-        """The names of the members."""
+        """Returns the names of the members on the roster."""
         return {member["name"] for member in self.run_json("team", "show", store=True)["members"]}
 
     def mailbox(self, name):
@@ -127,12 +127,12 @@ class HostEnv(LinkedHost):
     # The files of this host.
 
     def texts(self):
-        """The name of the inbox and the text of every message."""
+        """Yields the inbox name and the text of every message in the files of this host."""
         for path in (self.claude_dir / "teams" / TEAM / "inboxes").glob("*.json"):
             yield from ((path.stem, entry["text"]) for entry in read_json(path))
 
     def owners(self):
-        """The owner of each task."""
+        """Returns the owner of each task, by task id."""
         tasks = map(read_json, self.tasks.glob("[0-9]*.json"))
         return {str(task["id"]): task.get("owner") for task in tasks}
 
@@ -141,5 +141,5 @@ class HostEnv(LinkedHost):
 
 
 def marks(text):
-    """The marks of messages in this text."""
+    """Returns the marks of all messages in this text."""
     return re.findall("«[a-z-]+ [0-9]+»", text)

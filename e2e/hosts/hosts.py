@@ -1,6 +1,6 @@
-"""One team on three hosts. On each host a real Claude Code works on that host's files, which `brigade link` keeps in
-step with the NATS store, and a real Codex works on the NATS store itself. They do tasks that block each other while
-one host is cut off for a time."""
+"""One team on three hosts. On each host a real Claude Code works on that host's files, which `brigade link`
+synchronizes with the NATS store, and a real Codex works on the NATS store itself. The agents do tasks that block
+each other while one host is cut off for some time."""
 
 import random
 import sys
@@ -25,7 +25,8 @@ from lib.util import eventually, percentiles
 
 
 class Size(NamedTuple):
-    """The number of tasks, the seconds of the cut, and the number of messages whose latency is measured."""
+    """The number of tasks, how many seconds one host is cut off, and the number of messages whose latency is
+    measured."""
 
     tasks: int
     cut: float
@@ -33,7 +34,7 @@ class Size(NamedTuple):
 
 
 LONG, SHORT = Size(20, 30, 40), Size(8, 10, 12)
-# The host with the older Claude Code is the one that is cut off.
+# The Claude Code version on each host. The host with the older version, host-b, is the one that is cut off.
 VERSIONS = {"host-a": "new", "host-b": "old", "host-c": "new"}
 
 
@@ -62,7 +63,8 @@ def scenario(hosts, report, size):
 
 
 def start_team(hosts, report):
-    """The lead creates the team on the first host; the others find it in the NATS store."""
+    """Creates the team on the first host, and starts the members on all hosts, which find the team in the NATS
+    store."""
     started = time.monotonic()
     hosts[0].run_ok("team", "create", TEAM, store=True)
     for host in hosts:
@@ -78,12 +80,12 @@ def start_team(hosts, report):
 
     same = eventually(lambda: all(names == expected for names in rosters()), 20)
     report.check("all seven members are on every roster", same, rosters())
-    report.figure("three hosts, six members up after", f"{time.monotonic() - started:.1f} s")
+    report.figure("six members on three hosts are up after", f"{time.monotonic() - started:.1f} s")
 
 
 def measure_latency(dispatcher, member, report, count):
-    """The time from the acknowledgement of a message on the first host until it is in a request to the model of a member
-    on another host."""
+    """Measures the time from the acknowledgement of a message on the first host until a model on another host
+    receives the message."""
     took = []
     for number in range(count + 1):
         mark, acknowledged = dispatcher.send(member.name, f"ping {script(say(f'pong {number}'))}")
@@ -91,12 +93,12 @@ def measure_latency(dispatcher, member, report, count):
         if at is None:
             report.check("a message reaches the model on another host", False, mark)
             return
-        # The first message also starts the agent's session, so it does not count.
+        # Do not count the first message, because it also starts the agent's session.
         took += [(at - acknowledged) * 1e3] if number else []
         eventually(lambda: member.has_said(f"pong {number}"), 10)
         time.sleep(random.uniform(0.2, 0.4))
     _, line = percentiles(took)
-    report.figure(f"sent on host-a, in a request of {member.name} on {member.host.machine.name}", line)
+    report.figure(f"latency from host-a to the model of {member.name} on {member.host.machine.name}", line)
 
 
 def shut_down(hosts, report):
@@ -122,7 +124,7 @@ def shut_down(hosts, report):
 
     eventually(lambda: not left(), 10)
     report.check("no process is left", not left(), left())
-    report.figure("from the first request to the end", f"{time.monotonic() - started:.1f} s")
+    report.figure("from the first shutdown request until no process is left", f"{time.monotonic() - started:.1f} s")
 
 
 def main():

@@ -1,5 +1,5 @@
-"""A real Claude Code as a native member of a team that brigade leads. It verifies its lead's messages, survives kill -9,
-and leaves when it is asked to stop."""
+"""A real Claude Code is a native member of a team that brigade leads. Checks that it verifies its lead's messages,
+that it is resumed after SIGKILL, and that it leaves the team when asked to stop."""
 
 import json
 import os
@@ -28,7 +28,7 @@ prompt = "[agent:{NAME}] Wait for messages."
 
 
 class NativeEnv(TestEnv):
-    """A test environment in which brigade leads."""
+    """A test environment in which brigade leads the team."""
 
     def __init__(self, version, teammate_mode):
         super().__init__(version, teammate_mode)
@@ -49,18 +49,20 @@ class NativeEnv(TestEnv):
         return "\n".join(capture(["tmux", "-S", path, "capture-pane", "-p"]).stdout for path in sockets)
 
     def runner(self):
-        """The brigade process that runs the member."""
+        """Returns the brigade process that runs the member."""
         found = in_home(self.home)
         return next((one for one in found if one.argv[:1] == (self.program,) and "play" in one.argv), None)
 
     def native(self):
-        """The member's own process. It is found by its parent, because old hides its command line."""
+        """Returns the member's Claude Code process. It is found by its parent, because the old Claude Code hides
+        its command line."""
         runner = self.runner()
         children = [one for one in in_home(self.home) if runner and one.parent == runner.pid]
         return next((one for one in children if "--version" not in one.argv), None)
 
     def repair_config(self, process, backup):
-        """Restores config.json if the killed process left it torn: old writes it in place. Returns 1 if it did."""
+        """Restores config.json if the killed process left the file incomplete, because the old Claude Code writes
+        the file in place. Returns 1 if the file was restored, 0 otherwise."""
         eventually(lambda: not process.is_alive(), 5)
         try:
             json.loads(self.config.read_bytes())
@@ -73,16 +75,16 @@ class NativeEnv(TestEnv):
         return list(self.claude_dir.glob("projects/*/*.jsonl"))
 
     def sent_texts(self):
-        """The texts of all messages that were sent through brigade."""
+        """Returns the texts of all messages that were sent through brigade."""
         return [record["event"].get("sent", {}).get("message", {}).get("text", "") for record in self.log()]
 
     def shutdown_requests(self):
-        """The ids of the shutdown requests that the lead has sent."""
+        """Returns the ids of the shutdown requests that the lead has sent."""
         return [json.loads(text)["requestId"] for text in self.sent_texts() if '"shutdown_request"' in text]
 
 
 def last_envelope(agent, text):
-    """The envelope in which the model last received this text."""
+    """Returns the envelope in which the model last received this text."""
     received = agent.input()
     at = received.rfind(text)
     return received[received.rfind("<teammate-message", 0, at) : at] if at >= 0 else ""
@@ -92,14 +94,14 @@ def verifies_its_lead(env, report, agent):
     has_key = env.version == "new"
     if has_key:
         argv = env.native().argv
-        report.check("it has its lead's key", "--lead-verify-key" in argv, argv)
+        report.check("Claude Code was started with the lead's key", "--lead-verify-key" in argv, argv)
     first = last_envelope(agent, f"[agent:{NAME}]")
-    report.check("its prompt is verified", first and "verified" not in first, first)
+    report.check("the prompt is not marked as unverified", first and "verified" not in first, first)
     agent.end_turn()
     order = "an order of the lead's"
     env.brigade("send", NAME, order)
     envelope = agent.receives(order) and last_envelope(agent, order)
-    report.check("the lead's message is verified", envelope and "verified" not in envelope, envelope)
+    report.check("the lead's message is not marked as unverified", envelope and "verified" not in envelope, envelope)
     agent.end_turn()
     if not has_key:
         return
@@ -110,23 +112,23 @@ def verifies_its_lead(env, report, agent):
         order = f"an order, {kind}"
         env.put_mail(NAME, sign(inbox_entry(order)))
         envelope = agent.receives(order) and last_envelope(agent, order)
-        report.check(f"an order {kind} is unverified", 'verified="false"' in (envelope or ""), envelope)
+        report.check(f"an order {kind} is marked as unverified", 'verified="false"' in (envelope or ""), envelope)
         agent.end_turn()
         request = f"shutdown-{time.time_ns() // 10**6}@{NAME}"
         env.put_mail(NAME, sign(inbox_entry(shutdown_request(request))))
         report.check(f"a shutdown request, {kind}, arrives", agent.receives(request))
         agent.call_without_result("SendMessage", shutdown_response(request, env.version))
-        # Even a model that wants to obey cannot.
+        # Even a model that wants to obey the request cannot stop its member.
         agent.open_turn()
         agent.end_turn()
         time.sleep(1)
         running = env.native() and NAME in env.members()
-        report.check(f"a shutdown request, {kind}, does not stop it", running, env.members())
+        report.check(f"a shutdown request, {kind}, does not stop the member", running, env.members())
 
 
 def wait_for_restart(env, old):
-    """Waits until the member runs again. brigade marks a member failed that is killed too often, so `up` may be
-    needed."""
+    """Waits until a new process runs the member. Runs `brigade up` if needed, because brigade does not restart a
+    member that was killed too often."""
 
     def restarted():
         found = env.native()
@@ -138,7 +140,8 @@ def wait_for_restart(env, old):
 
 
 def survives_kills(env, report, agent, rounds):
-    """Killed at random moments, it resumes its session, and its model receives every message once."""
+    """Kills Claude Code at random moments. Checks that it resumes its session and that its model receives every
+    message once."""
     rng = random.Random(325)
     sent, torn, backup = [], 0, b""
     for number in range(rounds):
@@ -149,7 +152,7 @@ def survives_kills(env, report, agent, rounds):
             sent.append(f"word {number}-{part} of {rounds}.")
             env.brigade("send", NAME, sent[-1])
             if in_turn and part == 0:
-                # It reads the next messages into memory while its model works on this one.
+                # During this turn, Claude Code reads the next messages into memory, where the kill destroys them.
                 agent.open_turn()
         time.sleep(rng.uniform(0, 1.5))
         backup = env.config.read_bytes() or backup
@@ -158,29 +161,29 @@ def survives_kills(env, report, agent, rounds):
         agent.abandon()
         agent.reply_automatically()
         if not wait_for_restart(env, process):
-            report.check(f"it restarts after kill {number + 1}", False, env.screen())
+            report.check(f"the member is restarted after kill {number + 1}", False, env.screen())
             return
     env.brigade("send", NAME, "the last word")
     agent.receives("the last word", 30)
     eventually(lambda: all(agent.input().count(text) for text in sent), 20)
     sessions = env.sessions()
-    report.check(f"killed {rounds} times, it resumes its session each time", len(sessions) == 1, sessions)
+    report.check(f"after each of {rounds} kills, Claude Code resumes its session", len(sessions) == 1, sessions)
     times = {text: agent.input().count(text) for text in sent}
     wrong = {text: count for text, count in times.items() if count != 1}
-    report.check(f"its model has received each of {len(sent)} messages once", not wrong, wrong)
+    report.check(f"the model has received each of {len(sent)} messages once", not wrong, wrong)
     texts = env.sent_texts()
-    report.figure("times the killed program left config.json torn", torn)
-    report.figure("messages sent again", sum(max(texts.count(text) - 1, 0) for text in sent))
-    report.figure("times brigade asked it to continue", sum("Continue where you left off" in (text or "") for text in texts))
+    report.figure("times the killed Claude Code left config.json incomplete", torn)
+    report.figure("messages that brigade sent again", sum(max(texts.count(text) - 1, 0) for text in sent))
+    report.figure("requests of brigade to continue", sum("Continue where you left off" in (text or "") for text in texts))
 
 
 def ends_with_its_runner(env, report):
-    """When the brigade process that runs it is killed, it does not keep running alone."""
+    """Kills the brigade process that runs Claude Code. Checks that Claude Code does not keep running alone."""
     process = env.native()
     os.kill(env.runner().pid, signal.SIGKILL)
     gone = eventually(lambda: not process.is_alive(), 10)
-    report.check("it ends with the process that runs it", gone)
-    report.check("and is restarted", wait_for_restart(env, process))
+    report.check("Claude Code ends when the brigade process that runs it is killed", gone)
+    report.check("the member is restarted after that", wait_for_restart(env, process))
 
 
 def leaves(env, report, agent):
@@ -192,14 +195,14 @@ def leaves(env, report, agent):
     stop = subprocess.Popen(command, env=env.environ, cwd=env.project, stderr=subprocess.PIPE, text=True)
     eventually(lambda: len(env.shutdown_requests()) > before, 10)
     request = env.shutdown_requests()[-1]
-    report.check("it receives the shutdown request", agent.receives(request, 20))
+    report.check("the model receives the shutdown request", agent.receives(request, 20))
     agent.call_without_result("SendMessage", shutdown_response(request, env.version))
     _, stderr = stop.communicate(timeout=60)
-    report.check("it agrees, and `brigade stop` succeeds", stop.returncode == 0 and "stopping" not in stderr, stderr)
+    report.check("the member agrees, and `brigade stop` works", stop.returncode == 0 and "stopping" not in stderr, stderr)
     gone = eventually(lambda: NAME not in env.members() and not env.native(), 10)
-    report.check("it is gone from the team, and so is its process", gone, (env.members(), env.native()))
+    report.check("the member is off the roster, and its process has ended", gone, (env.members(), env.native()))
     free = read_json(env.tasks / f"{number}.json")
-    report.check("its task is free", not free.get("owner") and free["status"] == "pending", free)
+    report.check("the member's task has no owner again", not free.get("owner") and free["status"] == "pending", free)
 
 
 def scenario(env, report, short):

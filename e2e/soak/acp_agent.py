@@ -1,5 +1,5 @@
 """An agent without a model that implements just enough of the Agent Client Protocol. It logs every prompt as a line of
-JSON in the file `heard` of its folder, and replays them when its session is loaded."""
+JSON in the file `heard` in its folder, and replays the logged prompts when its session is loaded."""
 
 import json
 import os
@@ -17,7 +17,8 @@ def send_update(kind, text):
 
 
 def log_prompt(params):
-    """Logs the text of a prompt in one write, so that a kill leaves all of it or nothing."""
+    """Logs the text of a prompt in one write, so that a killed agent has logged either the whole prompt or
+    nothing."""
     text = "\n".join(part.get("text", "") for part in params["prompt"])
     with open("heard", "ab", buffering=0) as log:
         log.write(json.dumps(text, ensure_ascii=False).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""An SVG chart of the samples of a run."""
+"""Draws an SVG chart of the samples of a soak test."""
 
 from html import escape
 
@@ -9,7 +9,8 @@ KILL_COLORS = {"agent": "#bf8700", "guard": "#bf8700", "member": "#8250df", "sup
 
 
 def draw(samples, kills, cuts, title):
-    """Kills are (second, kind), cuts are (from, to) in seconds."""
+    """Returns the chart as SVG. `kills` has tuples (second, kind), and `cuts` has tuples (first second, last
+    second)."""
     end = max(samples[-1]["t"], 1)
     mb = 1 << 20
     plots = [

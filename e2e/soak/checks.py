@@ -1,4 +1,4 @@
-"""The checks at the end of a run."""
+"""The checks at the end of a soak test."""
 
 from collections import Counter
 from statistics import median
@@ -13,7 +13,7 @@ from lib.util import eventually
 
 
 def check_mail(report, soak):
-    """Every acknowledged message was received once; any other at most once."""
+    """Checks that every acknowledged message was received once, and any other message at most once."""
     for where, mail_log in (("on one host", soak.env.mail_log), ("on two hosts", soak.linked.mail_log)):
         sent, lost = mail_log.acknowledged, mail_log.missing()
         report.check(f"{where}: none of {len(sent)} acknowledged messages is lost", not lost, lost)
@@ -22,17 +22,17 @@ def check_mail(report, soak):
         report.figure(f"{where}: messages without an acknowledgement", f"{len(unacknowledged)}, of which {arrived} arrived")
         repeated, resent = mail_log.repeated()
         if mail_log is soak.env.mail_log:
-            report.figure("sent again by a model whose session did not record the first time", [*resent] or 0)
+            report.figure("messages sent again by a model whose session did not record the first time", [*resent] or 0)
         report.check(f"{where}: no message is received twice", not repeated, repeated)
         routes = Counter(
             (kind(message.by), kind(message.to)) for mark, message in mail_log.messages.items() if mark in sent
         )
         line = ", ".join(f"{by} to {to} {count}" for (by, to), count in sorted(routes.items()))
-        report.figure(f"{where}: messages by sender and reader", line)
+        report.figure(f"{where}: messages by sender and recipient", line)
         if delays := mail_log.delays():
             p50, p99 = delays[len(delays) // 2], delays[len(delays) * 99 // 100]
             line = f"p50 {p50:.1f}, p99 {p99:.1f}, max {delays[-1]:.1f}"
-            report.figure(f"{where}: seconds from the acknowledgement until it was seen to be received", line)
+            report.figure(f"{where}: seconds from a message's acknowledgement to its receipt", line)
     for name, reader in soak.env.readers.items():
         lost = reader.forgotten()
         size = f"{reader.requests} requests, the longest {reader.longest / MB:.1f} MB"
@@ -48,7 +48,7 @@ def check_tasks(report, soak):
         histories = task_histories(team)
         wrong = {number: history.statuses for number, history in histories.items() if history.statuses != STATUSES}
         if team is soak.linked:
-            # When a host is plugged in again, only the last of several changes reaches the journal.
+            # If a task changes several times on a host that is cut off, only the last change reaches the journal.
             wrong = {number: found for number, found in wrong.items() if found != [STATUSES[0], STATUSES[-1]]}
         report.check(
             f"{where}: each of {len(histories)} tasks was claimed once and completed once", histories and not wrong, wrong
@@ -57,30 +57,31 @@ def check_tasks(report, soak):
         done_by = Counter(history.owner for history in histories.values() if history.owner)
         report.check(f"{where}: every member did a task", set(done_by) == members, done_by)
         report.figure(f"{where}: tasks by member", dict(sorted(done_by.items())))
-    report.figure("reminders of the lead", soak.board.reminders)
+    report.figure("reminders sent by the lead", soak.board.reminders)
 
 
 def check_faults(report, soak):
-    """Reports the kills and cuts, and checks the commands that ran meanwhile."""
+    """Reports the kills and network cuts, and checks that the commands that ran meanwhile succeeded."""
     faults, linked = soak.faults, soak.linked
     kills = Counter(kind for _, kind, _ in (*faults.kills, *linked.kills))
     report.figure("killed", f"{sum(count for _, _, count in faults.kills)} processes: {dict(kills)}")
     took = sorted(faults.resume_seconds)
     report.figure("brigade resume", f"{len(took)} times, p50 {median(took):.1f} s, max {took[-1]:.1f} s")
-    report.figure("members that were marked failed and restarted by it", dict(Counter(faults.restarted)))
+    report.figure("members that were marked failed and that brigade resume restarted", dict(Counter(faults.restarted)))
     report.check("brigade resume succeeds each time", not faults.resume_errors, faults.resume_errors)
-    report.figure("members that were not ready within its two minutes", faults.resume_timeouts)
+    report.figure("members that were not ready after two minutes of brigade resume", faults.resume_timeouts)
     cut = sum(ended - started for started, ended in linked.cuts)
     report.figure("the second host was cut off", f"{len(linked.cuts)} times, {cut:.0f} s in total")
     report.figure("commands that were killed", soak.env.commands.killed + linked.commands.killed)
     failures = soak.env.commands.failures + linked.commands.failures
     report.check("every command that is not killed succeeds", not failures, dict(failures.most_common(8)))
     shares = [sample["cpu"] for sample in soak.meter.samples[1:]]
-    report.figure("share of all cores", f"{100 * sum(shares) / max(len(shares), 1):.0f} %")
+    report.figure("share of all cores that the test used", f"{100 * sum(shares) / max(len(shares), 1):.0f} %")
 
 
 def shut_down(report, soak):
-    """Asks the real agents to stop; the others have no model that could agree. Takes both teams down."""
+    """Asks the real agents to stop, and takes both teams down. The other agents have no model that could agree to
+    stop."""
     env, linked = soak.env, soak.linked
     ended = env.ask_to_stop(REAL, limit=90, timeout=200)
     report.check("the real agents agree to stop", set(ended.values()) == {"agreed"}, ended)
@@ -92,7 +93,7 @@ def shut_down(report, soak):
 
 
 def check_growth(report, soak):
-    """Long-lived processes do not grow, in memory, descriptors and files."""
+    """Checks that long-lived processes do not use more and more memory, file descriptors and files."""
     first, last = soak.calm
     soak.meter.check_processes(report, first, last, soak.long_lived())
     soak.meter.check_disk(report, first, last)

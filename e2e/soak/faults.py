@@ -1,4 +1,4 @@
-"""kill -9 of one process of a member, of a member, of the supervisor, and of all processes."""
+"""Kills processes with SIGKILL: one process of a member, the supervisor, or all processes of the team."""
 
 import random
 import time
@@ -8,14 +8,14 @@ from soak_team import PLAIN, REAL
 from lib.processes import in_home, members_in_home, tree
 from lib.util import eventually
 
-# The kinds of kills in a storm, in this order, and in the calm phase. However long the restarts take, every storm has
-# the first three.
+# The kinds of kills in a storm and in the calm phase, in this order. Every storm has at least the first three
+# kinds, however long the restarts take.
 STORM = ("all", "supervisor", "link", "agent", "member", "guard", "agent", "member")
 STORM_MINIMUM = 3
 CALM = ("agent", "member", "agent", "guard")
-# After this many seconds, `brigade resume` restarts a member that is not running.
+# Seconds after which the test runs `brigade resume` for a member that is not running.
 MAX_ABSENCE = 60
-# `brigade resume` waits this many seconds for the members to be ready.
+# How many seconds `brigade resume` waits until the members are ready.
 RESUME_TIMEOUT = 120
 
 
@@ -23,15 +23,15 @@ class Faults:
     def __init__(self, env):
         self._env = env
         self._rng = random.Random(13)
-        # When each member was last killed, so that all get their turn.
+        # When each member was last killed. The next kill hits the member whose last kill is longest ago.
         self._last_kill = {name: self._rng.random() for name in (*REAL, *PLAIN)}
         self._missing_since = {}
-        # Time on the monotonic clock, kind, and number of processes.
+        # For each kill: the time on the monotonic clock, the kind, and the number of killed processes.
         self.kills = []
         self.restarted = []
         self.resume_seconds = []
         self.resume_errors = []
-        # Errors of `brigade resume` after its own timeout.
+        # Errors of `brigade resume` when the members were not ready within its timeout.
         self.resume_timeouts = []
 
     def kill(self, kind, spare=()):
@@ -63,7 +63,7 @@ class Faults:
             return processes[:1]
         guards = [process for process in processes if process.is_brigade("guard")]
         if kind == "guard":
-            # A native Claude Code in a tmux window has none.
+            # A native Claude Code in a tmux window has no guard process.
             return guards or processes[:1]
         vendor = [process for process in processes[1:] if process not in guards and not process.is_brigade("mcp")]
         return self._rng.choice([vendor[:1], vendor[-1:], vendor])
@@ -87,13 +87,14 @@ class Faults:
         done = self._env.run("resume", timeout=300)
         self.resume_seconds.append(time.monotonic() - started)
         if done.returncode != 0 and self.resume_seconds[-1] >= RESUME_TIMEOUT:
-            # A member that is still starting is ready a little later, or fails a later check.
+            # Not a failure yet: the member may be ready a little later, and if it is not, a later check fails.
             self.resume_timeouts.append(done.stderr.strip()[-200:])
         elif done.returncode != 0:
             self.resume_errors.append(f"resume: {done.returncode}: {done.stderr.strip()[-600:]}")
 
     def restart_failed_members(self):
-        """Runs `brigade resume` for members that brigade marked failed after too many kills, as a person would."""
+        """Runs `brigade resume`, as a person would, for members that brigade marked as failed after too many
+        kills."""
         running, now = members_in_home(self._env.home), time.monotonic()
         for name in (*REAL, *PLAIN):
             if name in running:

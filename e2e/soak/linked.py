@@ -17,9 +17,9 @@ from lib.util import eventually, json_lines
 
 TEAM = "linked"
 LINKED = {"host-a": ("ann", "abe"), "host-b": ("bea", "ben")}
-# Seconds between two messages, and between two polls of the board and the lead's inbox.
+# Seconds between two messages, and seconds between two polls of the board and the lead's inbox.
 SEND_PAUSE, POLL_INTERVAL = (0.4, 1.2), 3
-# Open tasks, and completed tasks that stay on the board.
+# The minimum number of open tasks, and the maximum number of completed tasks on the board.
 MIN_OPEN, MAX_COMPLETED = 4, 30
 
 
@@ -54,7 +54,7 @@ class LinkedTeam:
         self.completed = set()
         self.open = 0
         self.closing = False
-        # The start and end of each cut, and the start of the current one.
+        # `cuts` has the start and end of each past network cut, `cut_since` the start of the current cut.
         self.cuts = []
         self.cut_since = None
         self.kills = []
@@ -90,7 +90,7 @@ class LinkedTeam:
     # Work.
 
     def command(self, host, *arguments, store, by=None):
-        """Runs brigade on a host; returns its JSON output, or None if it failed or was killed."""
+        """Runs brigade on a host. Returns its JSON output, or None if the command failed or was killed."""
         title = f"{host.machine.name}: {' '.join(arguments[:2])}"
         return self.commands.run(title, lambda: host.run("--json", *arguments, store=store, by=by, timeout=90))
 
@@ -101,7 +101,7 @@ class LinkedTeam:
         others = [name for name in (LEAD, *self._host_of) if name != by]
         far = [name for name in others if self._host_of.get(name) is not self._host_of.get(by)]
         to = self._rng.choice(far if self._rng.random() < 0.8 else others)
-        # The lead is on the first host and uses the NATS store.
+        # The lead is on the first host and uses the NATS store. Members use the files of their own host.
         host = self._host_of.get(by, self.hosts[0])
         mark = self.mail_log.new_mark(by, to)
         if self.command(host, "send", to, f"{mark} A message from {by}.", store=by == LEAD, by=by) is not None:
@@ -161,7 +161,7 @@ class LinkedTeam:
             self.cut_since = None
 
     def kill_link(self):
-        """Kills the link of one host, and starts another one after a while."""
+        """Kills the `brigade link` process of one host, and starts another one after a while."""
         host = self._rng.choice(self.hosts)
         host.end_link(signal.SIGKILL)
         self.kills.append((time.monotonic(), "link", 1))

@@ -1,4 +1,5 @@
-"""Tracks every message: its sender, whether the sender got an acknowledgement, and how often its reader received it."""
+"""Tracks every message: its sender, whether the sender got an acknowledgement, and how often the recipient got
+it."""
 
 import itertools
 import json
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 LEAD = "team-lead"
 MARK = re.compile("«[a-z-]+ [0-9]+»")
-# In the result of a tool call that sent a message, whatever format the agent uses for it.
+# Matches the result of a tool call that sent a message, in the result format of any agent.
 SENT = re.compile(r'\\*"success\\*"\s*:\s*true|\bsent to ')
 
 
@@ -28,17 +29,17 @@ class MailLog:
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self.messages = {}
-        # By mark: when its sender got the acknowledgement.
+        # When the sender of each message got the acknowledgement, by mark.
         self.acknowledged = {}
-        # By mark: how often it is in the reader's conversation.
+        # How often the recipient's conversation contains each message, by mark.
         self.received = {}
-        # By mark: when that was first seen.
+        # When each message was first found in the recipient's conversation, by mark.
         self.received_at = {}
-        # By mark: how often the sender's model called the tool that sends it.
+        # How often the sender's model called the tool that sends each message, by mark.
         self.calls = Counter()
 
     def new_mark(self, by, to):
-        """A mark for a message that is about to be sent."""
+        """Returns a new mark, the unique text that identifies a message which is about to be sent."""
         with self._lock:
             mark = f"«{to} {next(self._numbers)}»"
             self.messages[mark] = SoakMessage(mark, by, to)
@@ -48,7 +49,7 @@ class MailLog:
         self.acknowledged.setdefault(mark, time.monotonic())
 
     def record(self, counts):
-        """Records how often each mark is in a reader's conversation."""
+        """Records how often a recipient's conversation contains each mark."""
         now = time.monotonic()
         for mark, times in counts.items():
             if times > self.received.get(mark, 0):
@@ -56,26 +57,28 @@ class MailLog:
                 self.received_at.setdefault(mark, now)
 
     def missing(self):
-        """The acknowledged messages that were not received. Only acknowledged ones are guaranteed to arrive."""
+        """Returns the acknowledged messages that were not received. Only acknowledged messages are guaranteed to
+        arrive."""
         return [self.messages[mark] for mark in list(self.acknowledged) if mark not in self.received]
 
     def repeated(self):
-        """The messages that were received more than once, and how often: first those that brigade repeated, then those
-        that the sender's model sent again. A model sends a message again if its agent was killed after the tool had
-        sent it and before the session recorded that."""
+        """Returns two dictionaries with the messages that were received more than once, and how often: messages
+        that brigade repeated, and messages that the sender's model sent again. A model sends a message again if
+        its agent was killed after the tool had sent the message, but before the session recorded the result."""
         found = {self.messages[mark]: times for mark, times in list(self.received.items()) if times > 1}
         resent = {message: times for message, times in found.items() if times <= self.calls[message.mark]}
         return {message: times for message, times in found.items() if message not in resent}, resent
 
     def delays(self):
-        """Seconds from the acknowledgement until the reader was seen to have received it, sorted."""
+        """Returns, sorted, how many seconds after its acknowledgement each message was found in the recipient's
+        conversation."""
         both = self.acknowledged.keys() & self.received_at.keys()
         return sorted(max(0.0, self.received_at[mark] - self.acknowledged[mark]) for mark in both)
 
 
 class ModelReader:
-    """Reads the requests of one member's scripted model. Deletes them afterwards, because every request carries the
-    whole conversation and the run takes hours."""
+    """Reads the requests of one member's scripted model. Deletes each request after reading it, because every
+    request contains the whole conversation and the test takes hours."""
 
     def __init__(self, name, folder, mail_log):
         self._name, self._folder, self._mail_log = name, Path(folder), mail_log
@@ -120,7 +123,8 @@ class ModelReader:
             self.said.add(text)
 
     def forgotten(self):
-        """The messages that the model received earlier and that its latest request lacks, as after a lost session."""
+        """Returns the messages that the model once received but that its latest request lacks, as after a lost
+        session."""
         own = f"«{self._name} "
         return [mark for mark in list(self._mail_log.received) if mark.startswith(own) and mark not in self._latest]
 
@@ -144,7 +148,7 @@ class PromptFileReader:
         with self._path.open("rb") as file:
             file.seek(self._offset)
             text = file.read()
-        # The last line may be incomplete; the next poll reads it again.
+        # The last line may be incomplete. Then the next poll reads that line again.
         complete = text[: text.rfind(b"\n") + 1]
         self._offset += len(complete)
         new = Counter(mark for mark in MARK.findall(complete.decode()) if mark.startswith(self._own))
@@ -154,14 +158,16 @@ class PromptFileReader:
 
 
 class LeadInbox:
-    """The messages that the lead has read. A message that is listed again has the same id; a repeated one has another."""
+    """Counts the messages that the lead has read. A message that is only listed again keeps its id, while a
+    message that was delivered twice has two ids."""
 
     def __init__(self, mail_log):
         self._mail_log = mail_log
         self._ids = {}
 
     def poll(self, list_inbox):
-        """Reads the lead's mail, and marks it as read in a second command: a kill between them loses nothing."""
+        """Reads the lead's mail with one command, and marks it as read with a second, so that a kill in between
+        loses no message."""
         for flags in (["--unread"], ["--unread", "--mark-read"]):
             self._read(list_inbox(*flags) or [])
 

@@ -1,5 +1,5 @@
-"""Samples processes, memory, file descriptors, disk and CPU of the whole run every few seconds, and checks that
-long-lived processes do not grow."""
+"""Samples the number of processes and their use of memory, file descriptors, disk and CPU every few seconds, and
+checks that the resource usage of long-lived processes does not grow."""
 
 import json
 import os
@@ -12,14 +12,14 @@ from statistics import median
 from lib.processes import in_home, stat_fields
 
 MB = 1 << 20
-# How much a long-lived process may grow, in bytes and in descriptors.
+# How many more bytes of memory and how many more file descriptors a long-lived process may use at the end.
 MEMORY_GROWTH = lambda early: max(early * 0.25, 2 * MB)  # noqa: E731
 DESCRIPTOR_GROWTH = 3
-# The supervisor has one more descriptor for each of the ten members that it restarted.
+# The supervisor keeps one more file descriptor open for each of the ten members that it restarted.
 SUPERVISOR_DESCRIPTOR_GROWTH = 10
-# The CPU time per message may double, or grow by this many milliseconds.
+# The CPU time per message may double, or increase by this many milliseconds.
 CPU_GROWTH = 3
-# How much files other than journals may grow, in number and bytes.
+# How many more files other than journals, and how many more bytes in them, are allowed at the end.
 FILE_GROWTH, BYTE_GROWTH = 25, 0.25 * MB
 # brigade truncates a log that is longer than a megabyte.
 MAX_LOG = 1.1 * MB
@@ -27,7 +27,7 @@ MAX_LOG = 1.1 * MB
 
 class Meter:
     def __init__(self, homes, out, counters):
-        # Home folders by name.
+        # The home folders to measure, by name.
         self._homes = homes
         self._counters = counters
         self._out = out.open("w")
@@ -40,7 +40,7 @@ class Meter:
         return time.monotonic() - self._started
 
     def second_of(self, moment):
-        """Converts a time of the monotonic clock to seconds of this run."""
+        """Converts a time on the monotonic clock to seconds since the start of this test."""
         return round(moment - self._started, 2)
 
     def sample(self, disk):
@@ -74,8 +74,8 @@ class Meter:
         self._out.flush()
 
     def _cpu_share(self):
-        """The share of all cores that this run used since the last sample. Programs that ended between two samples
-        count only if this program waited for them."""
+        """Returns the share of all cores that this test used since the last sample. Programs that ended between
+        two samples count only if this program waited for them."""
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         total = sum(self._cpu.values()) + usage.ru_utime + usage.ru_stime, time.monotonic()
         before, self._last_total = self._last_total, total
@@ -84,14 +84,15 @@ class Meter:
         return round((total[0] - before[0]) / (total[1] - before[1]) / (os.cpu_count() or 1), 4)
 
     def windows(self, first, last):
-        """The samples of the first and of the last fifth between two moments."""
+        """Returns the samples in the first fifth and in the last fifth of the time between `first` and `last`."""
         length = (last - first) / 5
         early = [sample for sample in self.samples if first <= sample["t"] <= first + length]
         late = [sample for sample in self.samples if last - length <= sample["t"] <= last]
         return early, late
 
     def check_processes(self, report, first, last, names):
-        """Checks that the long-lived processes with these names, which were not killed, did not grow."""
+        """Checks that the resource usage of the long-lived processes with these names, which were never killed,
+        did not grow."""
         early, late = self.windows(first, last)
         for name in names:
             one, other = (
@@ -112,7 +113,8 @@ class Meter:
             cpu = [cpu_per_message(window, name) for window in (early, late)]
             values = f"{cpu[0]:.2f} ms, then {cpu[1]:.2f} ms"
             report.check(f"{name}: CPU time per received message: {values}", cpu[1] <= max(2 * cpu[0], cpu[0] + CPU_GROWTH))
-        # A restarted process reads the journal of its mailbox, and the allocator does not return all of that memory.
+        # A restarted process reads the journal of its mailbox, and the allocator does not return all memory used
+        # for that.
         journals = [sum(home["journals"] for home in window[-1]["disk"].values()) for window in with_disk(early, late)]
         memory_allowed = max(12 * MB, 2 * (journals[-1] - journals[0]))
         for key, title, allowed in (
@@ -146,7 +148,7 @@ class Meter:
 
 
 def zombie_children():
-    """By process id: the number of children that have ended and that the process has not waited for."""
+    """Returns the number of zombie children of each process, by process id."""
     found = Counter()
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -158,19 +160,20 @@ def zombie_children():
 
 
 def with_disk(*windows):
-    """The samples of each window that include the disk."""
+    """Returns, for each window, the samples that include the disk usage."""
     return [[sample for sample in window if "disk" in sample] for window in windows]
 
 
 def cpu_per_message(samples, name):
-    """Milliseconds of CPU time that a process used per message that any member received, in these samples."""
+    """Returns how many milliseconds of CPU time a process used per message that any member received, in these
+    samples."""
     rows = [(sample["long_lived"][name][4], sample["received"]) for sample in samples if name in sample["long_lived"]]
     (cpu, received), (cpu_later, received_later) = rows[0], rows[-1]
     return 1000 * (cpu_later - cpu) / max(received_later - received, 1)
 
 
 def role_of(process):
-    """The role of a long-lived process of brigade; None for any other process."""
+    """Returns the role of a long-lived brigade process, or None for any other process."""
     argv = process.argv
     if "supervise" in argv:
         return "supervisor"
@@ -182,7 +185,8 @@ def role_of(process):
 
 
 def disk_usage(home):
-    """Bytes of journals and of the longest log, number and bytes of brigade's other files, and bytes of inboxes."""
+    """Returns the bytes in journals, in the longest log and in inboxes, and the number and bytes of brigade's
+    other files."""
     found = {"journals": 0, "work": 0, "log": 0, "files": 0, "bytes": 0, "inboxes": 0}
     for path in files(Path(home) / ".local/state/brigade"):
         size = size_of(path)

@@ -1,6 +1,6 @@
-"""A team of ten members, five of them real agents, works for hours while its processes are killed again and again; next
-to it a team on two hosts, one of which is cut off now and then. No message is lost, no task is done twice, and no
-process grows."""
+"""A team of ten members, five of them real agents, works for hours while its processes are killed again and again.
+A second team works on two hosts, one of which is cut off now and then. Checks that no message is lost, that no
+task is done twice, and that the resource usage of no process grows."""
 
 import itertools
 import os
@@ -28,15 +28,17 @@ from lib.network import Machines
 from lib.report import Report
 from lib.util import SLACK, eventually
 
-# The fraction of the time of each storm, one at the beginning and one at the end. In the calm phase between them the
-# supervisor, the links and some members are not killed, so that they get old.
+# The duration of a storm, as a fraction of the whole test. There is a storm at the beginning and one at the end.
+# In the calm phase between them, the supervisor, the links and some members are not killed, so that they run for
+# long.
 STORM_FRACTION = 1 / 6
-# Seconds between two kills, in a storm and in the calm phase; Gemini CLI may need a minute to restart.
+# Seconds between two kills, in a storm (True) and in the calm phase (False). Gemini CLI may take a minute to
+# restart.
 KILL_PAUSE = {True: (7, 14), False: (12, 24)}
-# Seconds with the cable in and out.
+# Seconds for which the network cable is plugged in, and unplugged.
 PLUGGED, UNPLUGGED = (15, 45), (8, 30)
 TIMEOUT = 240
-# The longest file to keep after a failure; an agent's own records take too long to copy.
+# The size of the largest file to keep after a failure. Copying an agent's own session files would take too long.
 MAX_KEPT_FILE = 8 * MB
 
 
@@ -47,7 +49,7 @@ class Soak:
         self.board, self.mail, self.faults = BoardWork(env), MailWork(env), Faults(env)
         homes = {"files": env.home} | {host.machine.name: host.home for host in linked.hosts}
         self.meter = Meter(homes, out / "samples.jsonl", self._counters)
-        # First the threads that create work stop, then all.
+        # `_closing` stops the threads that create work. `_over` stops the other threads later.
         self._over, self._closing = threading.Event(), threading.Event()
         self.crashes = []
         self.calm = None
@@ -60,7 +62,8 @@ class Soak:
         return {"received": received, "tasks": tasks, "kills": len(self.faults.kills), "cut": cut}
 
     def _start(self, name, step, until):
-        """Repeats a step in a thread until the event; a step returns how long to wait before the next one."""
+        """Starts a thread that repeats `step` until the event `until` is set. A step returns the seconds to wait
+        after it."""
 
         def run():
             while not until.is_set():
@@ -107,7 +110,7 @@ class Soak:
         return step
 
     def run(self):
-        """A storm, the calm phase, and another storm."""
+        """Kills processes in a storm, in the calm phase, and in another storm."""
         started = time.monotonic()
         storm = self.seconds * STORM_FRACTION
         self._kill(started + storm, True)
@@ -131,7 +134,8 @@ class Soak:
                 self.faults.kill(kind, () if is_storm else LONG_LIVED)
 
     def settle(self):
-        """Stops new work and the kills, and waits until all work is finished. Returns the unfinished work."""
+        """Stops creating work and killing processes, and waits until all work is finished. Returns the unfinished
+        work."""
         self.board.closing = self.linked.closing = True
         self._closing.set()
         for thread in self._threads:
@@ -165,7 +169,7 @@ class Soak:
             thread.join(30)
 
     def long_lived(self):
-        """The names of the processes that were not killed in the calm phase."""
+        """Returns the names of the processes that were not killed in the calm phase."""
         hosts = [f"{host} {role}" for host in LINKED for role in ("link", "supervisor", *(f"member {n}" for n in LINKED[host]))]
         return ["files supervisor", *(f"files member {name}" for name in LONG_LIVED), *hosts]
 
@@ -210,7 +214,7 @@ def is_big(path):
 def main():
     minutes = int(sys.argv[1])
     exit_on_sigterm()
-    # An exception, so that a run that hangs still cleans up.
+    # If the test hangs, raise an exception, so that it still cleans up.
     signal.signal(signal.SIGALRM, lambda *_: raise_timeout())
     signal.alarm(int(minutes * 60 + (TIMEOUT + 600) * SLACK))
     report = Report(f"soak, {minutes} minutes")
@@ -227,7 +231,7 @@ def main():
 
 
 def raise_timeout():
-    raise TimeoutError("the run does not end")
+    raise TimeoutError("the soak test did not end in time")
 
 
 main()

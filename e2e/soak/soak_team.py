@@ -1,5 +1,5 @@
-"""The ten members of the team in files: five real agents of four vendors, each with its own scripted model, and five
-agents without a model."""
+"""The team of ten members that is stored in files: five real agents from four vendors, each with its own scripted
+model, and five agents without a model."""
 
 import json
 import os
@@ -16,28 +16,29 @@ from lib.vendors import CONFIGURE
 
 REAL = {name: MEMBERS[name] for name in ("cody", "gemma", "clara", "nat")} | {"opal": Member("opencode")}
 PLAIN = ("fay", "finn", "flo", "fred", "fern")
-# Not killed in the calm phase, so that their processes get old.
+# Members that are not killed in the calm phase, so that their processes run for a long time.
 LONG_LIVED = ("cody", "gemma", "fay", "finn")
-# Members that get only this fraction of the work. Gemini CLI appends its whole history to the session file whenever it
-# resumes, and reads all of it the next time. With as much work as the others, a resume takes minutes after two hours.
+# Members that get only one n-th of the work of the others. Whenever Gemini CLI resumes, it appends its whole
+# history to the session file and reads the whole file the next time. With a full share of the work, resuming would
+# take minutes after two hours.
 SLOW = {"gemma": 3}
 
 
 class Commands:
-    """Counts the commands that failed, by error message, and those that were killed."""
+    """Counts the commands that failed, by error message, and the commands that were killed."""
 
     def __init__(self):
         self.failures = Counter()
         self.killed = 0
 
     def run(self, title, command):
-        """The JSON output of a command; None if it failed or was killed."""
+        """Runs a command. Returns its JSON output, or None if the command failed or was killed."""
         try:
             done = command()
         except subprocess.TimeoutExpired as error:
             self.failures[f"{title}: not done after {error.timeout} s"] += 1
             return None
-        # 137 is the exit code of nsenter when its program is killed.
+        # nsenter exits with 137 if the program that it runs is killed.
         if done.returncode in (-9, 137):
             self.killed += 1
             return None
@@ -48,14 +49,14 @@ class Commands:
 
 
 class SoakTeamEnv(TeamEnv):
-    """The home of the ten members, and the commands that the lead and the members without a model run."""
+    """The home folder of the ten members. Also runs commands for the lead and for the members without a model."""
 
     def __init__(self):
         super().__init__("host", "tmux")
         self.team = "soak"
         self.mail_log = MailLog()
         self._lead_inbox = LeadInbox(self.mail_log)
-        # Cleared while all processes are killed, so that no new command starts.
+        # This event is cleared while all processes are being killed, so that no new command starts.
         self.may_run = threading.Event()
         self.may_run.set()
         self.commands = Commands()
@@ -76,10 +77,10 @@ class SoakTeamEnv(TeamEnv):
         bin_dir.mkdir(exist_ok=True)
         members = {}
         for name, member in REAL.items():
-            # Without a script the model repeats its input, so even the first message has one.
+            # A scripted model repeats a message that has no script, so even the first message contains one.
             more = {"prompt": f"Be there. {script(say('I am there.'))}"}
             if member.agent == "claude":
-                # Two members of this vendor, each with its own model.
+                # Two members are Claude Code, so each needs a wrapper that selects its own model.
                 url = self.models[name].url
                 more["program"] = wrapper(bin_dir / name, f"ANTHROPIC_BASE_URL={url}", os.environ["CLAUDE_NEW"])
             members[name] = (member, more)
@@ -96,12 +97,12 @@ class SoakTeamEnv(TeamEnv):
     # Commands of the lead and of members.
 
     def command(self, *arguments, by=None):
-        """Runs brigade; returns its JSON output, or None if it failed or was killed."""
+        """Runs brigade. Returns its JSON output, or None if the command failed or was killed."""
         self.may_run.wait()
         return self.commands.run(" ".join(arguments[:2]), lambda: self.try_brigade(*arguments, by=by))
 
     def send(self, by, to, text="", mark=None):
-        """Sends a message; returns whether it was acknowledged."""
+        """Sends a message. Returns whether the message was acknowledged."""
         mark = mark or self.mail_log.new_mark(by, to)
         acknowledged = self.command("send", to, f"{mark} {text or f'A message from {by}.'}", by=by) is not None
         if acknowledged:
@@ -114,9 +115,9 @@ class SoakTeamEnv(TeamEnv):
     # Scripts for the models.
 
     def assignment(self, name, task, readers, wait):
-        """The mark and the steps of a message that makes a member do a task and write to these readers. After a kill, the
-        resumed session counts the interrupted call as answered, so calls are repeated; a repeated call changes
-        nothing."""
+        """Returns the mark and the steps of a message that makes a member do a task and send messages to
+        `readers`. A session that is resumed after a kill treats the interrupted tool call as answered, so the
+        steps repeat the calls. A repeated call changes nothing."""
         mark = self.mail_log.new_mark(LEAD, name)
         *claim, complete = self.finish_steps(name, task)
         messages = [self._message_step(name, to) for to in readers]
@@ -127,12 +128,13 @@ class SoakTeamEnv(TeamEnv):
         return tool("SendMessage" if is_native(name) else "team/send_message", to=to, message=text, summary="a message")
 
     def finish_steps(self, name, task):
-        """The steps of a member's model for a task. The lead has already assigned a native member's task to it."""
+        """Returns the steps with which a member's model does a task. A native member does not claim the task,
+        because the lead has already assigned it."""
         claim = [] if is_native(name) else [claim_step(name, task, native=False)]
         return [*claim, complete_step(task, is_native(name))]
 
     def instruct(self, name, text, steps, mark=None):
-        """The lead sends a member these steps."""
+        """Sends a member a message from the lead that contains these steps."""
         return self.send(LEAD, name, f"{text} {script(*steps)}", mark)
 
 
@@ -141,14 +143,15 @@ def is_native(name):
 
 
 def plain_agent(bin_dir):
-    """The program of a member without a model."""
+    """Creates the program for members without a model, and returns its path."""
     here = os.path.dirname(os.path.abspath(__file__))
     bin_dir.mkdir(exist_ok=True)
     return wrapper(bin_dir / "plain-agent", "PYTHONDONTWRITEBYTECODE=1", os.environ["PYTHON"], f"{here}/acp_agent.py")
 
 
 def wrapper(path, variable, *command):
-    """Writes a shell script that sets a variable and runs a command."""
+    """Writes a shell script that sets an environment variable and runs a command. Returns the path of the
+    script."""
     words = " ".join(f"'{word}'" for word in command)
     path.write_text(f'#!/bin/sh\n{variable} exec {words} "$@"\n')
     path.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The work of the ten members: a steady supply of tasks, and messages between all of them."""
+"""Creates the work for the ten members: a steady supply of tasks, and messages between all members."""
 
 import itertools
 import random
@@ -15,11 +15,12 @@ from lib.util import SLACK
 PAUSE, PLAIN_PAUSE = (6, 12), (4, 9)
 # Seconds that a model works on a task.
 WORK_SECONDS = (0.2, 1.5)
-# After this many seconds without a change, the lead asks a member again to do its task.
+# Seconds without a change after which the lead asks a member again to do its task.
 REMIND_AFTER = 75
-# Pending tasks without an owner, and completed tasks that stay on the board.
+# The minimum number of pending tasks without an owner, and the maximum number of completed tasks on the board.
 MIN_OPEN, MAX_COMPLETED = 6, 40
-# Seconds between two messages by command, between two polls of the lead's inbox, and between two polls of the board.
+# Seconds between two `brigade send` commands, between two polls of the lead's inbox, and between two polls of the
+# board.
 SEND_PAUSE, LEAD_POLL = (0.15, 0.6), 4
 BOARD_POLL = 0.6
 
@@ -31,7 +32,8 @@ class SoakAssignment(NamedTuple):
 
 
 class BoardWork:
-    """Creates tasks. Real agents do them by script; for the others this program runs the commands."""
+    """Creates tasks. Real agents do their tasks by script. For agents without a model, this program runs the
+    commands."""
 
     def __init__(self, env):
         self._env = env
@@ -40,7 +42,7 @@ class BoardWork:
         self._assignments = dict.fromkeys(REAL)
         self._free_at = dict.fromkeys((*REAL, *PLAIN), 0.0)
         self._taken_at = {}
-        # Set at the end of the run: no new tasks are created.
+        # Set at the end of the test, so that no new tasks are created.
         self.closing = False
         self.completed = set()
         self.reminders = 0
@@ -68,10 +70,10 @@ class BoardWork:
             self._env.command("task", "delete", number)
 
     def _manage(self, name, tasks, pending, now):
-        """Assigns a real agent its next task, or reminds it of the current one."""
+        """Assigns a real agent its next task, or reminds the agent of its current task."""
         assignment = self._assignments[name]
         if assignment is None:
-            # A kill may have interrupted the command that assigned a task.
+            # The command that assigned a task may have been killed after the assignment.
             left = [n for n, task in tasks.items() if task.get("owner") == name and task["status"] == "in_progress"]
             if left:
                 self._assignments[name] = SoakAssignment(left[0], "", now)
@@ -81,7 +83,7 @@ class BoardWork:
         status = tasks[assignment.task]["status"] if assignment.task in tasks else "completed"
         late = now - assignment.assigned_at
         if status == "completed":
-            # After a kill, its turn may have ended with another text.
+            # If the agent was killed, its turn may have ended with another text.
             if assignment.last_text in self._env.readers[name].said or late > REMIND_AFTER:
                 self._assignments[name] = None
                 self._free_at[name] = now + self._rng.uniform(*PAUSE) * SLOW.get(name, 1)
@@ -91,7 +93,8 @@ class BoardWork:
 
     def _assign(self, name, task):
         if is_native(name):
-            # Claude Code's own tool claims even a completed task, so a repeated message would make it do the task twice.
+            # Claude Code's own tool claims even a completed task, so after a repeated message it would do the task
+            # twice.
             owner = ["--owner", name, "--status", "in_progress"]
             if self._env.command("task", "update", task, *owner) is None:
                 return
@@ -106,7 +109,7 @@ class BoardWork:
     def _instruct(self, name, task, steps, mark=None):
         last_text = f"That was {next(self._numbers)}."
         self._env.instruct(name, f"Do task {task}.", [*steps, say(last_text)], mark)
-        # The message may have arrived even without an acknowledgement; if it has not, the member gets a reminder later.
+        # The message may have arrived without an acknowledgement. If it has not, the member gets a reminder later.
         self._assignments[name] = SoakAssignment(task, last_text, time.monotonic())
 
     def _work_by_command(self, name, tasks, pending, now):
@@ -120,14 +123,14 @@ class BoardWork:
             self._free_at[name] = now + self._rng.uniform(*PLAIN_PAUSE)
 
     def step(self):
-        """Returns the seconds until the next step."""
+        """Does one step of this work. Returns the seconds until the next step."""
         started = time.monotonic()
         self.poll()
         return max(0.1, BOARD_POLL - (time.monotonic() - started))
 
 
 class MailWork:
-    """The lead and the agents without a model write to all members; the lead reads its mail."""
+    """Sends messages from the lead and the agents without a model to all members, and reads the lead's mail."""
 
     def __init__(self, env):
         self._env = env
@@ -135,9 +138,10 @@ class MailWork:
         self._read_lead_at = 0.0
 
     def step(self):
-        """Returns the seconds until the next step."""
+        """Does one step of this work. Returns the seconds until the next step."""
         by = self._rng.choice((LEAD, *PLAIN))
-        # A message to a real agent causes a request to its model, which costs a hundred times as much.
+        # Real agents get fewer messages, because a message that causes a request to a model costs a hundred times
+        # as much.
         kinds = [(PLAIN, 70), (tuple(REAL), 18), ((LEAD,), 12)]
         group = self._rng.choices([group for group, _ in kinds], [share for _, share in kinds])[0]
         if others := [name for name in group if name != by]:

@@ -9,8 +9,8 @@ use crate::error::HostError;
 /// A request and the result of answering it.
 pub type AnswerOutcome = (Approval, Result<Answered, HandshakeError>);
 
-/// Answers the requests that `which` names by number or id. If one of them is not found, no request is answered. If
-/// one cannot be answered, the others still are.
+/// Answers the requests that `which` names by number or id. If one of the requests is not found, none is answered.
+/// If answering one request fails, the others are still answered.
 pub async fn answer(
     seat: &Seat,
     which: &[String],

@@ -1,4 +1,4 @@
-//! The store, the team and the member a command works with.
+//! The store, the team and the member that a command works with.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::registry::Registry;
 use crate::start::SelfCommand;
 use crate::{team_file, variables};
 
-/// The settings a front end reads from its arguments and its environment.
+/// The settings that a front end reads from its arguments and its environment.
 #[derive(Clone, Debug)]
 pub struct ContextSettings {
     /// Where the teams are stored.
@@ -35,19 +35,19 @@ pub struct ContextSettings {
     pub state_dir: PathBuf,
     /// The failures an acknowledged message survives.
     pub durability: Durability,
-    /// How long to wait for a lock.
+    /// How long to wait for a file lock.
     pub lock_wait: Duration,
-    /// Whether the process keeps running while the NATS server cannot be reached.
+    /// Whether the process keeps running and reconnects while the NATS server cannot be reached.
     pub is_lasting: bool,
     /// The team named by an option, a variable or a team file.
     pub team: Option<TeamName>,
     /// The member the caller claims to be.
     pub me: Option<MemberName>,
-    /// The key with which the member verifies the messages of its lead.
+    /// The key with which the member verifies messages from its lead.
     pub lead_key: Option<LeadKey>,
-    /// Whether the agent that runs the command may answer requests. `None` if a person runs it.
+    /// Whether the agent that runs the command may answer requests. `None` if a person runs the command.
     pub answers: Option<bool>,
-    /// The search path and variables that locate programs.
+    /// The search path and the variables that locate programs.
     pub programs: Arc<Programs>,
     /// The name of this host.
     pub host_name: String,
@@ -62,7 +62,7 @@ pub struct Context {
     pub store: Arc<dyn Store>,
     /// Claude Code's files on this host, wherever the teams are stored.
     pub files: Arc<FileStore>,
-    /// The clock.
+    /// The source of the current time.
     pub clock: Arc<dyn Clock>,
     /// The current folder.
     pub cwd: PathBuf,
@@ -93,7 +93,7 @@ impl Context {
             Location::Files => Arc::clone(&files) as _,
             Location::Nats(servers) => servers.open(settings.is_lasting, report).await?,
         };
-        // Credentials name a team, and often one member.
+        // NATS credentials name a team and often a single member.
         let seat = settings.location.nats().and_then(NatsServers::seat);
         let team = settings.team.or_else(|| seat.as_ref().map(|seat| seat.0.clone()));
         let me = settings.me.or_else(|| seat.and_then(|seat| seat.1));
@@ -124,7 +124,7 @@ impl Context {
         registry_at(&self.home, &self.claude_dir, &self.state_dir)
     }
 
-    /// Returns the keys with which members of a team in this host's files verify their lead.
+    /// Returns the keys with which members verify their lead, for a team stored in files on this host.
     pub fn file_store_keys(&self, team: &TeamName) -> KeyRing {
         let key = Location::Files.key(&self.claude_dir);
         Registry::new(self.state_dir.join("host").join(key)).keys(team)
@@ -145,8 +145,8 @@ impl Context {
         (&self.claude_dir, &self.state_dir)
     }
 
-    /// Refuses to act as the lead if the caller claims to be another member. With a NATS store the
-    /// server decides by the credentials instead.
+    /// Fails if the caller claims to be a member other than the lead. With a NATS store this check is skipped,
+    /// because the server checks the caller's credentials.
     pub fn refuse_to_lead(&self, team: &TeamName, what: &'static str) -> Result<(), HostError> {
         match &self.me {
             Some(me) if *me != MemberName::lead() && self.home.nats().is_none() => {
@@ -157,24 +157,24 @@ impl Context {
         }
     }
 
-    /// Returns the team that was named, if any.
+    /// Returns the team that an option, a variable or a team file names, if any.
     pub fn named_team(&self) -> Option<&TeamName> {
         self.team.as_ref()
     }
 
-    /// Returns the member the caller claims to be, if it named one.
+    /// Returns the member that the caller claims to be, if the caller named one.
     pub fn named_member(&self) -> Option<&MemberName> {
         self.me.as_ref()
     }
 
-    /// Names another team, if `team` is one.
+    /// Replaces the named team with `team`, unless `team` is `None`.
     pub fn with_team(self, team: Option<TeamName>) -> Self {
         let team = team.or(self.team);
         Self { team, ..self }
     }
 
-    /// Returns the team to work with: the one that was named, the only one there is, or the one of the
-    /// `brigade.toml` in the current folder. Fails if the named team does not exist.
+    /// Returns the team to work with: the named team, the only team in the store, or the team in the
+    /// `brigade.toml` of the current folder. Fails if the named team does not exist.
     pub async fn team(&self) -> Result<TeamName, HostError> {
         if let Some(team) = &self.team {
             if self.team_exists(team).await? {
@@ -217,13 +217,13 @@ impl Context {
         Ok(self.seat_of(team, name))
     }
 
-    /// Returns a seat for reading. It may be any member's.
+    /// Returns a seat for reading the team: the named member's, or else the lead's.
     pub async fn reader(&self) -> Result<Seat, HostError> {
         let name = self.me.clone().unwrap_or_else(MemberName::lead);
         Ok(self.seat_of(self.team().await?, name))
     }
 
-    /// Returns the seat of the named member, or of `name` if none was named.
+    /// Returns the seat of the member that the caller claims to be, or of `name` if the caller named none.
     pub async fn seat_or(&self, name: &MemberName) -> Result<Seat, HostError> {
         let name = self.me.clone().unwrap_or_else(|| name.clone());
         Ok(self.seat_of(self.team().await?, name))
@@ -234,7 +234,8 @@ impl Context {
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
         // A person runs the command line, unless the environment says that an agent does.
         let hand = self.answers.map_or(SeatUser::Person, |answers| SeatUser::Agent { answers });
-        // A NATS server verifies the sender itself, and other hosts do not know the keys of this one.
+        // Messages on a NATS server need no signature: the server verifies the sender, and other hosts do not have
+        // this host's keys.
         let keys = self.home.nats().is_none().then(|| self.registry().keys(&team));
         let mut seat = Seat::new(store, team, name).with_clock(clock).with_user(hand);
         seat.lead_key.clone_from(&self.lead_key);
@@ -242,16 +243,16 @@ impl Context {
         seat
     }
 
-    /// Returns the hand of an agent that calls the MCP tools.
+    /// Returns the seat user for an agent that calls the MCP tools.
     pub fn agent(&self) -> SeatUser {
         SeatUser::Agent { answers: self.answers.unwrap_or(true) }
     }
 
     /// Returns the member that runs the command.
     ///
-    /// In a team that brigade created, no other program holds the lead's seat, so the caller is the lead by
-    /// default. In a team that Claude Code leads, the caller has to name itself: forgetting an option must not
-    /// let it act as Claude.
+    /// In a team that brigade created, no other program acts as the lead, so the caller is the lead by default.
+    /// In a team that Claude Code leads, the caller has to name itself, so that a caller who forgets the option
+    /// does not act as Claude Code.
     pub async fn identity(&self, team: &TeamName) -> Result<MemberName, HostError> {
         if let Some(me) = &self.me {
             return Ok(me.clone());
@@ -281,7 +282,7 @@ impl Context {
         Ok(self.store.team(team).await?.is_some())
     }
 
-    /// Streams the history of a team, which may be deleted, then its events as they happen.
+    /// Streams the past events of a team, then its new events as they happen. Also works for a deleted team.
     pub async fn event_stream(
         &self,
         team: &TeamName,
@@ -289,7 +290,7 @@ impl Context {
         Ok(self.store.event_stream(team).await?)
     }
 
-    /// Returns the search path and variables that locate programs.
+    /// Returns the search path and the variables that locate programs.
     pub fn programs(&self) -> &Programs {
         &self.programs
     }
@@ -304,7 +305,7 @@ fn team_names(teams: &[TeamName]) -> Vec<String> {
     teams.iter().map(ToString::to_string).collect()
 }
 
-/// Returns the host for teams stored at `home`, whether or not that store can be reached.
+/// Returns this host for teams stored at `home`. Does not connect to the store.
 pub fn host_at(
     home: &Location,
     claude_dir: &Path,

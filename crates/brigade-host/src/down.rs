@@ -25,17 +25,17 @@ const SUPERVISOR_EXIT: Duration = Duration::from_secs(10);
 /// How often to check whether the supervisor has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// For members that have finished their work: they have 15 seconds to agree, because they lose nothing by
-/// stopping.
+/// Options for stopping members that have finished their work. They get only 15 seconds to agree, because
+/// stopping loses no work.
 pub const STOP_AFTER_WORK: StopOptions<'static> =
     StopOptions { ask: Some(Duration::from_secs(15)), reason: None, may_refuse: false };
 
 /// The result of taking a team down.
 #[derive(Debug)]
 pub struct DownResult {
-    /// The team.
+    /// The team that was taken down.
     pub team: TeamName,
-    /// Its members on this host, and how each ended.
+    /// The team's members on this host, and how the shutdown of each ended.
     pub members: Vec<(MemberName, Ended)>,
     /// The number of unfinished tasks that were deleted with the team.
     pub lost_tasks: usize,
@@ -43,16 +43,16 @@ pub struct DownResult {
     pub stays_elsewhere: bool,
 }
 
-/// How a member was stopped.
+/// The result of stopping a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopResult {
-    /// It runs on this host, and this is how it ended.
+    /// The member runs on this host, and its shutdown ended like this.
     Here(Ended),
-    /// It does not run on this host and was asked by mail.
+    /// The member does not run on this host. It was asked by mail to stop.
     Asked,
 }
 
-/// Stops a member that runs on this host, from the seat of its lead.
+/// Stops a member that runs on this host, acting as its lead.
 pub async fn stop(
     context: &Context,
     lead: &Seat,
@@ -78,7 +78,7 @@ pub async fn stop(
     Ok(ended.into_iter().next().map_or(Ended::WasGone, |(_, ended)| ended))
 }
 
-/// Stops a member, or asks it by mail if it does not run on this host.
+/// Stops a member that runs on this host, or asks a member on another host by mail to stop.
 pub async fn stop_or_ask(
     context: &Context,
     seat: &Seat,
@@ -94,7 +94,8 @@ pub async fn stop_or_ask(
     stop(context, &lead, name, manner, report).await.map(StopResult::Here)
 }
 
-/// Stops every member of a team on this host, and deletes the team where brigade leads it.
+/// Stops the team's members on this host, then deletes the team if brigade leads it and no other host runs
+/// members of it.
 pub async fn down(
     context: &Context,
     named: Option<&TeamName>,
@@ -143,7 +144,7 @@ async fn unfinished_tasks(lead: &Seat) -> usize {
     graph.nodes().filter(|(id, _)| is_open(id)).count()
 }
 
-/// Returns the named team, the only one that is up, or the one of the current folder.
+/// Returns the named team, the only team that is up, or the team of the `brigade.toml` in the current folder.
 pub async fn choose_team(
     context: &Context,
     host: &Host,
@@ -181,7 +182,7 @@ pub async fn choose_team(
     }
 }
 
-/// Returns the hint for a person who finds no team up.
+/// Returns a hint for the error that no team is up on this host.
 pub fn no_team_hint(context: &Context, host: &Host) -> String {
     let elsewhere: Vec<String> =
         host.registry.elsewhere().iter().map(ToString::to_string).collect();
@@ -202,8 +203,8 @@ fn other_store_hint(teams: &str) -> String {
     )
 }
 
-/// Stops every member of a team on this host, and deletes the team where brigade leads it and no other host
-/// has members of it.
+/// Stops the team's members on this host, then deletes the team if brigade leads it and no other host runs
+/// members of it.
 pub async fn take_down(
     host: &Host,
     lead: &Seat,
@@ -218,7 +219,7 @@ pub async fn take_down(
     for (name, other) in &elsewhere {
         report(Progress::StaysElsewhere(name.clone(), other.clone(), lead.team.clone()));
     }
-    // Do not delete a team that Claude Code leads, or one with members on other hosts.
+    // Do not delete a team that Claude Code leads, or a team with members on other hosts.
     let ours = host.leads(lead).await? && !is_led_remotely(lead).await?;
     let deleted = match elsewhere.is_empty() && ours {
         true => roster::delete(lead, SkipChecks::Yes).await,
@@ -229,7 +230,7 @@ pub async fn take_down(
         Err(error) => return Err(error.into()),
     }
     host.registry.remove_team(&lead.team)?;
-    // Without a team the supervisor ends on its own. Wait for that, so that no process is left behind.
+    // The supervisor exits on its own when no team is up. Wait for that, so that no process is left behind.
     let began = Instant::now();
     while host.registry.teams()?.is_empty()
         && host.supervisor()?.is_some()
@@ -240,7 +241,7 @@ pub async fn take_down(
     Ok(ended)
 }
 
-/// Returns the members that other hosts run, each with its host.
+/// Returns the members that run on other hosts, each with the name of its host.
 async fn members_elsewhere(
     host: &Host,
     lead: &Seat,

@@ -1,6 +1,6 @@
-//! Errors of the host: what failed, why, and hints on what to do next.
+//! Errors of this crate: what failed, why, and hints on what to do next.
 //!
-//! The front end decides how to show them.
+//! The front end decides how to show the errors.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -11,18 +11,18 @@ use brigade_core::store::StoreError;
 use brigade_core::text;
 use thiserror::Error;
 
-/// The kind of an error. It decides the exit code.
+/// The kind of an error, which determines the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The operation was refused or failed.
     Failed,
-    /// The command line, or a variable that replaces an option, is invalid.
+    /// The command line is invalid, or an environment variable that replaces an option is.
     Usage,
-    /// There is nothing to work on.
+    /// There is nothing to do, for example because no team is up.
     Nothing,
     /// Another process holds a lock.
     Locked,
-    /// The reader of the output closed it. Not shown as an error.
+    /// The program that reads the output closed the pipe. Not shown as an error.
     BrokenPipe,
 }
 
@@ -36,7 +36,7 @@ pub struct HostError {
     pub source: Box<dyn Error + Send + Sync>,
     /// Suggested next steps.
     pub hints: Vec<String>,
-    /// The next step for an agent, if it differs from `hints`: agents call tools instead of commands.
+    /// The hint for an agent, if it differs from `hints`. Agents call MCP tools instead of commands.
     pub agent_hint: Option<String>,
 }
 
@@ -96,22 +96,22 @@ pub enum Trouble {
 }
 
 impl HostError {
-    /// An error of this kind.
+    /// Creates an error of the given kind.
     pub fn new(kind: ErrorKind, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { kind, source: source.into(), hints: Vec::new(), agent_hint: None }
     }
 
-    /// An error of the kind [`ErrorKind::Failed`].
+    /// Creates an error of the kind [`ErrorKind::Failed`].
     pub fn failed(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(ErrorKind::Failed, source)
     }
 
-    /// An error of the kind [`ErrorKind::Usage`].
+    /// Creates an error of the kind [`ErrorKind::Usage`].
     pub fn usage(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(ErrorKind::Usage, source)
     }
 
-    /// Whether the connection to the NATS server failed.
+    /// Returns whether the connection to the NATS server failed.
     pub fn is_unreachable(&self) -> bool {
         let error = self.source.downcast_ref();
         matches!(error, Some(StoreError::Engine { doing, .. }) if doing.starts_with("connect"))
@@ -123,12 +123,12 @@ impl HostError {
         self
     }
 
-    /// Sets the next step for an agent; an empty one if there is none.
+    /// Sets the hint for an agent. An empty hint means that agents get no hint.
     pub fn agent_hint(self, hint: impl Into<String>) -> Self {
         Self { agent_hint: Some(hint.into()), ..self }
     }
 
-    /// Renders the error for an agent: with its causes and the next step.
+    /// Renders the error for an agent, with its causes and the agent's hint.
     pub fn to_agent_text(&self) -> String {
         let mut text = self.to_string();
         let mut cause = self.source.source();
@@ -154,17 +154,17 @@ impl HostError {
     }
 }
 
-/// Converts a system error; `doing` completes the sentence "cannot …".
+/// Converts an I/O error; `doing` completes the message "cannot …".
 pub fn failed(doing: impl Into<String>, source: io::Error) -> HostError {
     HostError::failed(Trouble::Io { doing: doing.into(), source })
 }
 
-/// Converts a system error of a file; `doing` and the path complete the sentence "cannot …".
+/// Converts an I/O error on a file; `doing` and the path complete the message "cannot …".
 pub fn file_failed(doing: &str, path: &Path, source: io::Error) -> HostError {
     failed(format!("{doing} {}", path.display()), source)
 }
 
-/// Converts an error of writing the output. A reader that closed its end is not a failure.
+/// Converts an error from writing the output. A closed pipe becomes [`ErrorKind::BrokenPipe`].
 pub fn output_failed(source: io::Error) -> HostError {
     if source.kind() == io::ErrorKind::BrokenPipe {
         return HostError::new(ErrorKind::BrokenPipe, source);

@@ -12,7 +12,7 @@ use brigade_wire::name::NameError;
 use crate::error::{ErrorKind, HostError, members_hint, output_failed};
 
 impl HostError {
-    /// Adds the hint for people and the one for agents. An empty hint is none.
+    /// Adds a hint for people and a hint for agents. An empty text adds no hint.
     fn with_hints(self, (person, agent): (String, String)) -> Self {
         let error = if person.is_empty() { self } else { self.hint(person) };
         error.agent_hint(agent)

@@ -1,4 +1,4 @@
-//! Errors of NATS servers and organisations, with hints.
+//! Converts errors of NATS servers and organisations, and adds hints.
 
 use brigade_nats::backup::BackupError;
 use brigade_nats::org::OrgError;

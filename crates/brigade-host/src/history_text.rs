@@ -18,25 +18,25 @@ use anstyle::Style;
 use brigade_core::text::{cut, one_line};
 use jiff::tz::TimeZone;
 
-/// The day, which begins a group of lines.
+/// The style of the date above each day's events.
 const STRONG: Style = Style::new().bold();
-/// The time, and what became of a message.
+/// The style of times and of the delivery state of messages.
 const FAINT: Style = Style::new().dimmed();
 
-/// Maximum width of an event's text if there is no terminal width to keep to.
+/// The maximum width of an event's text if the terminal width is unknown.
 const DEFAULT_TEXT_WIDTH: usize = 72;
 
-/// An inbox and a message in it.
+/// The name of an inbox and the key of a message in it.
 type InboxMessage = (String, MessageKey);
 
-/// Formats records in order. Keeps state, because the text of a record depends on earlier ones.
+/// Formats records in order. It keeps state, because the text of a record depends on earlier records.
 #[derive(Debug)]
 pub struct LogFormatter {
     /// Time zone of the printed times.
     zone: TimeZone,
     /// Whether to include what agents say and do.
     shows_work: bool,
-    /// Date of the last printed line.
+    /// The date of the last formatted record.
     day: Option<Date>,
     /// Sender and text of each message.
     messages: HashMap<InboxMessage, (String, String)>,
@@ -46,7 +46,7 @@ pub struct LogFormatter {
 }
 
 /// Messages and tasks that were deleted together with a team. The journal may record their removal only after a
-/// new team has taken the name; those records must not be shown as actions in the new team.
+/// new team of the same name was created; the formatter must not show those records as events of the new team.
 #[derive(Debug, Default)]
 struct DeletedWithTeam {
     messages: HashSet<InboxMessage>,
@@ -61,19 +61,19 @@ struct DeliveryTimes {
 }
 
 impl LogFormatter {
-    /// A formatter that prints times of this zone.
+    /// Creates a formatter that prints times in this zone and omits what agents say and do.
     pub fn new(zone: TimeZone) -> Self {
         let (messages, tasks) = (HashMap::new(), HashMap::new());
         let deleted = DeletedWithTeam::default();
         Self { zone, shows_work: false, day: None, messages, tasks, deleted }
     }
 
-    /// A formatter that includes what agents say and do.
+    /// Creates a formatter that prints times in this zone and includes what agents say and do.
     pub fn with_work(zone: TimeZone) -> Self {
         Self { shows_work: true, ..Self::new(zone) }
     }
 
-    /// Formats a whole history. The line of a message includes when it was read and shown.
+    /// Formats a whole history. The line of a message includes the times at which it was read and shown.
     pub fn format_history<R: Borrow<Record>>(
         &mut self,
         records: &[R],
@@ -122,7 +122,7 @@ impl LogFormatter {
         self.line(record, &state, width)
     }
 
-    /// Formats a record as a line, after a line with the date if a new day has begun.
+    /// Formats a record as one line. A line with the date precedes the first record of each day.
     fn line(&mut self, record: &Record, state: &str, width: Option<usize>) -> String {
         let at = record.at.to_zoned(self.zone.clone());
         let Some((who, what)) = self.describe(record) else { return String::new() };
@@ -199,8 +199,8 @@ impl LogFormatter {
         }
     }
 
-    /// Describes how a task changed. Returns `None` if only `blocks` changed: the record of the blocked task
-    /// shows that already.
+    /// Describes how a task changed. Returns `None` if only its `blocks` list changed, because the blocked task's
+    /// own record shows that change.
     fn task(&mut self, id: u64, task: &RawValue) -> Option<String> {
         let before = self.tasks.insert(id, task.get().to_owned());
         self.deleted.tasks.remove(&id);
@@ -238,14 +238,14 @@ impl LogFormatter {
     }
 }
 
-/// Width of the actor column: the usual width of `alice → team-lead`.
+/// The width of the actor column, enough for `alice → team-lead`.
 const ACTOR_WIDTH: usize = 18;
 
 fn time(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
 }
 
-/// When a message was read and shown. The time it was sent is in its own line.
+/// Formats the times at which a message was read and shown, or `unread`.
 fn state(times: &DeliveryTimes, zone: &TimeZone) -> String {
     match (times.read, times.shown) {
         (None, None) => "· unread".into(),
@@ -257,7 +257,7 @@ fn state(times: &DeliveryTimes, zone: &TimeZone) -> String {
     }
 }
 
-/// The sender of a message, and its summary or text.
+/// Returns the sender of a message, and the summary or text of the message.
 fn sender_and_text(message: &RawValue) -> (String, String) {
     let read = with_message(message.get().as_bytes(), |message| {
         let message = message?;
@@ -272,7 +272,7 @@ fn sender_and_text(message: &RawValue) -> (String, String) {
     read.ok().flatten().unwrap_or_else(|| ("(unknown)".into(), message.get().to_owned()))
 }
 
-/// Describes the answer to a request, and whether a person or an agent gave it.
+/// Describes the answer to a request, and who gave the answer: a person or an agent.
 pub fn answered(
     kind: &str,
     to: &str,
@@ -288,7 +288,7 @@ pub fn answered(
     format!("{verb} {to}'s {kind} request (by {hand}){reason} [{id}]")
 }
 
-/// Describes an action of a member's agent; `None` for actions that are not shown.
+/// Describes an action of a member's agent. Returns `None` for actions that are not shown.
 fn worked(act: &WorkEvent) -> Option<String> {
     Some(match act {
         WorkEvent::Started {} => "started its agent".into(),
@@ -309,7 +309,7 @@ fn worked(act: &WorkEvent) -> Option<String> {
     })
 }
 
-/// Describes a changed roster entry; usually the member became active or idle.
+/// Describes how a member's roster entry changed: usually the member became active or idle.
 fn changed(member: &RawValue) -> String {
     let member: serde_json::Value = serde_json::from_str(member.get()).unwrap_or_default();
     match member.get("isActive").and_then(serde_json::Value::as_bool) {

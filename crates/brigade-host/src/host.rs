@@ -20,21 +20,21 @@ use crate::worktree::Worktree;
 
 /// How long a new supervisor may take to acquire its lock.
 const SUPERVISOR_START: Duration = Duration::from_secs(5);
-/// How often to check for that lock.
+/// How often to check whether a new supervisor has acquired its lock.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// This host, as seen from one store.
+/// This host, for the teams of one store.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// The members that should run here.
+    /// The members that should run on this host.
     pub registry: Registry,
-    /// The command line that starts brigade again.
+    /// The command line with which brigade starts itself as another process.
     pub self_command: SelfCommand,
-    /// The search path and variables that locate programs.
+    /// The search path and the variables that locate programs.
     pub programs: Arc<Programs>,
     /// The name of this host.
     pub name: String,
-    /// The folder with the worktrees of members.
+    /// The folder that contains the members' worktrees.
     pub worktrees: PathBuf,
     /// Whether teams are stored on a NATS server, so that they may have members on other hosts.
     pub is_shared: bool,
@@ -48,18 +48,18 @@ impl Host {
         Tmux::new(&self.registry.key())
     }
 
-    /// Returns the worktree of a member whose spec asks for one.
+    /// Returns the worktree of a member, or `None` if the member's spec asks for no worktree.
     pub fn worktree(&self, team: &TeamName, spec: &MemberSpec) -> Option<Worktree> {
         spec.worktree.then(|| Worktree::new(&self.worktrees, &spec.cwd, team, &spec.name))
     }
 
-    /// Whether brigade may act as the lead of the team on this host.
+    /// Returns whether brigade may act as the lead of the team on this host.
     pub async fn leads(&self, lead: &Seat) -> Result<bool, HostError> {
         Ok(self.may_lead && lead.store.is_ours(&lead.team).await?)
     }
 
-    /// Returns the seat to use for a change that concerns a member: the lead's, if brigade may act as the
-    /// lead, and the member's own otherwise.
+    /// Returns the seat to use for changing a member: the lead's seat if brigade may act as the lead, the
+    /// member's own seat otherwise.
     pub async fn acting_seat(&self, lead: &Seat, name: &MemberName) -> Result<Seat, HostError> {
         if self.leads(lead).await? {
             return Ok(lead.clone());
@@ -67,7 +67,7 @@ impl Host {
         Ok(lead.for_member(name.clone()))
     }
 
-    /// Returns the spec of a member that runs on this host, or an error if it does not.
+    /// Returns the spec of a member of this host. Fails if the member does not run on this host.
     pub fn local_member(
         &self,
         team: &TeamName,
@@ -79,7 +79,7 @@ impl Host {
         })
     }
 
-    /// Returns the process that runs a member on this host, if one does.
+    /// Returns the process that runs the member on this host, or `None` if there is no such process.
     pub fn member_process(
         &self,
         team: &TeamName,
@@ -89,13 +89,13 @@ impl Host {
         holder.map_err(|source| failed("find its process", source))
     }
 
-    /// Returns the process of the supervisor, if it runs.
+    /// Returns the supervisor's process, or `None` if the supervisor is not running.
     pub fn supervisor(&self) -> Result<Option<Process>, HostError> {
         let holder = process_lock::holder(&self.registry.supervisor_lock());
         holder.map_err(|source| failed("check for the supervisor", source))
     }
 
-    /// Starts the supervisor if it does not run, and waits until it does.
+    /// Starts the supervisor unless it is already running, and waits until it is.
     pub async fn ensure_supervisor(&self) -> Result<(), HostError> {
         if self.supervisor()?.is_some() {
             return Ok(());
@@ -110,7 +110,7 @@ impl Host {
                 let error = HostError::failed(Trouble::NoSupervisor);
                 return Err(error.hint(format!("its log may give the reason: {}", log.display())));
             }
-            // Reap it: a supervisor that finds another one running ends immediately.
+            // Reap the child: it exits immediately if another supervisor is already running.
             let _exit = child.try_wait();
             tokio::time::sleep(POLL_INTERVAL).await;
         }
@@ -118,7 +118,7 @@ impl Host {
     }
 }
 
-/// Whether the lead runs on another host that `brigade link` connects to this one.
+/// Returns whether the lead runs on another host that `brigade link` connects to this one.
 pub async fn is_led_remotely(seat: &Seat) -> Result<bool, HostError> {
     let Some(config) = seat.find_config().await? else { return Ok(false) };
     Ok(is_mirror(&seat.read(&config)?))

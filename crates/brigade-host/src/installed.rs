@@ -16,20 +16,20 @@ use crate::variables;
 pub struct Programs {
     /// The search path, `PATH`.
     pub path: Option<OsString>,
-    /// The agents' programs named by variables such as `BRIGADE_CODEX`.
+    /// The programs of agents, as set by variables such as `BRIGADE_CODEX`, by agent name.
     pub named: HashMap<String, OsString>,
-    /// The Claude Code program, if a variable names it.
+    /// The Claude Code program, if a variable sets it.
     pub claude: Option<PathBuf>,
     /// Claude Code's folder, from its variable or the home directory.
     pub claude_dir: Option<PathBuf>,
     /// The executable file of this process.
     pub running: Option<PathBuf>,
-    /// The name with which this process was started.
+    /// The command name with which this process was started (`argv[0]`).
     pub called: Option<OsString>,
 }
 
 impl Programs {
-    /// Returns the absolute path of an agent's program: the one its variable names, or the one on `PATH`.
+    /// Returns the absolute path of an agent's program, as set by the agent's variable or found on `PATH`.
     pub fn program(&self, agent: &Agent) -> Option<PathBuf> {
         if agent.native {
             let claude = self.claude(self.claude_dir.as_deref()).filter(|path| path.exists())?;
@@ -41,8 +41,8 @@ impl Programs {
         }
     }
 
-    /// Returns the Claude Code program: the one its variable names, the one in Claude Code's settings, or the
-    /// one on `PATH`. The settings are read because a lead passes few variables to the panes of its teammates.
+    /// Returns the Claude Code program: from the variable, from Claude Code's settings, or from `PATH`. It reads
+    /// the settings because a Claude Code lead passes few variables to the tmux panes of its teammates.
     pub fn claude(&self, claude_dir: Option<&Path>) -> Option<PathBuf> {
         let itself = self.running.as_ref().and_then(|path| path.canonicalize().ok());
         // If `claude` is a link to brigade, starting it would start brigade recursively.
@@ -57,7 +57,7 @@ impl Programs {
         named.or_else(in_settings).or_else(|| self.on_path("claude".as_ref()).find(other))
     }
 
-    /// Like [`claude`](Self::claude), or an error that says how to name the program.
+    /// Like [`claude`](Self::claude), but fails with a hint if there is no such program.
     pub fn require_claude(&self, claude_dir: Option<&Path>) -> Result<PathBuf, HostError> {
         self.claude(claude_dir).ok_or_else(|| {
             let error = HostError::failed(Trouble::NoClaude);
@@ -65,7 +65,7 @@ impl Programs {
         })
     }
 
-    /// Returns the absolute path of a program given as a path or as a name on `PATH`.
+    /// Returns the absolute path of a program that is given as a path or as the name of a file on `PATH`.
     pub fn find(&self, program: &OsStr) -> Option<PathBuf> {
         let path = Path::new(program);
         if path.components().count() > 1 {
@@ -74,16 +74,16 @@ impl Programs {
         absolute(&self.on_path(program).next()?)
     }
 
-    /// Whether a program can be started by name.
+    /// Returns whether a program can be started by name.
     pub fn has(&self, program: &str) -> bool {
-        // Without a search path the system uses these directories.
+        // The system searches these directories if `PATH` is not set.
         let in_default =
             || ["/bin", "/usr/bin"].iter().any(|dir| Path::new(dir).join(program).is_file());
         self.find(program.as_ref()).is_some() || (self.path.is_none() && in_default())
     }
 
-    /// Returns the path with which this program was started. A package manager keeps that path and replaces the
-    /// file behind it, so a path written into settings stays valid after an update.
+    /// Returns the path by which brigade was started, without resolving links. A package manager keeps that path
+    /// across updates and changes the link, so the path can be written into settings.
     pub fn itself(&self) -> Result<PathBuf, HostError> {
         let Some(running) = self.running.clone() else {
             return Err(HostError::failed(Trouble::NoProgram));
@@ -93,7 +93,7 @@ impl Programs {
         Ok(called.unwrap_or(running))
     }
 
-    /// Returns every program of that name on `PATH`, in order.
+    /// Returns all programs of this name on `PATH`, in search order.
     fn on_path(&self, program: &OsStr) -> impl Iterator<Item = PathBuf> {
         let dirs: Vec<PathBuf> = self
             .path

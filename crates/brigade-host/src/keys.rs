@@ -1,5 +1,5 @@
-//! The keys with which native teammates verify messages of their lead. Each key is a file that only its owner
-//! can read.
+//! The keys with which native teammates verify messages from their lead. Each key is in a file that only the
+//! file's owner can read.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -13,13 +13,13 @@ use brigade_wire::name::MemberName;
 use thiserror::Error;
 use uuid::Uuid;
 
-/// The keys of one team's members.
+/// The keys of the members of one team.
 #[derive(Clone, Debug)]
 pub struct KeyRing {
     dir: PathBuf,
 }
 
-/// The errors of reading or creating a key.
+/// An error from reading or creating a key.
 #[derive(Debug, Error)]
 pub enum KeyError {
     /// The key file cannot be read or written.
@@ -27,7 +27,7 @@ pub enum KeyError {
     Io {
         /// The action that failed.
         doing: &'static str,
-        /// The file.
+        /// The key file.
         path: PathBuf,
         /// The system error.
         source: io::Error,
@@ -35,15 +35,15 @@ pub enum KeyError {
     /// Other users can read the key file.
     #[error("other users can read the key {}; remove it, and brigade creates a new one", .path.display())]
     Exposed {
-        /// The file.
+        /// The key file.
         path: PathBuf,
     },
     /// The file does not contain a key.
     #[error("{} is not a key; remove it, and brigade creates a new one", .path.display())]
     Broken {
-        /// The file.
+        /// The key file.
         path: PathBuf,
-        /// The reason.
+        /// Why the contents are not a key.
         source: NotALeadKey,
     },
     /// The system provides no random numbers.
@@ -52,12 +52,12 @@ pub enum KeyError {
 }
 
 impl KeyRing {
-    /// A key ring for the members whose folders are in `dir`.
+    /// Creates a key ring for the members whose folders are in `dir`.
     pub fn new(dir: PathBuf) -> Self {
         Self { dir }
     }
 
-    /// Returns the member's key, and creates one if it has none.
+    /// Returns the member's key. Creates the key if the member has none.
     pub fn key(&self, member: &MemberName, clock: &dyn Clock) -> Result<SigningKey, KeyError> {
         if let Some(key) = self.find(member)? {
             return Ok(key);
@@ -65,7 +65,7 @@ impl KeyRing {
         let made = u64::try_from(clock.now().as_millisecond()).unwrap_or_default();
         let key = SigningKey::generate(made)?;
         self.save(member, &key)?;
-        // Another process may have saved its key first; then that one counts.
+        // If another process saved a key for this member first, return that key.
         Ok(self.find(member)?.unwrap_or(key))
     }
 
@@ -92,7 +92,7 @@ impl KeyRing {
         key.map(Some).map_err(|source| KeyError::Broken { path, source })
     }
 
-    /// Saves a key atomically, unless the member has one.
+    /// Saves a key atomically, unless the member already has a key.
     fn save(&self, member: &MemberName, key: &SigningKey) -> Result<(), KeyError> {
         let failed = |doing, path: &Path| {
             let path = path.to_owned();

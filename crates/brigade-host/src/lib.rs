@@ -1,11 +1,11 @@
 //! Runs the members of agent teams on this host.
 //!
-//! Every front end (command line, MCP server, dashboard) calls the functions of this crate. They check what has to be
-//! checked before a member is started or stopped, so that no front end decides anything itself.
+//! Every front end (command line, MCP server, dashboard) calls the functions of this crate. These functions do all
+//! checks before a member is started or stopped, so that no front end has to.
 //!
-//! Members run in processes of their own. The [`registry`] on disk lists the members that should run, and each process
-//! holds a lock while it runs a member. The [`supervisor`] compares the two and starts the missing processes, so it
-//! needs no state in memory, and another one can take over at any time.
+//! Each member runs in its own process. The [`registry`] on disk lists the members that should run, and each
+//! process holds a lock while it runs a member. The [`supervisor`] compares the registry with the locks and starts
+//! the missing processes. It needs no state in memory, so another supervisor can take over at any time.
 //!
 //! # Parts
 //!
@@ -13,21 +13,21 @@
 //! |---|---|
 //! | [`context`], [`location`] | the store, the team and the member a front end acts for; where teams are stored |
 //! | [`host`], [`registry`], [`process_lock`] | this host, the members that should run, the processes that run them |
-//! | [`team_file`], [`spec`] | reads `brigade.toml`; the settings of a team and its members |
+//! | [`team_file`], [`spec`] | reading `brigade.toml`; the settings of a team and its members |
 //! | [`up`], [`spawn`], [`shutdown`], [`down`], [`resume`], [`answer`] | the operations a person can ask for |
-//! | [`supervisor`], [`start`], `restarts`, `policy_answers` | keeps members running, and answers requests by rule |
-//! | [`native`], [`keys`], [`transcript`], `native_heartbeat` | the real Claude Code as a member |
+//! | [`supervisor`], [`start`], `restarts`, `policy_answers` | keeping members running; answers by rule |
+//! | [`native`], [`keys`], [`transcript`], `native_heartbeat` | running the real Claude Code as a member |
 //! | [`state`], [`wait`] | the state of teams and members, and waiting until they are ready |
 //! | [`preflight`], [`installed`], [`worktree`], [`tmux`] | the programs members need, git worktrees, tmux windows |
 //! | [`process`], [`process_tree`], [`signals`] | processes and signals |
 //! | [`progress`], [`error`], [`history_text`], [`suggest`] | text for front ends to show |
 //!
-//! # What it must not do
+//! # What this crate must not do
 //!
-//! - Print, exit, or end processes that it did not start. Front ends get [`progress`] events and a [`HostError`] with
-//!   hints, and decide how to show them.
-//! - Read environment variables. A front end passes in what it needs ([`context::ContextSettings`]); [`variables`] has
-//!   only their names.
+//! - Print, exit, or end processes that this crate did not start. Front ends get [`progress`] events and a
+//!   [`HostError`] with hints, and decide how to show them.
+//! - Read environment variables. Front ends pass the values in ([`context::ContextSettings`]). The module
+//!   [`variables`] contains only their names.
 //! - Type into a terminal. Agents get their input over their protocols.
 //!
 //! # Example

@@ -1,4 +1,4 @@
-//! Where teams are stored: in files of this host, or on NATS servers.
+//! Where teams are stored: in files on this host, or on NATS servers.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,15 +20,15 @@ use crate::progress::Progress;
 use crate::progress::ReportProgress;
 use crate::variables as env;
 
-/// The port of a NATS server if its address names none.
+/// The port of a NATS server whose address names no port.
 const DEFAULT_PORT: u16 = 4222;
-/// How long to wait for the server before reporting that it is slow.
+/// How long to wait for the NATS server before reporting that brigade is waiting for it.
 #[cfg(feature = "nats")]
 const SLOW_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
-/// The value of `--store` for the files of this host.
+/// The value of `--store` for a store in files on this host.
 const FILES: &str = "files";
 
-/// The value of `--store`.
+/// The parsed value of `--store`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreAddress {
     /// In Claude Code's folder.
@@ -37,13 +37,13 @@ pub enum StoreAddress {
     Servers(Vec<String>),
 }
 
-/// The reason a value of `--store` is invalid.
+/// Why a value of `--store` is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StoreAddressError {
-    /// It is neither `files` nor a list of server addresses.
+    /// The value is neither `files` nor a list of server addresses.
     #[error("use `files`, nats://HOST:PORT or tls://HOST:PORT; separate several servers by commas")]
     Form,
-    /// It contains a user name or a password.
+    /// The value contains a user name or a password.
     #[error("other users can see a name or password in an address; use --creds FILE")]
     Secret,
     /// The host or the port is invalid.
@@ -75,7 +75,7 @@ fn server_address(text: &str) -> Result<String, StoreAddressError> {
     }
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     let invalid = || StoreAddressError::Host(rest.to_owned());
-    // An IPv6 address is in brackets, because it contains colons itself.
+    // An IPv6 address is in brackets, because it contains colons.
     let (host, port) = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (format!("[{host}]"), None),
         Some((host, port)) => {
@@ -95,20 +95,20 @@ fn server_address(text: &str) -> Result<String, StoreAddressError> {
     Ok(format!("{scheme}://{}:{port}", host.to_lowercase()))
 }
 
-/// NATS servers, and the files needed to connect to them.
+/// NATS servers, and the files needed for connecting to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NatsServers {
-    /// The addresses.
+    /// The addresses of the servers.
     pub servers: Vec<String>,
     /// The credentials file.
     pub creds: Option<PathBuf>,
-    /// The CA certificate file; the system's certificates if absent.
+    /// The CA certificate file. `None` uses the system's certificates.
     pub ca: Option<PathBuf>,
-    /// The client certificate and its key.
+    /// The files with the client certificate and its key.
     pub client: Option<(PathBuf, PathBuf)>,
 }
 
-/// Where teams are stored, with everything needed to connect.
+/// Where teams are stored, and everything needed for connecting to the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Location {
     /// In Claude Code's folder on this host.
@@ -119,7 +119,7 @@ pub enum Location {
 }
 
 impl Location {
-    /// Returns the NATS servers, if teams are stored there.
+    /// Returns the NATS servers if teams are stored on NATS servers.
     pub fn nats(&self) -> Option<&NatsServers> {
         match self {
             Self::Files => None,
@@ -127,8 +127,8 @@ impl Location {
         }
     }
 
-    /// Returns the environment variables that name this location to a child process. Credentials are passed by
-    /// path, never by content.
+    /// Returns the environment variables that tell a child process this location. They contain the path of the
+    /// credentials file, never the credentials.
     pub fn variables(&self) -> Vec<(&'static str, OsString)> {
         let Self::Nats(nats) = self else { return vec![(env::STORE, FILES.into())] };
         let mut variables: Vec<(&'static str, OsString)> =
@@ -142,7 +142,7 @@ impl Location {
         variables
     }
 
-    /// Returns the command-line options that name this location.
+    /// Returns the command-line options that select this location.
     pub fn options(&self) -> Vec<OsString> {
         let option = |name: &str| match name {
             env::CREDS => "--creds",
@@ -155,8 +155,8 @@ impl Location {
         variables.flat_map(|(name, value)| [option(name).into(), value]).collect()
     }
 
-    /// Returns a key that is unique for this location and this folder of Claude Code. Each key has its own
-    /// registry on this host.
+    /// Returns a key that is unique for this location and this Claude Code folder. This host has one registry
+    /// per key.
     pub fn key(&self, claude_dir: &Path) -> String {
         let files = claude_dir_key(claude_dir);
         match self {
@@ -175,8 +175,8 @@ impl Location {
 }
 
 impl NatsServers {
-    /// Connects to the servers and opens the store. With `lasts` it retries for a long time when the connection
-    /// is lost: for background processes, where no person waits for the result.
+    /// Connects to the servers and opens the store. If `lasts` is true, a lost connection is retried for a long
+    /// time. That is for background processes, where no person waits for the result.
     #[cfg(feature = "nats")]
     pub async fn open(
         &self,
@@ -197,7 +197,7 @@ impl NatsServers {
         Ok(Arc::new(store.map_err(|error| self.with_hints(error))?))
     }
 
-    /// Whether the credentials allow the caller to act as the lead.
+    /// Returns whether the credentials allow the caller to act as the lead.
     #[cfg(feature = "nats")]
     pub fn may_lead(&self) -> bool {
         use brigade_nats::identity::CredentialRole;
@@ -205,13 +205,13 @@ impl NatsServers {
         !matches!(identity, Some(Ok(identity)) if identity.role == CredentialRole::Member)
     }
 
-    /// False: this build has no NATS support.
+    /// Returns false, because this build has no NATS support.
     #[cfg(not(feature = "nats"))]
     pub fn may_lead(&self) -> bool {
         false
     }
 
-    /// Returns the team of the credentials, and the member if they are for exactly one.
+    /// Returns the team that the credentials name, and the member if they name exactly one.
     #[cfg(feature = "nats")]
     pub fn seat(&self) -> Option<(TeamName, Option<MemberName>)> {
         let identity = brigade_nats::Identity::from_creds(self.creds.as_deref()?).ok()?;
@@ -220,13 +220,13 @@ impl NatsServers {
         Some((identity.team?, only))
     }
 
-    /// `None`: this build has no NATS support.
+    /// Returns `None`, because this build has no NATS support.
     #[cfg(not(feature = "nats"))]
     pub fn seat(&self) -> Option<(TeamName, Option<MemberName>)> {
         None
     }
 
-    /// Connects and returns the figures of the store.
+    /// Connects to the servers and returns the size and usage figures of the store.
     #[cfg(feature = "nats")]
     pub async fn measures(&self) -> Result<brigade_nats::stream_metrics::Measures, HostError> {
         let store = brigade_nats::NatsStore::connect(self.store_options()).await?;
@@ -245,8 +245,8 @@ impl NatsServers {
         }
     }
 
-    /// Returns the members the credentials are limited to. Empty if they are for all members, or if there are no
-    /// credentials.
+    /// Returns the members that the credentials are limited to. The list is empty if the credentials are for all
+    /// members, or if there are no credentials.
     #[cfg(feature = "nats")]
     pub fn speaks_for(&self) -> Result<Vec<MemberName>, HostError> {
         let Some(creds) = &self.creds else { return Ok(Vec::new()) };
@@ -254,13 +254,13 @@ impl NatsServers {
         Ok(identity.members)
     }
 
-    /// Empty: this build has no NATS support.
+    /// Returns an empty list, because this build has no NATS support.
     #[cfg(not(feature = "nats"))]
     pub fn speaks_for(&self) -> Result<Vec<MemberName>, HostError> {
         Ok(Vec::new())
     }
 
-    /// Adds hints to an error of connecting.
+    /// Adds hints to an error from connecting to the servers.
     #[cfg(feature = "nats")]
     fn with_hints(&self, error: StoreError) -> HostError {
         let error = HostError::failed(error);
@@ -269,7 +269,7 @@ impl NatsServers {
         }
         let why = std::error::Error::source(&*error.source).map(ToString::to_string);
         let why = why.unwrap_or_default().to_lowercase();
-        // Only a running server can refuse the credentials.
+        // An authorization error means that the server is running and refused the credentials.
         if !why.contains("authorization") {
             let servers = self.servers.join(", ");
             return error
@@ -285,7 +285,7 @@ impl NatsServers {
         }
     }
 
-    /// Fails: this build has no NATS support.
+    /// Always fails, because this build has no NATS support.
     #[cfg(not(feature = "nats"))]
     pub async fn open(&self, _: bool, _: ReportProgress<'_>) -> Result<Arc<dyn Store>, HostError> {
         let error = HostError::failed(Trouble::NoEngine { servers: self.servers.join(", ") });

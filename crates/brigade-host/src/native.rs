@@ -1,8 +1,8 @@
 //! Runs the real Claude Code as a member.
 //!
-//! Claude Code reads its mail, asks its lead and answers it without help. Brigade does the rest: it passes the
-//! key of the lead, sends again the messages that Claude Code read but its model never saw, resumes the session,
-//! and removes the member from the team after it has agreed to stop.
+//! Claude Code itself reads its mail, sends requests to its lead and answers the lead's requests. Brigade does the
+//! rest: it passes the lead's key to Claude Code, resends messages that Claude Code read but its model never saw,
+//! resumes the session, and removes the member from the team after the member has agreed to stop.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,26 +32,26 @@ use crate::spec::{AccessLevel, ApprovalAuthority, MemberSpec};
 use crate::transcript::{self, TranscriptOwner};
 use crate::{native_heartbeat, process_tree, signals, variables};
 
-/// The first version known to accept the lead's key. 2.1.50 exits if it gets one; versions in between were not
-/// tested. Without a key a teammate believes any sender that claims to be the lead.
+/// The first Claude Code version known to accept the lead's key. Version 2.1.50 exits if it gets a key; versions
+/// in between were not tested. A teammate without the key trusts any sender that claims to be the lead.
 const FIRST_VERSION_WITH_KEY: [u64; 3] = [2, 1, 325];
 /// The default agent type of a teammate.
 const AGENT_TYPE: &str = "general-purpose";
 /// How long Claude Code may take to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long Claude Code may take to end after SIGTERM.
+/// How long Claude Code may take to exit after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Saved state of a native teammate, needed to start it again.
+/// The saved state of a native teammate, needed for restarting the teammate.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct NativeNote {
     session: String,
-    /// The messages found in its transcript at the last start.
+    /// The messages that the session's transcript contained at the last start.
     #[serde(flatten)]
     shown: ShownMessages,
 }
 
-/// The session to start with: a new one, or one to resume.
+/// The Claude Code session to start with: a new session, or an old one to resume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum NativeSession {
     New(String),
@@ -65,7 +65,7 @@ impl NativeSession {
     }
 }
 
-/// The data for the command `command_line` of a native teammate.
+/// The data from which the command-line arguments of a native teammate are built.
 #[derive(Debug)]
 struct NativeStart<'s> {
     agent: AgentId,
@@ -73,7 +73,7 @@ struct NativeStart<'s> {
     lead_session: String,
     lead_key: Option<String>,
     spec: &'s MemberSpec,
-    /// Whether it needs an approved plan first.
+    /// Whether the teammate needs an approved plan before it changes anything.
     plan: bool,
     session: NativeSession,
 }
@@ -94,7 +94,7 @@ impl NativeStart<'_> {
         match self.spec.access {
             _ if self.plan => push(&["--plan-mode-required"]),
             AccessLevel::Full => push(&["--dangerously-skip-permissions"]),
-            // Claude Code's own default would be a mode in which it decides without asking.
+            // Without this option Claude Code may start in a mode that does not ask for permission.
             AccessLevel::Ask => push(&["--permission-mode", "default"]),
         }
         if let Some(model) = &self.spec.model {
@@ -111,22 +111,22 @@ impl NativeStart<'_> {
 /// The environment of a native teammate.
 #[derive(Debug)]
 pub struct NativeOptions<'s> {
-    /// The search path and variables that locate programs.
+    /// The search path and the variables that locate programs.
     pub programs: &'s Programs,
     /// The name of this host.
     pub host: &'s str,
     /// Claude Code's folder.
     pub claude_dir: &'s Path,
-    /// The keys of the team.
+    /// The keys of the team's members.
     pub keys: KeyRing,
-    /// The variables it inherits; `None` for all.
+    /// The environment variables that the teammate inherits. `None` means all of them.
     pub inherits: Option<Vec<(OsString, OsString)>>,
-    /// The files of its team, if no other Claude Code uses them.
+    /// The store with the team's files, if no other Claude Code process uses them.
     pub alone_in: Option<Arc<FileStore>>,
 }
 
-/// Runs Claude Code as this member, in this terminal, until it leaves the team. Fails if it ends without leaving;
-/// the supervisor then starts it again.
+/// Runs Claude Code as this member, in this terminal, until the member leaves the team. Fails if Claude Code
+/// exits while the member is still in the team; the supervisor then starts the member again.
 pub async fn run(
     mut seat: Seat,
     spec: &MemberSpec,
@@ -144,10 +144,10 @@ pub async fn run(
         return Ok(());
     }
     if let Some(files) = &options.alone_in {
-        // This process holds the member's lock, so its previous process has ended and the locks that one left
-        // are stale.
+        // This process holds the member's lock, so the member's previous process has ended, and any inbox locks
+        // which that process left behind are stale.
         if let Err(error) = files.recover_after_natives_ended(&seat.team, &seat.name).await {
-            // Not fatal: some messages may be sent twice.
+            // Continue: the only consequence is that some messages may be sent twice.
             tracing::warn!(member = %seat.name, %error, "cannot release a stale inbox lock");
         }
     }
@@ -161,7 +161,7 @@ pub async fn run(
     if options.programs.claude_dir.as_deref() != Some(options.claude_dir) {
         command.env(variables::CLAUDE_CONFIG_DIR, options.claude_dir);
     }
-    // A `brigade` command run from its shell acts as this member, not as the lead.
+    // These variables make a `brigade` command in Claude Code's shell act as this member, not as the lead.
     command.env(variables::TEAM, seat.team.as_str()).env(variables::AS, seat.name.as_str());
     command
         .env(variables::CLAUDE_TEAMS, "1")
@@ -185,21 +185,21 @@ pub async fn run(
             let signal = signal?;
             process_tree::end(getpid(), GRACE).await;
             if signal == StopSignal::HungUp {
-                // The tmux server died, or the window was closed: the supervisor opens another window.
+                // The tmux server died or the window was closed. After this error the supervisor opens another.
                 let how = "its window was closed".to_owned();
                 return Err(HostError::failed(Trouble::ClaudeEnded { how }));
             }
-            // A requested stop is final, so the member leaves the team.
+            // Somebody asked this process to stop, so the member leaves the team for good.
             roster::leave(&seat, &seat.name).await?;
             Ok(())
         }
     }
 }
 
-/// Returns the session to start with, after sending again the messages that the last session lost.
+/// Resends the messages that the last session lost, and returns the session to start with.
 async fn session(seat: &Seat, claude_dir: &Path) -> Result<NativeSession, HostError> {
     let kept = seat.store.get_note(&seat.team, &seat.name, NoteKind::Memory).await?;
-    // An unreadable note was written by another kind of member under this name.
+    // Ignore a note that cannot be parsed: a member of another kind had this name before and wrote the note.
     let note: NativeNote =
         kept.and_then(|kept| serde_json::from_slice(&kept).ok()).unwrap_or_default();
     let since = created(seat).await?;
@@ -243,7 +243,7 @@ async fn start<'s>(
     })
 }
 
-/// Returns the team's `config.json`, or no bytes if the team does not exist.
+/// Returns the contents of the team's `config.json`, which are empty if the team does not exist.
 async fn config(seat: &Seat) -> Result<Vec<u8>, HostError> {
     let config = seat.find_config().await?;
     Ok(config.map(|config| config.bytes).unwrap_or_default())
@@ -256,7 +256,7 @@ async fn created(seat: &Seat) -> Result<Timestamp, HostError> {
     Ok(Timestamp::from_millisecond(created).unwrap_or_default())
 }
 
-/// Asks Claude Code for its version; `None` if the output is not a version.
+/// Runs `claude --version`. Returns `None` if the output is not a version.
 async fn version(program: &PathBuf) -> Result<Option<[u64; 3]>, HostError> {
     let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
     let output = tokio::time::timeout(VERSION_TIMEOUT, output).await;

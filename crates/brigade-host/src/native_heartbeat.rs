@@ -1,5 +1,5 @@
-//! Records the pulse of a native teammate. The process that runs it does this, because Claude Code itself only
-//! reports on the roster whether it is in a turn.
+//! Records the pulse of a native teammate. Brigade's process for the member does this, because Claude Code only
+//! reports, on the roster, whether it is in a turn.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 use crate::process;
 
-/// How often to check whether it is in a turn.
+/// How often to check whether the teammate is in a turn.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Records the pulse of the member until the future is dropped. A failed write is retried at the next poll.
+/// Records the member's pulse until the returned future is dropped. Retries a failed write at the next poll.
 pub(crate) async fn beat(seat: &Seat, host: &str, session: &str) -> Infallible {
     let now = || seat.clock.now();
     let mut pulse = Pulse {

@@ -1,4 +1,4 @@
-//! Answers permission requests by rule, on behalf of the lead.
+//! Answers permission requests on behalf of the lead, by the rules in the team file.
 
 use std::time::Duration;
 
@@ -11,28 +11,28 @@ use crate::Host;
 use crate::error::HostError;
 use crate::progress::Log;
 
-/// How long after a request was last seen to check the requests again. If the process that decided on an answer died
-/// before sending it, the answer is sent within this time.
+/// How long after the last request to check the requests again. If a process decided on an answer but died before
+/// sending it, that check sends the answer.
 const RECHECK_AFTER: Duration = Duration::from_secs(30);
 
 /// Whether requests wait for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Requests {
-    /// At least one waits.
+    /// At least one request waits for an answer.
     Wait,
-    /// None waits.
+    /// No request waits for an answer.
     None,
 }
 
-/// Decides when to check the requests. A check reads whole journals, so mail that is not a request does not cause
-/// one.
+/// Decides when to check for requests. A check reads whole journals, so only mail that contains a request causes
+/// a check.
 #[derive(Debug, Default)]
 pub(crate) struct RequestSchedule {
     next: Option<Duration>,
 }
 
 impl RequestSchedule {
-    /// Whether a check is due: a member has `asked` since the last one, or the recheck time has come.
+    /// Returns whether a check is due: a member has `asked` since the last check, or it is time to check again.
     pub(crate) fn is_due(&mut self, asked: bool, now: Duration) -> bool {
         let recheck = self.next.is_some_and(|next| now >= next);
         if recheck {
@@ -44,14 +44,14 @@ impl RequestSchedule {
         asked || recheck
     }
 
-    /// Schedules another check, because a request still waits.
+    /// Schedules another check, for a request that still waits.
     pub(crate) fn renew(&mut self, now: Duration) {
         self.next = Some(now + RECHECK_AFTER);
     }
 }
 
-/// Answers the requests that match a rule, and returns whether others wait. Does nothing if brigade does not lead
-/// the team.
+/// Answers the requests that match a rule, and returns whether other requests wait for an answer. Does nothing if
+/// brigade does not lead the team.
 pub(crate) async fn answer_by_rule(
     host: &Host,
     seat: &Seat,
@@ -89,7 +89,7 @@ mod tests {
         check(0, false, false);
         check(10, true, true);
         check(11, false, false);
-        // Once more, in case an answer was decided but not sent.
+        // The requests are checked again, in case an answer was decided but not sent.
         check(40, false, true);
         check(41, false, false);
     }

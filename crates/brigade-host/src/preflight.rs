@@ -1,5 +1,5 @@
-//! Checks what members need before any of them starts: the program of their agent, tmux for a window, git and
-//! a commit for a worktree.
+//! Checks, before any member starts, that everything the members need is there: the programs of their agents,
+//! tmux for windows, and git and a commit for worktrees.
 
 use brigade_agents::driver::{self, AGENTS};
 
@@ -11,13 +11,13 @@ use crate::worktree;
 /// A program that is not installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingProgram {
-    /// The program.
+    /// The name of the program.
     pub what: String,
-    /// How to install it.
+    /// How to install the program.
     pub remedy: String,
 }
 
-/// Returns the programs these members need that are not installed, without duplicates.
+/// Returns the programs that these members need and that are not installed, without duplicates.
 pub fn missing_programs<'m>(
     programs: &Programs,
     members: impl IntoIterator<Item = &'m MemberSpec>,
@@ -42,7 +42,7 @@ pub fn missing_programs<'m>(
     missing
 }
 
-/// Refuses to start members that cannot run here.
+/// Fails if a member cannot run on this host, because a program or a commit is missing.
 pub fn check<'m>(
     programs: &Programs,
     members: impl IntoIterator<Item = &'m MemberSpec> + Clone,

@@ -1,20 +1,20 @@
-//! Identifies processes by number and start time, because numbers are reused. Platform-specific.
+//! Identifies processes by process id and start time, because ids are reused. The code is platform-specific.
 
 use brigade_core::pulse::Process;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Returns this process.
+/// Returns the process id and start time of this process.
 pub fn current() -> Process {
     let pid = std::process::id();
     Process { pid, began: began(pid).unwrap_or_default() }
 }
 
-/// Whether that process still runs. Another process with its number does not count.
+/// Returns whether the process is still running. Returns false if another process has reused its id.
 pub fn is_running(process: &Process) -> bool {
     began(process.pid).is_some_and(|began| began == process.began)
 }
 
-/// Sends a signal to a process, unless it has ended.
+/// Sends a signal to a process. Does nothing if the process has ended.
 pub fn send_signal(process: &Process, signal: Signal) {
     let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid.filter(|_| is_running(process)) {
@@ -22,12 +22,12 @@ pub fn send_signal(process: &Process, signal: Signal) {
     }
 }
 
-/// Returns the start time of a process in the system's format; `None` if it does not exist or is a zombie.
+/// Returns the start time of a process in the system's format, or `None` if the process has ended.
 #[cfg(target_os = "linux")]
 fn began(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may contain anything. After it, the first field is the state and the
-    // twentieth the start time in clock ticks since boot.
+    // The program name, in parentheses, may contain any character. Of the fields after the name, the first is the
+    // state and the twentieth is the start time in clock ticks since boot.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
     if fields.next()? == "Z" {
@@ -36,7 +36,7 @@ fn began(pid: u32) -> Option<String> {
     fields.nth(18).map(str::to_owned)
 }
 
-/// Untested.
+/// Returns the start time of a process as printed by `ps`. This version is untested.
 #[cfg(not(target_os = "linux"))]
 fn began(pid: u32) -> Option<String> {
     let pid = pid.to_string();

@@ -1,7 +1,7 @@
-//! A lock file per member and per supervisor, held by the process that runs it.
+//! Lock files. The process that runs a member holds the member's lock, and the supervisor holds its own.
 //!
-//! The kernel releases the lock when the process ends, so an ended process never counts as running, and two
-//! processes never run one member.
+//! The kernel releases a lock when the process ends, so a lock never outlives its process, and two processes
+//! never run the same member.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -15,12 +15,13 @@ use rustix::io::Errno;
 
 use crate::process;
 
-/// How often to try a lock before it counts as taken: [`holder`] locks it for a moment, too.
+/// How many times to try a lock before treating it as taken. One attempt is not enough, because [`holder`] also
+/// locks the file for a moment.
 const TRIES: u32 = 10;
 /// The pause between two tries.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A lock, held until this is dropped or the process ends.
+/// A held lock. It is released when this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct ProcessLock {
     _file: File,
@@ -30,12 +31,12 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Acquires a lock; `None` if another process holds it.
+/// Acquires a lock. Returns `None` if another process holds the lock.
 pub async fn take(path: &Path) -> io::Result<Option<ProcessLock>> {
     for _ in 0..TRIES {
         let mut file = open(path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            // Another process removed the file after it was opened; try the new file.
+            // Another process removed the lock file after it was opened here: try again with the new file.
             Ok(()) if !is_at(&file, path)? => {}
             Ok(()) => {
                 file.set_len(0)?;
@@ -60,7 +61,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     Ok((on_disk.dev(), on_disk.ino()) == (opened.dev(), opened.ino()))
 }
 
-/// Acquires a lock, and waits as long as another process holds it.
+/// Waits until no other process holds the lock, and acquires it.
 pub async fn wait_for(path: &Path) -> io::Result<ProcessLock> {
     loop {
         if let Some(held) = take(path).await? {
@@ -69,7 +70,7 @@ pub async fn wait_for(path: &Path) -> io::Result<ProcessLock> {
     }
 }
 
-/// Returns the process that holds a lock.
+/// Returns the process that holds the lock, or `None` if no process does.
 pub fn holder(path: &Path) -> io::Result<Option<Process>> {
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -77,7 +78,7 @@ pub fn holder(path: &Path) -> io::Result<Option<Process>> {
         Err(error) => return Err(error),
     };
     match flock(&file, FlockOperation::NonBlockingLockShared) {
-        // Closing the file releases this lock.
+        // No process holds the lock. Closing the file releases the shared lock taken here.
         Ok(()) => return Ok(None),
         Err(Errno::WOULDBLOCK) => {}
         Err(error) => return Err(error.into()),
@@ -90,14 +91,14 @@ pub fn holder(path: &Path) -> io::Result<Option<Process>> {
         if let Some(process) = written.filter(process::is_running) {
             return Ok(Some(process));
         }
-        // The holder has just acquired it and not yet written its number, or has just ended, or another
-        // process checks it at the same time.
+        // The holder has acquired the lock but not yet written its process id, or it has just ended, or
+        // another process is calling this function at the same time.
         match flock(&file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => return Ok(None),
             Err(_) => std::thread::sleep(RETRY_INTERVAL / 10),
         }
     }
-    // A process holds it and has not written its number.
+    // A process holds the lock but has not written its process id.
     Ok(Some(Process::default()))
 }
 

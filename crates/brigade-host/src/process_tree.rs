@@ -1,4 +1,4 @@
-//! Terminates a process and all its descendants. Contains the platform-specific parts.
+//! Terminates the descendants of a process. The code is platform-specific.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -7,20 +7,20 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// How often to check whether terminated processes have exited.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How long to wait for killed processes. A process in an uninterruptible system call may never exit.
+/// How long to wait for killed processes to exit. A process in an uninterruptible system call may never exit.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Makes this process adopt orphaned descendants, so that it can find them.
+/// Makes this process the parent of its orphaned descendants, so that it can find and kill them.
 #[cfg(target_os = "linux")]
 pub fn adopt() {
     let _unsupported = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// On other systems, orphans are adopted by init, and only the process group is known. Untested.
+/// Does nothing: on this system init adopts orphans, so they are found by process group. This version is untested.
 #[cfg(not(target_os = "linux"))]
 pub fn adopt() {}
 
-/// Terminates all descendants of `root` with SIGTERM, and after `grace` with SIGKILL.
+/// Terminates all descendants of `root` with SIGTERM. Kills those that are left after `grace` with SIGKILL.
 pub async fn end(root: Pid, grace: Duration) {
     let began = Instant::now();
     let mut terminated = HashSet::new();
@@ -47,8 +47,8 @@ pub async fn end(root: Pid, grace: Duration) {
     }
 }
 
-/// Kills the processes left behind by a killed guard. The calling process must have called [`adopt`] and must have
-/// no other children than guards that have exited.
+/// Kills the processes that a killed guard left behind. The calling process must have called [`adopt`], and its
+/// only other children may be guards that have exited.
 pub fn sweep(guard: u32) {
     let Some(guard) = i32::try_from(guard).ok().and_then(Pid::from_raw) else { return };
     let began = Instant::now();
@@ -66,13 +66,13 @@ pub fn sweep(guard: u32) {
     }
 }
 
-/// The process below which the orphans of `guard` are found: this process adopts them.
+/// Returns this process, because this process adopts the orphans of `guard`.
 #[cfg(target_os = "linux")]
 fn adopter(_guard: Pid) -> Pid {
     rustix::process::getpid()
 }
 
-/// The process group keeps the id of the guard that created it. Untested.
+/// Returns `guard`, because the orphans stay in its process group. This version is untested.
 #[cfg(not(target_os = "linux"))]
 fn adopter(guard: Pid) -> Pid {
     guard
@@ -84,7 +84,7 @@ fn reap() {
     while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
 }
 
-/// Reaps adopted processes that have exited, except `child`, which the caller waits for itself.
+/// Reaps adopted processes that have exited. Skips `child`, because the caller waits for that process.
 #[cfg(target_os = "linux")]
 pub fn reap_orphans(child: Option<u32>) {
     use rustix::process::{WaitOptions, waitpid};
@@ -97,7 +97,7 @@ pub fn reap_orphans(child: Option<u32>) {
     }
 }
 
-/// Without adoption there is nothing to reap.
+/// Does nothing: on this system the process adopts no orphans.
 #[cfg(not(target_os = "linux"))]
 pub fn reap_orphans(_: Option<u32>) {}
 
@@ -106,18 +106,18 @@ pub fn reap_orphans(_: Option<u32>) {}
 struct ProcessEntry {
     pid: i32,
     parent: i32,
-    /// A zombie: it has exited but was not reaped yet.
+    /// Whether the process is a zombie: it has exited but was not reaped yet.
     has_ended: bool,
 }
 
-/// All processes of the system.
+/// Returns all processes on this system.
 #[cfg(target_os = "linux")]
 fn processes() -> Vec<ProcessEntry> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let parse = |entry: std::fs::DirEntry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
         let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-        // The name in parentheses may contain any character; state and parent follow the last `)`.
+        // The program name, in parentheses, may contain any character. State and parent follow the last `)`.
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
         let has_ended = fields.next() == Some("Z");
         Some(ProcessEntry { pid, parent: fields.next()?.parse().ok()?, has_ended })
@@ -125,7 +125,7 @@ fn processes() -> Vec<ProcessEntry> {
     entries.flatten().filter_map(parse).collect()
 }
 
-/// All descendants of `root` that have not exited.
+/// Returns all descendants of `root` that have not exited.
 #[cfg(target_os = "linux")]
 fn descendants(root: Pid) -> Vec<Pid> {
     let mut listed = processes();
@@ -139,7 +139,7 @@ fn descendants(root: Pid) -> Vec<Pid> {
     found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
 }
 
-/// All processes of the group that `root` leads, except itself. Untested.
+/// Returns all processes in the process group of `root`, except `root`. This version is untested.
 #[cfg(not(target_os = "linux"))]
 fn descendants(root: Pid) -> Vec<Pid> {
     let group = root.as_raw_nonzero().get().to_string();

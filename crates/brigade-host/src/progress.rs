@@ -1,4 +1,4 @@
-//! Progress of a long operation, for the front end to show.
+//! Progress reports of long operations, which the front end shows.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::worktree::{Removed, Worktree};
 /// How the shutdown of a member ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It agreed, and left the team.
+    /// The member agreed and left the team.
     Agreed,
-    /// It was not running any more.
+    /// The member was not running any more.
     WasGone,
-    /// It was killed.
+    /// The member was killed.
     Forced,
-    /// It refused for this reason, and keeps running.
+    /// The member refused for this reason, and keeps running.
     Refused(String),
 }
 
@@ -27,32 +27,32 @@ pub enum Progress {
     Member {
         /// The member.
         name: MemberName,
-        /// Its state.
+        /// The new state of the member.
         liveness: Liveness,
         /// The observation that the state is derived from.
         evidence: String,
     },
-    /// A member was asked to stop. It has this long to agree.
+    /// A member was asked to stop, and has this long to agree.
     AskedToStop(MemberName, Duration),
-    /// A member refused to stop, with this reason. It is stopped anyway.
+    /// A member refused to stop, with this reason. It will be stopped anyway.
     Refuses(MemberName, String),
-    /// The process of a member got SIGTERM.
+    /// SIGTERM was sent to the process of a member.
     ToldToEnd(MemberName),
-    /// The worktree of a stopped member, or its branch, was kept.
+    /// The worktree or the branch of a stopped member was kept.
     WorktreeKept(MemberName, Removed, Worktree),
     /// The shutdown of a member is complete.
     Ended(MemberName, Ended),
-    /// A member was not started here because another host runs it.
+    /// A member was not started on this host, because another host runs it.
     RunsElsewhere(MemberName, String),
-    /// A member was not stopped because another host runs it.
+    /// A member was not stopped, because another host runs it.
     StaysElsewhere(MemberName, String, TeamName),
-    /// A program that a member needs is not installed here.
+    /// A program that a member needs is not installed on this host.
     NotInstalled(String, String),
-    /// A deleted team was restored from its journal, with these numbers of members, tasks and unread messages.
+    /// A deleted team was restored from its journal, with this many members, tasks and unread messages.
     Restored(TeamName, usize, usize, usize),
-    /// A member of a restored team was a native Claude Code, which brigade does not start.
+    /// A member of a restored team is a native Claude Code teammate, which brigade does not start.
     NativeNotRestored(MemberName),
-    /// The lead of the team reads mail only while a teammate that it started itself is running.
+    /// The team's Claude Code lead reads mail only while a teammate that the lead itself started is running.
     LeadDoesNotListen(TeamName, MemberName),
     /// The NATS servers at these addresses have not answered yet.
     WaitingForServer(Vec<String>),
@@ -61,8 +61,8 @@ pub enum Progress {
 /// Receives the progress of an operation.
 pub type ReportProgress<'r> = &'r (dyn Fn(Progress) + Send + Sync);
 
-/// A receiver that drops every report.
+/// Drops every report.
 pub fn silent(_: Progress) {}
 
-/// Receives the lines of a log.
+/// Receives lines for a log.
 pub type Log<'l> = &'l (dyn Fn(&str) + Send + Sync);

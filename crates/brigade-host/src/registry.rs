@@ -27,19 +27,19 @@ const SPEC: &str = "spec.json";
 const JOINED: &str = "joined";
 const TROUBLE: &str = "trouble";
 
-/// The folder that records what should run on this host.
+/// The folder that records which members should run on this host.
 #[derive(Clone, Debug)]
 pub struct Registry {
     dir: PathBuf,
 }
 
 impl Registry {
-    /// A registry in `dir`, which need not exist yet.
+    /// Creates a registry in `dir`, which need not exist yet.
     pub fn new(dir: PathBuf) -> Self {
         Self { dir }
     }
 
-    /// Returns the folder.
+    /// Returns the registry's folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -49,40 +49,40 @@ impl Registry {
         self.dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Returns the lock file of the supervisor, and creates its folder.
+    /// Returns the path of the supervisor's lock file. Creates the folder for the file.
     pub fn supervisor(&self) -> Result<PathBuf, HostError> {
         create_dir(&self.dir)?;
         Ok(self.supervisor_lock())
     }
 
-    /// Returns the lock file of the supervisor. Its folder may not exist.
+    /// Returns the path of the supervisor's lock file. The folder may not exist yet.
     pub fn supervisor_lock(&self) -> PathBuf {
         self.dir.join("supervisor")
     }
 
-    /// Returns the log file of the supervisor.
+    /// Returns the path of the supervisor's log file.
     pub fn supervisor_log(&self) -> PathBuf {
         self.dir.join("supervisor.log")
     }
 
-    /// Removes the folder if no team is up. Only for the supervisor, while it holds its lock.
+    /// Removes the registry's folder if no team is up. Only the supervisor may call this, while it holds its lock.
     pub fn remove_if_empty(&self) -> Result<(), HostError> {
         if self.teams()?.is_empty() {
             remove(&self.supervisor_log())?;
             remove(&self.supervisor_lock())?;
-            // Fails if another process brings a team up at this moment; then the folder is needed.
+            // This fails if another process is bringing a team up. Then the folder is still needed.
             let _not_empty = fs::remove_dir(&self.dir);
         }
         Ok(())
     }
 
-    /// Returns the teams that are up.
+    /// Returns the teams of this registry that are up.
     pub fn teams(&self) -> Result<Vec<TeamName>, HostError> {
         Ok(children(&self.dir, TEAM)?.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// Returns the teams that are up on this host but stored elsewhere: on NATS servers, or in another folder of
-    /// Claude Code.
+    /// Returns the teams that are up on this host but belong to another store: other NATS servers, or another
+    /// Claude Code folder.
     pub fn elsewhere(&self) -> Vec<TeamName> {
         let siblings = self.dir.parent().and_then(|parent| fs::read_dir(parent).ok());
         let siblings = siblings.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
@@ -94,13 +94,13 @@ impl Registry {
         self.dir.join(team.as_str())
     }
 
-    /// Returns the lock file for bringing the team up or down, and creates its folder.
+    /// Returns the path of the lock file for bringing the team up or down. Creates the team's folder.
     pub fn up(&self, team: &TeamName) -> Result<PathBuf, HostError> {
         create_dir(&self.team_dir(team))?;
         Ok(self.team_dir(team).join("up"))
     }
 
-    /// Returns the spec of a team that is up. Its members are stored separately.
+    /// Returns the spec of a team, or `None` if the team is not up. The specs of the members are separate files.
     pub fn team(&self, team: &TeamName) -> Result<Option<TeamSpec>, HostError> {
         read(&self.team_dir(team).join(TEAM))
     }
@@ -114,12 +114,12 @@ impl Registry {
     /// Removes a team and its members.
     pub fn remove_team(&self, team: &TeamName) -> Result<(), HostError> {
         let dir = self.team_dir(team);
-        // Remove this file first: it marks the team as up.
+        // Remove `team.json` first, because this file marks the team as up.
         remove(&dir.join(TEAM))?;
         removed(&dir, fs::remove_dir_all(&dir))
     }
 
-    /// Returns the members that should run here, sorted by name.
+    /// Returns the team's members that should run on this host, sorted by name.
     pub fn members(&self, team: &TeamName) -> Result<Vec<MemberName>, HostError> {
         let names = children(&self.team_dir(team), SPEC)?;
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
@@ -134,7 +134,8 @@ impl Registry {
         read(&self.member_dir(team, name).join(SPEC))
     }
 
-    /// Adds a member. Returns false if there is one of that name. Of several concurrent callers, one succeeds.
+    /// Adds a member. Returns false if the team already has a member of this name on this host. If several
+    /// processes add the same name at once, one of them succeeds.
     pub fn add_member(&self, team: &TeamName, spec: &MemberSpec) -> Result<bool, HostError> {
         let dir = self.member_dir(team, &spec.name);
         create_dir(&dir)?;
@@ -150,7 +151,7 @@ impl Registry {
         }
     }
 
-    /// Removes the spec of a member, so that it is not started again. Its process may still run.
+    /// Removes the spec of a member, so that the member is not started again. Does not stop the member's process.
     pub fn withdraw_member(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
         remove(&self.member_dir(team, name).join(SPEC))
     }
@@ -167,23 +168,23 @@ impl Registry {
         self.team_dir(team).join(name.as_str())
     }
 
-    /// Returns the lock file of the process that runs the member.
+    /// Returns the path of the lock file that the process running the member holds.
     pub fn seat(&self, team: &TeamName, name: &MemberName) -> PathBuf {
         self.member_dir(team, name).join("seat")
     }
 
-    /// Returns the log file of a member without a terminal.
+    /// Returns the path of the log file of a member that has no terminal.
     pub fn log(&self, team: &TeamName, name: &MemberName) -> PathBuf {
         self.member_dir(team, name).join("log")
     }
 
-    /// Returns the keys with which members verify their lead.
+    /// Returns the keys with which members of the team verify their lead.
     pub fn keys(&self, team: &TeamName) -> KeyRing {
         KeyRing::new(self.team_dir(team))
     }
 
-    /// Whether the supervisor has added the member to the roster. If it has, and the member is not on the
-    /// roster, the member has left.
+    /// Returns whether the supervisor has ever added the member to the roster. A member that has joined but is not
+    /// on the roster has left the team.
     pub fn has_joined(&self, team: &TeamName, name: &MemberName) -> bool {
         self.member_dir(team, name).join(JOINED).exists()
     }
@@ -194,12 +195,12 @@ impl Registry {
         File::create(&path).map(|_| ()).map_err(|source| file_failed("write", &path, source))
     }
 
-    /// Returns the reason the supervisor marked the member as failed.
+    /// Returns why the supervisor marked the member as failed, or `None` if it did not.
     pub fn failure(&self, team: &TeamName, name: &MemberName) -> Option<String> {
         fs::read_to_string(self.member_dir(team, name).join(TROUBLE)).ok()
     }
 
-    /// Marks the member as failed for a reason, or, with `None`, clears the mark so that it is started again.
+    /// Marks the member as failed with a reason. `None` clears the failure, so that the member is started again.
     pub fn set_failure(
         &self,
         team: &TeamName,
@@ -216,7 +217,7 @@ impl Registry {
     }
 }
 
-/// Returns the subdirectories of `dir` that contain `file`, sorted.
+/// Returns the names of the subdirectories of `dir` that contain `file`, sorted.
 fn children(dir: &Path, file: &str) -> Result<Vec<String>, HostError> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -268,7 +269,7 @@ fn remove(path: &Path) -> Result<(), HostError> {
     removed(path, fs::remove_file(path))
 }
 
-/// Checks the result of removing a path. It is not an error if it does not exist.
+/// Checks the result of removing a path. A path that did not exist is not an error.
 fn removed(path: &Path, result: io::Result<()>) -> Result<(), HostError> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -4,39 +4,39 @@ use std::time::Duration;
 
 use crate::spec::Restart;
 
-/// The delay before the second start. It doubles with each further start.
+/// The delay before a member's second start. The delay doubles with each further start.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 /// How many consecutive starts may fail before the member is marked failed.
 const MAX_STARTS: u32 = 5;
-/// How long a new process may take to acquire its lock.
+/// How long a new process may take to acquire the member's lock.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// A process that ran for this long counts as started successfully.
+/// How long a process has to run to count as started successfully.
 const STABLE_AFTER: Duration = Duration::from_secs(60);
 
-/// The action to take for a member.
+/// What the supervisor should do about a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RestartStep {
     /// Do nothing.
     Wait,
-    /// Start it.
+    /// Start the member.
     Start,
-    /// Mark it failed and do not start it again. Returned once.
+    /// Mark the member as failed and do not start it again. This step is returned once per member.
     Fail,
 }
 
-/// The state of a member's process. Times are from one monotonic clock.
+/// The state of a member's process. All times are from the same monotonic clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum RestartState {
-    /// It was not checked yet.
+    /// The process was not checked yet.
     #[default]
     Unchecked,
-    /// It was started then, and does not run yet.
+    /// The process was started at this time, and does not hold the member's lock yet.
     Starting(Duration),
-    /// It has been running since then.
+    /// The process has been running since this time.
     Running(Duration),
-    /// It ended then.
+    /// The process ended at this time.
     Ended(Duration),
-    /// It is not started again.
+    /// The member was marked failed and is not started again.
     Failed,
 }
 
@@ -44,12 +44,12 @@ enum RestartState {
 #[derive(Debug, Default)]
 pub(crate) struct Restarts {
     state: RestartState,
-    /// Consecutive starts without a stable run.
+    /// The number of consecutive starts since a process last ran for [`STABLE_AFTER`].
     starts: u32,
 }
 
 impl Restarts {
-    /// Returns the action to take, given whether the member's process runs.
+    /// Returns what to do about the member, given whether its process is running.
     pub(crate) fn step(&mut self, is_running: bool, policy: Restart, now: Duration) -> RestartStep {
         if is_running {
             match self.state {
@@ -79,24 +79,24 @@ impl Restarts {
         }
     }
 
-    /// Records that the started process has ended, even if it never acquired its lock.
+    /// Records that a newly started process has ended, even if it never acquired the member's lock.
     pub(crate) fn ended(&mut self, now: Duration) {
         if matches!(self.state, RestartState::Starting(_)) {
             self.state = RestartState::Ended(now);
         }
     }
 
-    /// The history of a member that an earlier supervisor marked failed.
+    /// Creates the restart history of a member that an earlier supervisor marked as failed.
     pub(crate) fn failed() -> Self {
         Self { state: RestartState::Failed, starts: 0 }
     }
 
-    /// Whether the member was not checked yet.
+    /// Returns whether the member was not checked yet.
     pub(crate) fn is_new(&self) -> bool {
         self.state == RestartState::Unchecked
     }
 
-    /// Whether the member is not started again.
+    /// Returns whether the member was marked failed and is not started again.
     pub(crate) fn is_failed(&self) -> bool {
         self.state == RestartState::Failed
     }
@@ -120,7 +120,7 @@ mod tests {
     use super::RestartStep::{Fail, Start, Wait};
     use super::*;
 
-    /// Checks the action at each second, given whether the process runs then.
+    /// Asserts the restart step for each observation (second, whether the process is running, expected step).
     fn check(policy: Restart, observations: &[(u64, bool, RestartStep)]) {
         let mut restarts = Restarts::default();
         for &(second, is_running, step) in observations {

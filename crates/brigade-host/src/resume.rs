@@ -1,4 +1,4 @@
-//! Restarts teams after a crash or a reboot, and restores teams whose folder is gone.
+//! Restarts teams after a crash or a reboot, and restores teams whose team folder is gone.
 
 use std::borrow::Cow;
 
@@ -17,9 +17,9 @@ use crate::{spawn, wait};
 /// A team that was restarted.
 #[derive(Debug)]
 pub struct Resumed {
-    /// The team.
+    /// The team that was restarted.
     pub team: TeamName,
-    /// How many of its members run now.
+    /// How many members of the team are running now.
     pub running: usize,
     /// The members that did not start.
     pub dead: Vec<MemberName>,
@@ -35,7 +35,7 @@ pub async fn resume(
     let host = context.host()?;
     let teams: Vec<TeamName> = match named.or(context.named_team()) {
         Some(team) => {
-            // When a team is deleted, the supervisor removes its members from the registry.
+            // The registry lists no members of this team if the team was deleted or never ran on this host.
             if host.registry.members(team)?.is_empty() {
                 take_over(context, &host, team, report).await?;
             }
@@ -68,7 +68,7 @@ pub async fn resume(
     Ok(resumed)
 }
 
-/// Restores a team from its journal if its folder is gone.
+/// Restores a team from its journal if the team's folder is gone.
 async fn restore(
     context: &Context,
     team: &TeamName,
@@ -83,8 +83,8 @@ async fn restore(
     Ok(())
 }
 
-/// Takes over a team that did not run here and whose lead has ended, such as a team of an ended Claude Code
-/// session. The members that brigade can drive run on this host from now on.
+/// Takes over a team that did not run on this host and whose lead has ended, for example the team of an ended
+/// Claude Code session. From then on this host runs the members whose agents brigade can drive.
 async fn take_over(
     context: &Context,
     host: &Host,
@@ -92,7 +92,7 @@ async fn take_over(
     report: ReportProgress<'_>,
 ) -> Result<(), HostError> {
     if context.team_exists(team).await? {
-        // Another program still leads it.
+        // Another program still leads the team.
         return Ok(());
     }
     restore(context, team, report).await?;
@@ -115,7 +115,7 @@ async fn take_over(
                     member.cwd().map_or_else(|| context.cwd.clone(), |cwd| cwd.into_owned().into());
                 let spec = spawn::default_spec(name, agent, cwd);
                 host.registry.add_member(team, &spec)?;
-                // It is on the roster already and has received its prompt.
+                // The member is already on the roster and has received its prompt.
                 host.registry.set_joined(team, &spec.name)?;
             }
             None => report(Progress::NativeNotRestored(name)),

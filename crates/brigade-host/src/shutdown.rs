@@ -1,5 +1,5 @@
-//! Stops members: first asks them with the shutdown handshake, then ends their processes after a time limit.
-//! Only processes that hold a member's lock on this host are ended.
+//! Stops members. First asks each member with the shutdown handshake, then ends its process after a time limit.
+//! Only ends processes that hold a member's lock on this host.
 
 use std::time::Duration;
 
@@ -24,15 +24,15 @@ use crate::{Host, state};
 
 /// How often to check whether a member has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How long a process may take to end after SIGTERM.
+/// How long a process may take to end after SIGTERM before it gets SIGKILL.
 const GRACE: Duration = Duration::from_secs(8);
 
 /// How to stop members.
 #[derive(Clone, Copy, Debug)]
 pub struct StopOptions<'m> {
-    /// How long they may take to agree; `None` to stop them without asking.
+    /// How long the members may take to agree. `None` stops them without asking.
     pub ask: Option<Duration>,
-    /// The reason to send with the request.
+    /// The reason to send with the shutdown request.
     pub reason: Option<&'m str>,
     /// Whether a member that refuses keeps running.
     pub may_refuse: bool,
@@ -44,14 +44,14 @@ struct Stopping {
     worktree: Option<Worktree>,
     /// The id of the shutdown request, if one was sent.
     request: Option<String>,
-    /// The reason it gave for refusing.
+    /// The reason the member gave for refusing.
     refused: Option<String>,
-    /// When its process got SIGTERM.
+    /// When SIGTERM was sent to the member's process.
     terminated: Option<Instant>,
     ended: Option<Ended>,
 }
 
-/// Stops members, all at the same time.
+/// Stops these members, all at the same time. Returns how the shutdown of each ended.
 pub async fn members(
     host: &Host,
     lead: &Seat,
@@ -72,7 +72,7 @@ pub async fn members(
             ended: None,
         };
         let ours = host.acting_seat(lead, name).await?.name == lead.name;
-        // Without a running agent there is nothing to ask.
+        // A member whose agent is not running cannot answer.
         let (process, _, judged) = state::liveness(host, lead, name).await?;
         let can_answer = process.is_some() && judged.liveness != Liveness::Dead;
         if let Some(limit) = manner.ask.filter(|_| ours && can_answer) {
@@ -81,7 +81,7 @@ pub async fn members(
                     one.request = Some(asked.request_id);
                     report(Progress::AskedToStop(name.clone(), limit));
                 }
-                // It is not on the roster yet, or any more; its process is ended without asking.
+                // The member is not on the roster yet, or no longer. Its process is ended without asking.
                 Err(HandshakeError::Send(_)) => {}
                 Err(error) => return Err(HostError::failed(error)),
             }
@@ -101,8 +101,8 @@ pub async fn members(
     Ok(stopping.into_iter().filter_map(|one| Some((one.name, one.ended?))).collect())
 }
 
-/// Ends the processes of these members without asking, because the store cannot be reached. Their data in the
-/// store stays.
+/// Ends the processes of these members without asking. For use when the store cannot be reached: the members'
+/// data stays in the store.
 pub async fn kill(
     host: &Host,
     team: &TeamName,
@@ -143,16 +143,16 @@ async fn step(
         let ended = match (one.terminated, &one.request) {
             (Some(_), _) => Ended::Forced,
             (None, Some(_)) if !on_roster => Ended::Agreed,
-            // Claude Code may have written back an old roster that still lists the member.
+            // The member may still be listed if Claude Code has overwritten the roster with an old copy.
             (None, Some(request)) if reply(lead, request).await? == Some(ShutdownReply::Yes) => {
                 Ended::Agreed
             }
-            // Its process was not running, and is not started again.
+            // The member's process was not running, and is not started again.
             (None, _) => Ended::WasGone,
         };
         clear_up(host, lead, &one.name).await?;
         if let Some(worktree) = &one.worktree {
-            // A repository that git cannot read does not block the shutdown.
+            // The shutdown continues even if git cannot read the repository.
             match worktree.remove().unwrap_or(Removed::Unclear) {
                 Removed::None | Removed::Wholly => {}
                 stays => report(Progress::WorktreeKept(one.name.clone(), stays, worktree.clone())),
@@ -177,13 +177,13 @@ async fn step(
     }
     match one.terminated {
         None if one.request.is_none() || is_late => {
-            // Withdraw it first, so that the supervisor does not start it again.
+            // Withdraw the member first, so that the supervisor does not restart it.
             host.registry.withdraw_member(&lead.team, &one.name)?;
             send_signal(&process, Signal::TERM);
             one.terminated = Some(Instant::now());
             report(Progress::ToldToEnd(one.name.clone()));
         }
-        // Its guard process ends the agent that it leaves behind.
+        // If the killed process leaves its agent behind, the guard process ends the agent.
         Some(at) if at.elapsed() > GRACE => send_signal(&process, Signal::KILL),
         _ => {}
     }
@@ -194,7 +194,7 @@ async fn step(
 #[derive(Debug, PartialEq, Eq)]
 enum ShutdownReply {
     Yes,
-    /// With the reason.
+    /// The member refused, with this reason.
     No(String),
 }
 
@@ -217,7 +217,7 @@ async fn reply(lead: &Seat, request: &str) -> Result<Option<ShutdownReply>, Host
     Ok(None)
 }
 
-/// Removes everything of a stopped member: its roster entry, its ownership of tasks, its notes and its folder.
+/// Removes all data of a stopped member: its roster entry, its ownership of tasks, its notes and its folder.
 async fn clear_up(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), HostError> {
     host.registry.withdraw_member(&lead.team, name)?;
     let acting = host.acting_seat(lead, name).await?;

@@ -7,13 +7,13 @@ use crate::error::{HostError, failed};
 /// Why this process should end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopSignal {
-    /// Its terminal is gone.
+    /// The terminal of this process is gone.
     HungUp,
-    /// A person or a program asked it to end.
+    /// A person or a program asked this process to end.
     Requested,
 }
 
-/// Returns when this process receives a signal that asks it to end.
+/// Waits until this process receives a signal that asks it to end.
 pub async fn stop_signal() -> Result<StopSignal, HostError> {
     let listen = |kind| signal(kind).map_err(|source| failed("listen for signals", source));
     let mut hangup = listen(SignalKind::hangup())?;

@@ -16,9 +16,9 @@ use crate::{Host, preflight, state, suggest, up, wait};
 /// The result of [`spawn`].
 #[derive(Debug)]
 pub struct Spawned {
-    /// Whether the member was added; false if it existed.
+    /// Whether the member was added. False if the member already existed.
     pub new: bool,
-    /// The reason it did not start, if it did not.
+    /// Why the member did not start, or `None` if it did.
     pub trouble: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub fn default_spec(name: MemberName, agent: String, cwd: PathBuf) -> MemberSpec
     }
 }
 
-/// Refuses the name of the lead, and a name whose inbox would be another member's.
+/// Fails if the name is the lead's, or if a member of this name would share its inbox with another member.
 pub async fn check_name(seat: &Seat, name: &MemberName) -> Result<(), HostError> {
     let Some(config) = seat.find_config().await? else { return Ok(()) };
     let team = Team::read(&config.bytes).map_err(HostError::failed)?;
@@ -74,8 +74,8 @@ pub async fn check(
     Ok(())
 }
 
-/// Refuses a member that another host runs. Two processes would work under one name, and when one of them fails,
-/// its tasks would be released although the other still works on them.
+/// Fails if another host runs the member. Otherwise two processes would work under one name, and if one of them
+/// failed, the tasks that the other still works on would be released.
 pub async fn check_not_elsewhere(
     host: &Host,
     lead: &Seat,
@@ -86,7 +86,7 @@ pub async fn check_not_elsewhere(
     Err(HostError::failed(Trouble::Elsewhere { name, team, host: other }))
 }
 
-/// Returns the agent of this name, or an error that suggests a similar name.
+/// Returns the agent of this name. If there is none, the error suggests a similar name.
 pub fn known_agent(name: &str) -> Result<AgentChoice, HostError> {
     if let Some(choice) = driver::agent(name) {
         return Ok(choice);
@@ -98,8 +98,8 @@ pub fn known_agent(name: &str) -> Result<AgentChoice, HostError> {
     Err(error.hint(format!("{question}supported agents: {}, acp:COMMAND", known.join(", "))))
 }
 
-/// Adds a member, lets the supervisor start it on this host, and waits until it is ready. Idempotent: spawning an
-/// existing member with the same spec changes nothing. Of several concurrent callers, one adds it.
+/// Adds a member, lets the supervisor start it on this host, and waits until the member is ready. Spawning an
+/// existing member with the same spec changes nothing. If several processes spawn it at once, one of them adds it.
 pub async fn spawn(
     host: &Host,
     lead: &Seat,

@@ -13,20 +13,20 @@ pub struct TeamSpec {
     pub team: TeamName,
     /// The purpose of the team.
     pub description: String,
-    /// The folder it works in.
+    /// The folder the team works in.
     pub root: PathBuf,
-    /// The agent that leads; `None` if a person does.
+    /// The agent that leads the team. `None` if a person leads it.
     pub lead: Option<MemberSpec>,
-    /// The party that may answer permission requests and plans.
+    /// Who may answer permission requests and plans.
     pub answers: ApprovalAuthority,
-    /// The members, in the order of the file.
+    /// The members, in the order of `brigade.toml`.
     pub members: Vec<MemberSpec>,
-    /// The initial tasks. A task comes after those it depends on.
+    /// The initial tasks. Each task comes after the tasks it depends on.
     pub tasks: Vec<TaskSpec>,
 }
 
 impl TeamSpec {
-    /// The settings of a team without a file. Its members are added later.
+    /// Creates the settings of a team that has no `brigade.toml`. The members are added later.
     pub(crate) fn new(team: TeamName, root: PathBuf) -> Self {
         Self {
             team,
@@ -40,19 +40,19 @@ impl TeamSpec {
     }
 }
 
-/// The party that may answer permission requests and plans.
+/// Who may answer permission requests and plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalAuthority {
-    /// A person, on the command line or a dashboard.
+    /// Only a person, on the command line or a dashboard.
     #[default]
     Person,
-    /// A person, or the agent that leads.
+    /// A person, or the agent that leads the team.
     Lead,
 }
 
 impl ApprovalAuthority {
-    /// Returns the value for the environment variable.
+    /// Returns the value for the environment variable `BRIGADE_ANSWERS`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Person => "person",
@@ -66,30 +66,30 @@ impl ApprovalAuthority {
 pub struct MemberSpec {
     /// The member's name.
     pub name: MemberName,
-    /// The agent: a known name, or `acp:COMMAND`.
+    /// The agent: a name that `brigade agents` lists, or `acp:COMMAND`.
     pub agent: String,
-    /// The agent's program, if it is not the one on `PATH`.
+    /// The path of the agent's program, if brigade should not search `PATH` for it.
     #[serde(default)]
     pub program: Option<PathBuf>,
-    /// The model; the agent's own choice if absent.
+    /// The model. `None` lets the agent choose.
     pub model: Option<String>,
-    /// The first message it gets.
+    /// The first message that the member gets.
     pub prompt: Option<String>,
-    /// Whether it must not change anything before its plan is approved.
+    /// Whether the member must not change anything before its plan is approved.
     pub plan: bool,
-    /// The actions it may take without asking.
+    /// The actions the member may take without asking.
     pub access: AccessLevel,
-    /// The rules that answer its permission requests; the first that matches counts.
+    /// The rules that answer the member's permission requests. The first matching rule applies.
     pub rules: Vec<Rule>,
-    /// The folder it works in.
+    /// The folder the member works in.
     pub cwd: PathBuf,
-    /// Whether it works in its own git worktree, on its own branch.
+    /// Whether the member works in its own git worktree, on its own branch.
     pub worktree: bool,
-    /// The variables it inherits, in addition to those every program needs; `None` for all.
+    /// The environment variables the member inherits, in addition to those every program needs. `None` means all.
     pub env: Option<Vec<String>>,
-    /// Where it runs.
+    /// Where the member runs.
     pub place: MemberPlace,
-    /// Whether it is restarted when its process dies.
+    /// Whether the member is restarted when its process dies.
     pub restart: Restart,
 }
 
@@ -97,7 +97,7 @@ pub struct MemberSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AccessLevel {
-    /// Those its agent's own rules allow.
+    /// Only the actions that the agent's own rules allow.
     #[default]
     Ask,
     /// All actions.
@@ -117,28 +117,28 @@ pub enum MemberPlace {
     Native,
 }
 
-/// The reaction to the death of a member's process.
+/// What the supervisor does when a member's process dies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Restart {
-    /// Restart it with growing delays, and mark it failed after five failures in a row.
+    /// Restart the member with growing delays, and mark it as failed after five failures in a row.
     #[default]
     Always,
-    /// Do not restart it, and release its tasks.
+    /// Do not restart the member, and release its tasks.
     Never,
 }
 
 /// An initial task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskSpec {
-    /// Its name in the file, which `after` of other tasks refers to.
+    /// The name of the task in `brigade.toml`. Other tasks refer to this name with `after`.
     pub key: String,
-    /// The short title.
+    /// The title of the task.
     pub subject: String,
-    /// The full description.
+    /// The full description of the task.
     pub description: String,
-    /// The keys of the tasks it waits for. They come earlier in the list.
+    /// The keys of the tasks this task waits for. Those tasks come earlier in the list.
     pub after: Vec<String>,
-    /// Its initial owner.
+    /// The initial owner of the task.
     pub owner: Option<MemberName>,
 }

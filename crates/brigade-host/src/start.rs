@@ -1,6 +1,6 @@
-//! Starts the processes that run members, and the supervisor.
+//! Starts the supervisor, and the processes that run members.
 //!
-//! Each of them first creates its own session, so that it survives the process that started it.
+//! Each of these processes first creates its own session, so that it survives the process that started it.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -16,17 +16,18 @@ use crate::registry::Registry;
 use crate::spec::{MemberPlace, MemberSpec};
 use crate::tmux::Tmux;
 
-/// Maximum size of a log, in bytes. A longer one is shortened.
+/// The size in bytes above which a log is shortened.
 const MAX_LOG_SIZE: u64 = 1 << 20;
-/// Size of a log after it was shortened, in bytes.
+/// The size in bytes to which a log is shortened.
 const SHORTENED_LOG_SIZE: i64 = 1 << 18;
 
-/// The command line that starts brigade again with the same folders, independent of environment variables.
+/// The command line with which brigade starts itself as another process. It names the folders and the store, so
+/// that the new process uses the same ones whatever its environment variables are.
 #[derive(Clone, Debug)]
 pub struct SelfCommand {
-    /// This program.
+    /// The path of the brigade program.
     pub program: OsString,
-    /// Its global options.
+    /// The global options of the new process.
     pub options: Vec<OsString>,
 }
 
@@ -37,8 +38,8 @@ impl SelfCommand {
     }
 }
 
-/// Starts the process that runs a member. It is identified by the lock it acquires. The child is returned only for
-/// reaping it; a process in tmux is not our child.
+/// Starts the process that runs a member. Other processes find it by the lock it acquires. Returns the child only
+/// so that the caller can reap it, and `None` for a process in tmux, which is not our child.
 pub fn member(
     self_command: &SelfCommand,
     registry: &Registry,
@@ -64,8 +65,8 @@ pub fn supervisor(self_command: &SelfCommand, registry: &Registry) -> io::Result
     detached(&self_command.command_line(&["supervise"]), &registry.supervisor_log())
 }
 
-/// Shortens a long log to its last lines. A process that has it open keeps appending to it; text it writes during
-/// the call may be lost or come before those lines.
+/// Shortens a long log to its last lines. A process that has the log open can keep appending to it. Text appended
+/// during the call may be lost, or may end up before the last lines.
 pub fn shorten(log: &Path) -> io::Result<()> {
     match std::fs::metadata(log) {
         Ok(found) if found.len() > MAX_LOG_SIZE => {}
@@ -90,7 +91,7 @@ fn detached(command: &[OsString], log: &Path) -> io::Result<Child> {
     let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     Command::new(program)
         .args(args)
-        // Do not inherit pipes: a process that reads our output would wait for this child, too.
+        // Do not pass our pipes on: a program that reads our output would wait until this child ends, too.
         .stdin(Stdio::null())
         .stdout(open()?)
         .stderr(open()?)
@@ -106,7 +107,7 @@ mod tests {
     fn a_long_log_keeps_its_last_lines() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
-        // A missing log is not an error.
+        // Shortening a missing log is not an error.
         shorten(&log).unwrap();
         let lines: Vec<String> = (0..200_000).map(|number| format!("line {number}\n")).collect();
         std::fs::write(&log, lines.concat()).unwrap();

@@ -1,4 +1,4 @@
-//! The state of a team, gathered from the registry, process locks, pulses, the board and inboxes.
+//! The state of a team, collected from the registry, process locks, pulses, the board and inboxes.
 
 use std::borrow::Cow;
 
@@ -22,14 +22,14 @@ use crate::worktree::{BranchDistance, Worktree};
 pub struct TeamState {
     /// The team's name.
     pub team: TeamName,
-    /// The process number of the supervisor. Without it members keep running, but are not restarted.
+    /// The supervisor's process id. Without a supervisor, members keep running but are not restarted.
     pub supervisor: Option<u32>,
-    /// Its members, on this host and on others.
+    /// The members of the team, on this host and on others.
     pub members: Vec<MemberState>,
-    /// Members on the roster that no host runs.
+    /// The members on the roster that no host runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unplayed: Vec<MemberName>,
-    /// The numbers of tasks.
+    /// The number of tasks, by state.
     pub tasks: TaskTotals,
     /// The number of requests that wait for the lead's answer.
     pub approvals: usize,
@@ -42,31 +42,31 @@ pub struct TeamState {
 pub struct MemberState {
     /// The member's name.
     pub name: MemberName,
-    /// Its agent.
+    /// The member's agent.
     pub agent: String,
-    /// Where it runs on this host; `None` if another host runs it.
+    /// Where the member runs on this host. `None` if another host runs the member.
     pub place: Option<MemberPlace>,
-    /// The host that runs it, from its pulse.
+    /// The host that runs the member, according to the member's pulse.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Whether it is alive, and the evidence.
+    /// Whether the member is alive, and the evidence for that.
     #[serde(flatten)]
     pub judged: Judgement,
-    /// The number of its process on this host.
+    /// The id of the member's process on this host.
     pub pid: Option<u32>,
-    /// The vendor's session id.
+    /// The id of the agent's session, given by the agent.
     pub session: Option<String>,
-    /// Input and output tokens used.
+    /// The numbers of input and output tokens used.
     pub tokens: (u64, u64),
-    /// The number of unread messages in its inbox.
+    /// The number of unread messages in the member's inbox.
     pub unread: usize,
-    /// The state of its branch, if it has one.
+    /// The state of the member's branch, if the member has a worktree.
     pub worktree: Option<BranchDistance>,
-    /// The numbers of its tasks in progress.
+    /// The ids of the member's tasks that are in progress.
     pub tasks: Vec<u64>,
 }
 
-/// The numbers of tasks on the board.
+/// How many tasks are on the board, by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskTotals {
     /// All tasks.
@@ -101,7 +101,7 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
         if state.judged.liveness == Liveness::Idle
             && let Some(request) = asks.into_iter().next()
         {
-            // It ended its turn and waits for the answer to its request.
+            // The member ended its turn and waits for the answer to its request.
             state.judged.liveness = Liveness::Waiting;
             state.judged.evidence = format!("{}; asked: {}", state.judged.evidence, request.id);
         }
@@ -129,13 +129,13 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
     })
 }
 
-/// Returns the state of a member of this host.
+/// Returns the state of a member that runs on this host.
 pub async fn member(host: &Host, lead: &Seat, spec: MemberSpec) -> Result<MemberState, HostError> {
     let (process, pulse, judged) = liveness(host, lead, &spec.name).await?;
     let unread = mail::inbox(lead, &spec.name, InboxFilter::Unread).await;
     let worktree = host.worktree(&lead.team, &spec).filter(Worktree::exists);
     Ok(MemberState {
-        // A repository that git cannot read must not hide the member.
+        // Show the member even if git cannot read its repository.
         worktree: worktree.and_then(|worktree| worktree.distance().ok()),
         agent: spec.agent,
         place: Some(spec.place),
@@ -151,7 +151,7 @@ pub async fn member(host: &Host, lead: &Seat, spec: MemberSpec) -> Result<Member
     })
 }
 
-/// Returns the members that another host runs, and the names of those that no host runs.
+/// Returns the states of the members that other hosts run, and the names of the members that no host runs.
 async fn remote_members(
     host: &Host,
     lead: &Seat,
@@ -166,7 +166,7 @@ async fn remote_members(
             continue;
         }
         let Some(pulse) = pulse::last_report(lead, &name).await? else {
-            // A lead without a pulse is usually a person.
+            // Do not list the lead: a lead without a pulse is usually a person.
             unplayed.extend((name != lead.name).then_some(name));
             continue;
         };
@@ -188,7 +188,7 @@ async fn remote_members(
     Ok((remote, unplayed))
 }
 
-/// Returns the other host that runs a member now, if one does.
+/// Returns the name of the other host that runs the member, or `None` if no other host does.
 pub async fn remote_host(
     host: &Host,
     lead: &Seat,
@@ -205,7 +205,7 @@ pub async fn remote_host(
     Ok(pulse.filter(is_alive).map(|pulse| pulse.host))
 }
 
-/// Returns the process of a member on this host, its pulse, and its liveness derived from both.
+/// Returns the member's process on this host, the member's pulse, and the liveness derived from both.
 pub async fn liveness(
     host: &Host,
     lead: &Seat,
@@ -218,7 +218,7 @@ pub async fn liveness(
         if let Some(why) = host.registry.failure(&lead.team, name) {
             judged.evidence = format!("{}; {why}", judged.evidence);
         } else if pulse.is_none() && ran_before(host, lead, name)? {
-            // A NATS store drops old pulses.
+            // The member ran before: a NATS store drops old pulses.
             judged.evidence = "its process is not running; no recent heartbeat".to_owned();
         } else if pulse.is_none() {
             judged =
@@ -228,14 +228,14 @@ pub async fn liveness(
     Ok((process, pulse, judged))
 }
 
-/// Whether a member without a pulse ran before, and no supervisor is about to start it.
+/// Returns whether a member without a pulse ran before and no supervisor is running that could restart it.
 fn ran_before(host: &Host, lead: &Seat, name: &MemberName) -> Result<bool, HostError> {
     let joined = host.is_shared && host.registry.has_joined(&lead.team, name);
     Ok(joined && host.supervisor()?.is_none())
 }
 
-/// Whether brigade makes no further attempt to restart a member. A process that runs without its agent has used up
-/// its attempts; without a process, the supervisor has marked the member failed.
+/// Returns whether brigade has stopped trying to restart a member. That is the case if the member's process is
+/// running but no longer restarts its dead agent, or if the supervisor has marked the member as failed.
 pub fn is_lost(
     host: &Host,
     lead: &Seat,

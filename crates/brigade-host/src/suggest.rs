@@ -1,9 +1,9 @@
-//! Suggests a known name for a mistyped one.
+//! Suggests a known name for a mistyped name.
 
-/// Returns the most similar known name, if one is similar enough.
+/// Returns the known name that is most similar to `word`, or `None` if no known name is similar.
 pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let typed: Vec<char> = word.to_lowercase().chars().collect();
-    // Bounds the cost, which is quadratic. No known name is that long.
+    // Limit the cost, which grows with the square of the length. No known name is that long.
     if typed.len() > 64 {
         return None;
     }
@@ -21,7 +21,7 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
         .map(|(_, known)| known)
 }
 
-/// Returns the edit distance: insertions, deletions, replacements and swaps of neighbours.
+/// Returns the edit distance, which counts insertions, deletions, replacements and swaps of neighbours.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,8 +1,8 @@
-//! The supervisor of a host: it starts members that should run and do not, and acts as the lead of teams that
-//! brigade created.
+//! The supervisor of a host. It starts members that should be running but are not, and acts as the lead of teams
+//! that brigade created.
 //!
-//! All its state is on disk. Members do not depend on it: they keep running when it dies, and the next supervisor
-//! finds them by the locks they hold.
+//! All of the supervisor's state is on disk. When the supervisor dies, members keep running, and the next
+//! supervisor finds them by the locks they hold.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ use crate::{Host, policy_answers, process_lock, signals, start};
 
 /// How often to check all teams if no event arrives.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// How long it keeps running when no team is up.
+/// How long the supervisor keeps running when no team is up.
 const LINGER: Duration = Duration::from_secs(3);
 
 /// A team that this process supervises.
@@ -41,10 +41,10 @@ struct SupervisedTeam {
     /// The lead's seat.
     seat: Seat,
     members: HashMap<MemberName, SupervisedMember>,
-    /// Whether a request has arrived that was not yet checked against the rules.
+    /// Whether a permission request has arrived that was not yet checked against the rules.
     asked: Arc<AtomicBool>,
     request_schedule: RequestSchedule,
-    /// Wakes the supervisor on events of the team.
+    /// The background task that wakes the supervisor when the team has a new event.
     watching: JoinHandle<()>,
 }
 
@@ -59,7 +59,7 @@ impl Drop for SupervisedTeam {
 struct SupervisedMember {
     restarts: Restarts,
     child: Option<Child>,
-    /// The last error in the log, so that it is logged once.
+    /// The last logged error of this member. A repeated error is not logged again.
     logged_error: String,
 }
 
@@ -72,7 +72,8 @@ struct Supervisor<'c> {
     woken: Arc<Notify>,
 }
 
-/// Supervises until no team is up, or until a signal asks it to end. Returns immediately if another supervisor runs.
+/// Supervises until no team is up, or until a signal asks this process to end. Returns immediately if another
+/// supervisor is running.
 pub async fn run(context: &Context, log: Log<'_>) -> Result<(), HostError> {
     let host = context.host()?;
     let lock = process_lock::take(&host.registry.supervisor()?).await;
@@ -80,7 +81,7 @@ pub async fn run(context: &Context, log: Log<'_>) -> Result<(), HostError> {
     else {
         return Ok(());
     };
-    // Fails only if this process leads a session already, which is as good.
+    // This fails only if this process already leads a session, and then nothing has to be done.
     let _is_leader = setsid();
     let woken = Arc::new(Notify::new());
     let teams = HashMap::new();
@@ -95,7 +96,7 @@ impl Supervisor<'_> {
         let mut signal = std::pin::pin!(signals::stop_signal());
         let mut last_up = Instant::now();
         loop {
-            // If the NATS server is unreachable, a check may take minutes; a signal interrupts it.
+            // While the NATS server is unreachable, a check may take minutes. A signal interrupts the check.
             let is_up = tokio::select! {
                 signal = &mut signal => return signal.map(drop),
                 is_up = self.check_teams() => is_up?,
@@ -113,7 +114,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Checks every team that is up. Returns whether there is one.
+    /// Checks every team that is up. Returns whether any team is up.
     async fn check_teams(&mut self) -> Result<bool, HostError> {
         let up = self.host.registry.teams()?;
         self.teams.retain(|team, _| up.contains(team));
@@ -126,10 +127,10 @@ impl Supervisor<'_> {
     }
 
     async fn check_team(&mut self, team: &TeamName) -> Result<(), HostError> {
-        // A team whose registry is gone waits for `brigade resume`.
+        // The team was deleted from the store. `brigade resume` can restore it.
         if !self.context.team_exists(team).await? {
             self.teams.remove(team);
-            // Without members on this host there is nothing to resume.
+            // A team without members on this host has nothing to resume here.
             if self.host.registry.members(team)?.is_empty() {
                 self.host.registry.remove_team(team)?;
             }
@@ -186,7 +187,7 @@ impl Supervisor<'_> {
         let (lead, has_asked) = (seat.name.clone(), Arc::clone(&asked));
         let watching = tokio::spawn(async move {
             while let Some(record) = watch.next_shared().await {
-                // Work events need no reaction.
+                // Work events, which report what agents say and do, need no reaction.
                 if matches!(record.event, Event::Worked { .. }) {
                     continue;
                 }
@@ -213,7 +214,7 @@ async fn check_member(
 ) -> Result<(), HostError> {
     let (registry, team) = (&host.registry, &seat.team);
     let Some(spec) = registry.member(team, name)? else { return Ok(()) };
-    // If this fails, the next check tries again.
+    // If shortening the log fails, the next check tries again.
     let _shortened = start::shorten(&registry.log(team, name));
     let process = host.member_process(team, name)?;
     if let Some(child) = &mut member.child
@@ -223,14 +224,14 @@ async fn check_member(
         member.restarts.ended(now);
     }
     if process.is_none() && !on_roster(host, seat, &spec).await? {
-        // It has left the team, so it must not be started again.
+        // The member has left the team, so it must not be started again.
         return registry.remove_member(team, name);
     }
     let is_marked_failed = registry.failure(team, name).is_some();
     match is_marked_failed {
-        // A command cleared the mark, to start it again.
+        // A command such as `brigade resume` cleared the failure, so that the member is started again.
         false if member.restarts.is_failed() => member.restarts = Restarts::default(),
-        // An earlier supervisor marked it failed.
+        // An earlier supervisor marked the member as failed.
         true if member.restarts.is_new() && process.is_none() => {
             member.restarts = Restarts::failed();
         }
@@ -256,8 +257,8 @@ async fn check_member(
     }
 }
 
-/// Adds the member to the roster and sends its prompt, unless that was done before. Returns false if the member has
-/// left the team.
+/// Adds the member to the roster and sends the member its prompt, unless that was done before. Returns false if
+/// the member has left the team.
 async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, HostError> {
     let is_listed = seat.for_member(spec.name.clone()).role().await?.is_some();
     let acting = host.acting_seat(seat, &spec.name).await?;
@@ -278,15 +279,15 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
         }
     }
     if acting.name == seat.name {
-        // Create the key before the first message, so that this message is signed, too.
+        // Create the member's key before sending the first message, so that this message is signed, too.
         let key = host.registry.keys(&seat.team).key(&spec.name, seat.clock.as_ref());
         key.map_err(HostError::failed)?;
     }
-    // In a team that Claude Code leads, the prompt comes from its user and is delivered with the first turn.
+    // In a team that Claude Code leads, the prompt comes from Claude Code's user and is part of the first turn.
     if let Some(prompt) = &spec.prompt
         && acting.name == seat.name
     {
-        // The join time is part of the id: a later member of the same name gets its own prompt.
+        // The prompt's id includes the join time, so that a later member of the same name gets its own prompt.
         let config = seat.config().await?;
         let joined = seat.read(&config)?.member(spec.name.as_str()).and_then(|m| m.joined_at());
         let prompt_id = format!("prompt {}", joined.unwrap_or_default());
@@ -297,7 +298,7 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
     Ok(true)
 }
 
-/// Returns the name of the place in the roster.
+/// Returns the value of `backendType` on the roster for a place.
 fn backend_type(place: MemberPlace) -> &'static str {
     match place {
         MemberPlace::Headless => backend::PROCESS,
@@ -305,7 +306,7 @@ fn backend_type(place: MemberPlace) -> &'static str {
     }
 }
 
-/// Returns the reason for marking a member failed, with the last line of its log.
+/// Returns the reason for marking a member as failed, including the last line of the member's log.
 fn failure_reason(host: &Host, seat: &Seat, spec: &MemberSpec) -> String {
     let log = std::fs::read_to_string(host.registry.log(&seat.team, &spec.name));
     let log = log.unwrap_or_default();

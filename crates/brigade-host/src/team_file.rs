@@ -33,59 +33,59 @@ use crate::location::StoreAddress;
 use crate::spec::TeamSpec;
 use brigade_core::text::plain;
 
-/// The file's name.
+/// The name of a team file.
 pub const NAME: &str = "brigade.toml";
 
-/// Maximum size of the file, in bytes.
+/// The maximum size of a team file, in bytes.
 const MAX_FILE_SIZE: u64 = 1 << 20;
 
-/// Maximum number of mistakes in one error message.
+/// The maximum number of mistakes shown in one error message.
 const MAX_MISTAKES_SHOWN: usize = 20;
 
-/// The reason a team file cannot be used.
+/// Why a team file cannot be used.
 #[derive(Debug, Error)]
 pub enum TeamFileError {
-    /// No folder from here upwards has a team file.
+    /// Neither the current folder nor any folder above it has a team file.
     #[error("there is no {NAME} here or in any folder above")]
     Nowhere,
-    /// The file belongs to another user.
+    /// The team file belongs to another user.
     #[error("{path} belongs to another user and is not used by default")]
     Foreign {
-        /// The file.
+        /// The path of the team file.
         path: PathBuf,
     },
-    /// The file cannot be read.
+    /// The team file cannot be read.
     #[error("cannot read {path}")]
     Io {
-        /// The file.
+        /// The path of the team file.
         path: PathBuf,
-        /// The system error.
+        /// The I/O error.
         source: io::Error,
     },
-    /// The path is a folder, a pipe or the like.
+    /// The path is not a regular file but a folder, a pipe or the like.
     #[error("{path} is not a file")]
     NotAFile {
         /// The path.
         path: PathBuf,
     },
-    /// The file is too long.
+    /// The team file is too long.
     #[error("{path} is longer than 1 MiB")]
     TooLong {
-        /// The file.
+        /// The path of the team file.
         path: PathBuf,
     },
-    /// The file is not UTF-8.
+    /// The team file is not UTF-8.
     #[error("{path} is not UTF-8")]
     NotText {
-        /// The file.
+        /// The path of the team file.
         path: PathBuf,
     },
-    /// The content is invalid.
+    /// The content of the team file is invalid.
     #[error("{}", mistakes_text(path, mistakes))]
     Mistakes {
-        /// The file.
+        /// The path of the team file.
         path: PathBuf,
-        /// All mistakes, in the order of the file.
+        /// All mistakes, by their position in the file.
         mistakes: Vec<Mistake>,
     },
 }
@@ -111,7 +111,7 @@ impl From<TeamFileError> for HostError {
     }
 }
 
-/// Renders the mistakes below a line with their number.
+/// Renders a line with the number of mistakes, then the mistakes.
 fn mistakes_text(path: &Path, mistakes: &[Mistake]) -> String {
     let path = path.display();
     let count = mistakes.len();
@@ -131,8 +131,8 @@ fn mistakes_text(path: &Path, mistakes: &[Mistake]) -> String {
     text
 }
 
-/// Finds the team file of this folder or of the nearest folder above. The file names programs to start, so a file
-/// that another user put into a shared folder is refused.
+/// Finds the team file in `dir` or in the nearest folder above. Fails if another user put the file into a shared
+/// folder, because the file names programs to start.
 pub fn find(dir: &Path) -> Result<PathBuf, TeamFileError> {
     let mut paths = dir.ancestors().map(|dir| dir.join(NAME));
     let path = paths.find(|path| path.exists()).ok_or(TeamFileError::Nowhere)?;
@@ -143,7 +143,7 @@ pub fn find(dir: &Path) -> Result<PathBuf, TeamFileError> {
     }
 }
 
-/// Like [`find`], but returns a path relative to `dir` if the file is below it.
+/// Like [`find`], but returns a path relative to `dir` if the file is in `dir`.
 pub fn find_short(dir: &Path) -> Result<PathBuf, TeamFileError> {
     let path = find(dir)?;
     Ok(path.strip_prefix(dir).map_or(path.clone(), Path::to_owned))
@@ -152,35 +152,35 @@ pub fn find_short(dir: &Path) -> Result<PathBuf, TeamFileError> {
 fn is_foreign(path: &Path) -> io::Result<bool> {
     let me = rustix::process::geteuid().as_raw();
     let folder = fs::metadata(path.parent().unwrap_or(path))?.uid();
-    // Of a symbolic link, check the owner of the link and of its target.
+    // If the path is a symbolic link, check both the owner of the link and the owner of its target.
     let owners = [fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()];
     Ok(owners.into_iter().any(|owner| is_untrusted(owner, folder, me)))
 }
 
-/// Whether the owner is neither this user, nor root, nor the owner of the folder.
+/// Returns whether the owner of a file is neither this user, nor root, nor the owner of the file's folder.
 fn is_untrusted(owner: u32, folder: u32, me: u32) -> bool {
     ![me, 0, folder].contains(&owner)
 }
 
-/// Returns the team named in the file of this folder, if there is one.
+/// Returns the name of the team in the team file that [`find`] finds for `dir`, if any.
 pub fn team_in(dir: &Path) -> Option<TeamName> {
     let text = text(&find(dir).ok()?).ok()?;
     let (document, _) = DeTable::parse_recoverable(&text);
     document.get_ref().get("team")?.get_ref().as_str()?.parse().ok()
 }
 
-/// Reads the team from a file. Relative paths in it start at its folder.
+/// Reads the team from a file. Relative paths in the file are relative to the folder of the file.
 pub fn read(path: &Path) -> Result<TeamSpec, TeamFileError> {
     let text = text(path)?;
     parse(&text, &root(path)?)
         .map_err(|mistakes| TeamFileError::Mistakes { path: path.to_owned(), mistakes })
 }
 
-/// Returns the `store` and `creds` of a file, if it has a `store`. Other parts of the file are not checked.
+/// Returns the `store` and `creds` of a team file that has a `store`. Does not check the rest of the file.
 pub fn location(path: &Path) -> Result<Option<(StoreAddress, Option<PathBuf>)>, TeamFileError> {
     let text = match text(path) {
         Ok(text) if text.lines().any(|line| line.trim_start().starts_with("store")) => text,
-        // The command that needs the file reports its mistakes.
+        // Not an error here: a command that needs the team file reports why it cannot be read.
         _ => return Ok(None),
     };
     let root = root(path)?;
@@ -195,10 +195,10 @@ pub fn location(path: &Path) -> Result<Option<(StoreAddress, Option<PathBuf>)>, 
     Ok(store.map(|store| (store, creds.map(|creds| root.join(creds.0)))))
 }
 
-/// Reads the team from the text of a file in `root`.
+/// Parses the text of a team file that is in the folder `root`.
 fn parse(text: &str, root: &Path) -> Result<TeamSpec, Vec<Mistake>> {
     let (document, mut mistakes) = parse_toml(text);
-    // Do not use the parts that could be recovered from invalid TOML: they may not be what the author wrote.
+    // Do not use what the parser recovered from invalid TOML: it may not be what the author meant.
     if !mistakes.is_empty() {
         return Err(mistakes.placed(text));
     }
@@ -216,14 +216,14 @@ fn parse_toml(text: &str) -> (Spanned<DeTable<'_>>, Mistakes) {
     let mut mistakes = Mistakes::default();
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
-        // If the file ends too early, the mistake is at its end.
+        // An error without a position means that the file ends too early, so report the end of the file.
         let span = error.span().unwrap_or(text.len()..text.len());
         mistakes.add(&span, error.message());
     }
     (document, mistakes)
 }
 
-/// Returns the folder of a file, as an absolute path.
+/// Returns the absolute path of the folder that contains the file.
 fn root(path: &Path) -> Result<PathBuf, TeamFileError> {
     let failed = |source| TeamFileError::Io { path: path.to_owned(), source };
     let absolute = std::path::absolute(path).map_err(failed)?;
@@ -232,7 +232,7 @@ fn root(path: &Path) -> Result<PathBuf, TeamFileError> {
 
 fn text(path: &Path) -> Result<String, TeamFileError> {
     let failed = |source| TeamFileError::Io { path: path.to_owned(), source };
-    // Opening a pipe would wait for its other end.
+    // Do not open a named pipe: that would block until another process opens it for writing.
     if !fs::metadata(path).map_err(failed)?.is_file() {
         return Err(TeamFileError::NotAFile { path: path.to_owned() });
     }
@@ -249,7 +249,7 @@ fn text(path: &Path) -> Result<String, TeamFileError> {
 mod tests {
     use super::*;
 
-    /// In a folder that all users can write to, any of them could choose the programs to start.
+    /// Otherwise any user could make brigade start their program by putting a team file into a shared folder.
     #[test]
     fn a_file_of_an_untrusted_user_is_refused() {
         let (me, root, folders, stranger) = (1000, 0, 2000, 3000);

@@ -4,42 +4,42 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::process::{Command, Stdio};
 
-/// Brigade's own tmux server.
+/// A tmux server that only brigade uses.
 #[derive(Clone, Debug)]
 pub struct Tmux {
-    /// The name of its socket.
+    /// The name of the server's socket.
     pub socket: String,
 }
 
 /// A tmux window.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// The id that tmux gave it.
+    /// The window's id in tmux.
     pub id: String,
-    /// The team's name.
+    /// The window's session, which is named after the team.
     pub session: String,
-    /// The member's name.
+    /// The window's name, which is the member's name.
     pub name: String,
-    /// Whether it was opened to run a member.
+    /// Whether the window was opened for running a member.
     pub plays: bool,
 }
 
 impl Tmux {
-    /// The server for the registry with this key.
+    /// Returns the tmux server for the registry with this key. Does not start the server.
     pub fn new(key: &str) -> Self {
         Self { socket: format!("brigade-{key}") }
     }
 
     fn command(&self) -> Command {
         let mut tmux = Command::new("tmux");
-        // Ignore the user's configuration: a hook in it could change these windows.
+        // Ignore the user's tmux configuration, because a hook in it could change brigade's windows.
         tmux.args(["-L", &self.socket, "-f", "/dev/null"]).stdin(Stdio::null());
-        // Without this, tmux refuses to start a session from inside another tmux.
+        // Remove this variable, because tmux refuses to start a session from inside another tmux session.
         tmux.env_remove("TMUX");
         tmux
     }
 
-    /// Opens a window that runs a program.
+    /// Opens a window in a session and runs a command in it. Creates the session if it does not exist.
     pub fn open(&self, session: &str, window: &str, command: &[OsString]) -> io::Result<()> {
         let in_session = format!("={session}:");
         let has_session = self.run([OsStr::new("has-session"), "-t".as_ref(), in_session.as_ref()]);
@@ -56,7 +56,7 @@ impl Tmux {
         self.run(args)
     }
 
-    /// Returns the windows; none if the server does not run.
+    /// Returns the windows of all sessions. The list is empty if the tmux server is not running.
     pub fn windows(&self) -> Vec<Window> {
         let form = "#{window_id} #{session_name} #{window_name} #{pane_start_command}";
         let listed = self.command().args(["list-windows", "-a", "-F", form]).output();
@@ -70,7 +70,7 @@ impl Tmux {
         listed.unwrap_or_default().lines().filter_map(read).collect()
     }
 
-    /// Closes a window and ends the process in it.
+    /// Closes a window, which ends the process in the window.
     pub fn close(&self, window: &str) -> io::Result<()> {
         self.run(["kill-window", "-t", window])
     }

@@ -1,8 +1,8 @@
-//! Reads the transcripts of Claude Code's sessions, `projects/<folder>/<session>.jsonl`: the messages that the
-//! model of a native teammate received, and whether a turn was interrupted.
+//! Reads the transcripts of Claude Code sessions, `projects/<folder>/<session>.jsonl`. They show which messages
+//! the model of a native teammate received, and whether its last turn was interrupted.
 //!
-//! Claude Code writes a row of type `user` when it passes the text to the model. In a resumed session the model
-//! remembers these rows. Other rows repeat the same text for internal purposes.
+//! Claude Code writes a row of type `user` when it passes text to the model. In a resumed session the model
+//! gets these rows again. Rows of other types repeat the same text for internal purposes.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, ErrorKind};
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The fields of a row that are used here.
+/// The fields of a transcript row that are used here.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TranscriptRow {
@@ -37,19 +37,19 @@ struct Content {
     content: Value,
 }
 
-/// The member whose transcripts to read.
+/// The member whose transcripts are read.
 #[derive(Clone, Copy, Debug)]
 pub struct TranscriptOwner<'w> {
-    /// The team.
+    /// The member's team.
     pub team: &'w TeamName,
-    /// The member.
+    /// The member's name.
     pub member: &'w MemberName,
     /// When the team was created. Older rows belong to an earlier team of the same name.
     pub since: Timestamp,
 }
 
-/// Reads the transcript of a session, and the other transcripts of the same member in the same folder: a person may
-/// have started a new session in its window. `None` if there is no session to resume.
+/// Reads the transcript of a session, and the member's other transcripts in the same folder, because a person may
+/// have started a new session in the member's window. Returns `None` if there is no session to resume.
 pub fn read(
     claude_dir: &Path,
     session: &str,
@@ -86,8 +86,8 @@ pub fn read(
     Ok(resumable.then_some(heard))
 }
 
-/// Finds the transcript of a session in any project folder. Claude Code derives the folder's name from its working
-/// directory and shortens long names in an undocumented way.
+/// Finds the transcript of a session by searching all project folders. Claude Code derives a project folder's name
+/// from the working directory, but how it shortens long names is undocumented.
 fn find(claude_dir: &Path, session: &str) -> io::Result<Option<PathBuf>> {
     let folders = match fs::read_dir(claude_dir.join("projects")) {
         Ok(folders) => folders,
@@ -104,7 +104,7 @@ fn find(claude_dir: &Path, session: &str) -> io::Result<Option<PathBuf>> {
 }
 
 impl TranscriptRow {
-    /// Whether it belongs to the member's own conversation.
+    /// Returns whether this row is part of the member's own conversation.
     fn is_of(&self, whose: TranscriptOwner<'_>) -> bool {
         let team = self.team_name.as_deref() == Some(whose.team.as_str());
         let member = self.agent_name.as_deref() == Some(whose.member.as_str());
@@ -130,8 +130,8 @@ impl TranscriptRow {
         blocks.is_some_and(|blocks| blocks.iter().any(is))
     }
 
-    /// Whether the turn was interrupted after this row: an answer or a tool result is missing. A turn that a person
-    /// stopped, and a command to Claude Code itself, need no answer.
+    /// Returns whether the turn was interrupted after this row, so that an answer or a tool result is missing. A
+    /// turn that a person stopped needs no answer, and neither does a command to Claude Code itself.
     fn is_unfinished(&self) -> bool {
         if self.kind == "assistant" {
             return self.has("tool_use");
@@ -146,8 +146,8 @@ impl TranscriptRow {
 mod tests {
     use super::*;
 
-    /// The session id and the rows of a recorded transcript. Teammate `alice` of team `own` was killed during a turn,
-    /// resumed, and got one more message.
+    /// Returns the session id and the rows of a recorded transcript. In it, teammate `alice` of team `own` was
+    /// killed during a turn, resumed, and got one more message.
     fn recorded(version: &str) -> (String, Vec<String>) {
         let path = format!("{}/../../fixtures/records/{version}.jsonl", env!("CARGO_MANIFEST_DIR"));
         let rows: Vec<String> =
@@ -181,7 +181,7 @@ mod tests {
             {
                 assert!(turn.contains(text), "{version}: {turn}");
             }
-            // A transcript of another member, and one of an earlier team of the same name.
+            // The transcripts of another member and of an earlier team with the same name are ignored.
             assert_eq!(check(&session, &rows, "bob", BEFORE), None);
             let later = check(&session, &rows, "alice", "2026-11-16T00:00:00Z").unwrap();
             assert_eq!(later.turns, [""; 0]);
@@ -193,11 +193,11 @@ mod tests {
         for version in ["2.1.50", "2.1.325"] {
             let (session, rows) = recorded(version);
             let at = |text: &str| rows.iter().position(|row| row.contains(text)).unwrap();
-            // Killed while its model was thinking.
+            // Claude Code was killed while its model was thinking.
             let asked = &rows[..at("\"No response requested.\"")];
             let asked = check(&session, asked, "alice", BEFORE).unwrap();
             assert!(asked.unfinished.is_some(), "{version}");
-            // Killed while a tool ran.
+            // Claude Code was killed while a tool ran.
             let tool = &rows[..=at("\"tool_use\"")];
             let tool = check(&session, tool, "alice", BEFORE).unwrap();
             assert!(tool.unfinished.is_some() && tool.unfinished != asked.unfinished, "{version}");

@@ -1,4 +1,5 @@
-//! Brings a team up: creates what its file describes and is missing, and changes nothing that exists.
+//! Brings a team up. Creates the members and tasks of the team file that are missing, and does not change existing
+//! ones.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,7 @@ use crate::progress::{Progress, ReportProgress};
 use crate::spec::{MemberPlace, MemberSpec, TaskSpec, TeamSpec};
 use crate::{Host, preflight, process_lock, state};
 
-/// The metadata key with the name a task has in the file.
+/// The metadata key under which a task stores its name in the team file.
 const KEY: &str = "brigadeKey";
 
 /// The result of bringing a team up.
@@ -23,13 +24,13 @@ const KEY: &str = "brigadeKey";
 pub struct UpResult {
     /// The members that were added.
     pub new: Vec<MemberName>,
-    /// Members that run with other settings than the file has, and the names of these settings.
+    /// The members whose running settings differ from the team file, and the names of the differing settings.
     pub differs: Vec<(MemberName, String)>,
     /// The number of tasks that were added.
     pub tasks: usize,
 }
 
-/// Brings up a team.
+/// Brings up a team as described by its spec.
 pub async fn up(
     host: &Host,
     lead: &Seat,
@@ -64,7 +65,7 @@ pub async fn up(
     Ok(result)
 }
 
-/// A native Claude Code reads and writes files; it cannot be a member of a team on a NATS server.
+/// Fails if a team on a NATS server has native members, because Claude Code needs the team in files on this host.
 fn refuse_native(host: &Host, spec: &TeamSpec) -> Result<(), HostError> {
     let members = spec.lead.iter().chain(&spec.members);
     let natives = members.filter(|member| member.place == MemberPlace::Native);
@@ -78,8 +79,8 @@ fn refuse_native(host: &Host, spec: &TeamSpec) -> Result<(), HostError> {
         .hint("or set place = \"headless\" or \"tmux\", so that brigade runs Claude Code"))
 }
 
-/// Refuses to start members whose programs are not installed. On a NATS server it only reports them, because
-/// such a member may be meant for another host.
+/// Fails if a member's program is not installed. If the team is on a NATS server, only reports the program,
+/// because the member may be meant for another host.
 fn check_programs(
     host: &Host,
     spec: &TeamSpec,
@@ -100,7 +101,7 @@ fn check_programs(
     preflight::check(&host.programs, new)
 }
 
-/// Brings up the members of a team that another host leads. That host also adds the tasks.
+/// Brings up this host's members of a team that another host leads. The other host adds the tasks.
 async fn join(
     host: &Host,
     lead: &Seat,
@@ -134,7 +135,7 @@ async fn add_all(
     Ok(())
 }
 
-/// Adds a member to the registry. Returns false if it exists.
+/// Adds a member to the registry. Returns false if the member is already there.
 fn add(
     host: &Host,
     lead: &Seat,
@@ -149,12 +150,12 @@ fn add(
     {
         result.differs.push((spec.name.clone(), difference));
     }
-    // Start it again if it was marked failed.
+    // If the member was marked as failed, let the supervisor start it again.
     host.registry.set_failure(&lead.team, &spec.name, None)?;
     Ok(false)
 }
 
-/// Returns the names of the settings in which two specs of a member differ.
+/// Returns the names of the settings in which two specs of a member differ, or `None` if the specs are equal.
 pub fn difference(existing: &MemberSpec, wanted: &MemberSpec) -> Option<String> {
     let fields = |spec: &MemberSpec| match serde_json::to_value(spec) {
         Ok(Value::Object(fields)) => fields,
@@ -169,13 +170,13 @@ pub fn difference(existing: &MemberSpec, wanted: &MemberSpec) -> Option<String> 
     (!differs.is_empty()).then(|| differs.join(", "))
 }
 
-/// Returns the name a task has in the file, if it came from one.
+/// Returns the name that a task has in the team file, or `None` if the task did not come from a team file.
 fn task_key(task: &Task<'_>) -> Option<String> {
     let metadata: Value = serde_json::from_str(task.field("metadata")?).ok()?;
     Some(metadata.get(KEY)?.as_str()?.to_owned())
 }
 
-/// Adds the tasks that are not on the board yet, and returns their number.
+/// Adds the tasks that are not on the board yet, and returns how many were added.
 async fn add_tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, HostError> {
     let (existing, _) = board::list(lead).await?;
     let mut known: HashMap<String, TaskId> = HashMap::new();
@@ -192,7 +193,7 @@ async fn add_tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, HostError> 
             subject: task.subject.clone(),
             description: task.description.clone(),
             active_form: None,
-            // The list is sorted, so these tasks were added before.
+            // `tasks` is sorted by dependency, so these tasks are already on the board.
             blocked_by: task.after.iter().filter_map(|key| known.get(key).copied()).collect(),
             metadata: vec![(KEY.to_owned(), json!(task.key))],
         };
@@ -203,8 +204,8 @@ async fn add_tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, HostError> 
     Ok(new)
 }
 
-/// Assigns the tasks to their owners in the file. Call this after the members have joined, because only members can
-/// own tasks. Tasks that have an owner are not changed.
+/// Assigns the tasks to the owners named in the team file. Call this after the members have joined, because only
+/// members can own tasks. Does not change tasks that already have an owner.
 pub async fn assign_tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<(), HostError> {
     let (existing, _) = board::list(lead).await?;
     for (id, document) in &existing {

@@ -1,5 +1,5 @@
-//! The names of the environment variables brigade uses. A front end reads them; this crate only passes some
-//! of them to the programs it starts.
+//! The names of the environment variables that brigade uses. Front ends read these variables. This crate only sets
+//! some of them for the programs it starts.
 
 /// The team, if `--team` is absent.
 pub const TEAM: &str = "BRIGADE_TEAM";
@@ -7,9 +7,9 @@ pub const TEAM: &str = "BRIGADE_TEAM";
 pub const AS: &str = "BRIGADE_AS";
 /// The key that verifies the lead's messages, as Claude Code passes it to its teammates.
 pub const LEAD_KEY: &str = "BRIGADE_LEAD_KEY";
-/// Set if brigade delivers the member's mail as turns, so that the tools do not deliver it again.
+/// Set if brigade delivers the member's mail as turns. Then the MCP tools do not deliver the mail again.
 pub const DELIVERED: &str = "BRIGADE_DELIVERED";
-/// Set if an agent runs the command: who answers plans and permission requests, `person` or `lead`.
+/// Who answers plans and permission requests, `person` or `lead`. Set only if an agent runs the command.
 pub const ANSWERS: &str = "BRIGADE_ANSWERS";
 /// The durability of acknowledged messages, if `--durability` is absent.
 pub const DURABILITY: &str = "BRIGADE_DURABILITY";
@@ -23,39 +23,39 @@ pub const CA: &str = "BRIGADE_CA";
 pub const CERT: &str = "BRIGADE_CERT";
 /// The key file of the client certificate, if `--key` is absent.
 pub const KEY: &str = "BRIGADE_KEY";
-/// The name of this host; the system's host name if unset.
+/// The name of this host. The default is the system's host name.
 pub const HOST: &str = "BRIGADE_HOST";
 /// The Claude Code program, if it is not the `claude` on `PATH`.
 pub const CLAUDE: &str = "BRIGADE_CLAUDE";
 /// The log filter, for example `debug` or `brigade_core=trace,warn`. Nothing is logged if unset.
 pub const LOG: &str = "BRIGADE_LOG";
-/// The log file; standard error if unset.
+/// The log file. The default is standard error.
 pub const LOG_FILE: &str = "BRIGADE_LOG_FILE";
-/// Claude Code's own variable for its folder.
+/// Claude Code's own variable, with the path of Claude Code's folder.
 pub const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
-/// The base folder for the state of programs.
+/// The base folder in which programs store their state.
 pub const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
 /// Claude Code's own variable that enables teams.
 pub const CLAUDE_TEAMS: &str = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS";
-/// Codex's own variable for its folder.
+/// Codex's own variable, with the path of Codex's folder.
 pub const CODEX_HOME: &str = "CODEX_HOME";
-/// Gemini CLI's own variable for the parent of its folder.
+/// Gemini CLI's own variable, with the path of the folder that contains Gemini CLI's folder.
 pub const GEMINI_CLI_HOME: &str = "GEMINI_CLI_HOME";
 /// The user's shell.
 pub const SHELL: &str = "SHELL";
-/// Set inside tmux.
+/// Set by tmux in its windows.
 pub const TMUX: &str = "TMUX";
 /// Set in an SSH session.
 pub const SSH_CONNECTION: &str = "SSH_CONNECTION";
 /// Set to disable colors.
 pub const NO_COLOR: &str = "NO_COLOR";
-/// The search path of programs.
+/// The search path for programs.
 pub const PATH: &str = "PATH";
 /// The home directory.
 pub const HOME: &str = "HOME";
 /// The terminal type.
 pub const TERM: &str = "TERM";
-/// The variables that a member always inherits, even if its `env` does not name them.
+/// The variables that a member always inherits, even if its `env` setting does not name them.
 pub const ALWAYS: &[&str] = &[
     PATH,
     HOME,

@@ -12,18 +12,18 @@ use crate::error::HostError;
 use crate::progress::{Progress, ReportProgress};
 use crate::{Host, state};
 
-/// How often to check the members.
+/// How often to check whether the members are ready.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long a member may take to be ready. It covers an agent that can resume its session only when the next minute
-/// of the clock begins.
+/// How long a member may take to become ready. This is long enough for an agent that can resume its session only
+/// at the start of the next minute.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 
 /// How long the supervisor may take to start a member.
 const STARTS_WITHIN: Duration = Duration::from_secs(2);
 
-/// Waits until each of these members is ready, has failed or takes too long. Returns those that are not ready, with
-/// the reason.
+/// Waits until each of these members is ready, has failed or has taken too long. Returns the members that are not
+/// ready, each with the reason.
 pub async fn until_ready(
     host: &Host,
     lead: &Seat,
@@ -34,12 +34,12 @@ pub async fn until_ready(
     let began = Instant::now();
     loop {
         let is_late = began.elapsed() > READY_WITHIN;
-        // A supervisor that saw no team may have been about to end.
+        // Check in each iteration: a supervisor that saw no team a moment ago may be about to exit.
         host.ensure_supervisor().await?;
         let mut must_wait = false;
         let mut failed = Vec::new();
         for name in names {
-            // It is no longer in the registry: it has left the team.
+            // A member that is no longer in the registry has left the team.
             if host.registry.member(&lead.team, name)?.is_none() {
                 continue;
             }
@@ -51,7 +51,7 @@ pub async fn until_ready(
             if is_lost || (is_starting && is_late) {
                 failed.push((name.clone(), judged.evidence.clone()));
             }
-            // Do not report the death of the previous process while a new one is being started.
+            // Do not report the death of the member's previous process while a new process is being started.
             let is_previous = is_starting && judged.liveness == Liveness::Dead;
             if is_previous && !seen.contains_key(name) && began.elapsed() < STARTS_WITHIN {
                 continue;

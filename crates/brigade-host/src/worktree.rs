@@ -1,6 +1,6 @@
-//! Git worktrees of members: a separate folder on a separate branch of the repository their team works in.
+//! Git worktrees of members. A worktree is a separate folder, on a separate branch, of the team's repository.
 //!
-//! They are in brigade's state folder. A worktree with work that exists nowhere else is never removed.
+//! Worktrees are in brigade's state folder. A worktree with work that exists nowhere else is never removed.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -14,24 +14,24 @@ use crate::error::{HostError, Trouble, failed};
 /// A member's worktree.
 #[derive(Clone, Debug)]
 pub struct Worktree {
-    /// A folder in the repository.
+    /// A folder in the original repository.
     repository: PathBuf,
     /// The folder of the worktree.
     pub dir: PathBuf,
-    /// Its branch.
+    /// The branch of the worktree.
     pub branch: String,
 }
 
-/// A worktree's branch compared with the checked-out commit of the repository.
+/// How a worktree's branch differs from the commit that is checked out in the original repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BranchDistance {
-    /// The branch.
+    /// The branch of the worktree.
     pub branch: String,
-    /// The number of commits that only the branch has.
+    /// The number of commits that are only on the branch.
     pub ahead: usize,
-    /// The number of commits that the branch lacks.
+    /// The number of commits that are missing on the branch.
     pub behind: usize,
-    /// The number of files with uncommitted changes.
+    /// The number of files in the worktree with uncommitted changes.
     pub changed: usize,
 }
 
@@ -40,9 +40,9 @@ pub struct BranchDistance {
 pub enum Removed {
     /// There was no worktree.
     None,
-    /// The worktree and its branch, which had no commits of its own, were removed.
+    /// The worktree was removed, and its branch too, because the branch had no commits of its own.
     Wholly,
-    /// The worktree was removed. Its branch was kept because it has commits.
+    /// The worktree was removed, but its branch was kept because the branch has commits of its own.
     BranchStays,
     /// The worktree was kept because it has uncommitted changes.
     Stays,
@@ -51,7 +51,7 @@ pub enum Removed {
 }
 
 impl Worktree {
-    /// The worktree of a member. It may not exist yet.
+    /// Returns the worktree of a member. The worktree may not exist yet.
     pub fn new(worktrees: &Path, repository: &Path, team: &TeamName, name: &MemberName) -> Self {
         Self {
             repository: repository.to_owned(),
@@ -60,17 +60,18 @@ impl Worktree {
         }
     }
 
-    /// The worktree in an existing folder; `None` if its repository is gone.
+    /// Returns the worktree in an existing folder, or `None` if the original repository is gone.
     pub fn from_folder(dir: &Path, team: &str, name: &str) -> Option<Self> {
         let link = std::fs::read_to_string(dir.join(".git")).ok()?;
         let git_dir = PathBuf::from(link.trim().strip_prefix("gitdir:")?.trim());
-        // <repository>/.git/worktrees/<name>
+        // `git_dir` is `<repository>/.git/worktrees/<name>`.
         let repository = git_dir.ancestors().nth(3).filter(|repository| repository.is_dir())?;
         let branch = format!("brigade/{team}/{name}");
         Some(Self { repository: repository.to_owned(), dir: dir.to_owned(), branch })
     }
 
-    /// Creates the worktree if it does not exist. Returns the folder in it that corresponds to `cwd` in the repository.
+    /// Creates the worktree if it does not exist. Returns the folder in the worktree that corresponds to `cwd` in
+    /// the original repository.
     pub fn make(&self, cwd: &Path) -> Result<PathBuf, HostError> {
         let top = git(&self.repository, &["rev-parse", "--show-toplevel"])?;
         let inside = cwd.canonicalize().ok();
@@ -81,7 +82,7 @@ impl Worktree {
                     failed(format!("create the folder {}", parent.display()), source)
                 })?;
             }
-            // If a person deleted the folder by hand, git still lists the worktree and refuses a new one.
+            // If a person deleted the folder by hand, git still lists the worktree and refuses to add it again.
             git(&self.repository, &["worktree", "prune"])?;
             let dir = self.dir.as_os_str();
             if self.has_branch() {
@@ -98,7 +99,7 @@ impl Worktree {
         Ok(self.dir.join(inside.unwrap_or_default()))
     }
 
-    /// Whether it exists.
+    /// Returns whether the worktree exists.
     pub fn exists(&self) -> bool {
         self.dir.join(".git").exists()
     }
@@ -108,7 +109,7 @@ impl Worktree {
         git(&self.repository, &["rev-parse", "--verify", "--quiet", &branch]).is_ok()
     }
 
-    /// Compares its branch with the checked-out commit of the repository.
+    /// Compares the worktree's branch with the commit that is checked out in the original repository.
     pub fn distance(&self) -> Result<BranchDistance, HostError> {
         let range = format!("HEAD...{}", self.branch);
         let counts = git(&self.repository, &["rev-list", "--left-right", "--count", &range])?;
@@ -122,7 +123,7 @@ impl Worktree {
     /// Returns the diff of all changes since the branch was created, committed or not, including new files.
     pub fn diff(&self, color: bool, stat: bool) -> Result<String, HostError> {
         let base = git(&self.repository, &["merge-base", "HEAD", &self.branch])?;
-        // Use a copy of the index to add new files, so that the member's index is not changed.
+        // Add new files to a copy of the index, so that the member's index is not changed.
         let index =
             git(&self.dir, &["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
         let index_copy = PathBuf::from(format!("{index}.brigade-{}", std::process::id()));
@@ -151,7 +152,7 @@ impl Worktree {
         run_with(Some(index), &self.dir, &args)
     }
 
-    /// Removes it, unless work would be lost.
+    /// Removes the worktree, unless work would be lost.
     pub fn remove(&self) -> Result<Removed, HostError> {
         if !self.exists() {
             return Ok(Removed::None);
@@ -161,7 +162,7 @@ impl Worktree {
             return Ok(Removed::Stays);
         }
         let dir = self.dir.as_os_str();
-        // Without --force, so that git also refuses if work would be lost.
+        // Do not use `--force`: without it, git also refuses to remove a worktree with uncommitted work.
         run(&self.repository, &["worktree".as_ref(), "remove".as_ref(), dir])?;
         if let Some(parent) = self.dir.parent() {
             let _others_there = std::fs::remove_dir(parent);
@@ -174,7 +175,7 @@ impl Worktree {
     }
 }
 
-/// Fails with the reason if no branch can be created in the repository of `dir`.
+/// Fails with a reason if no branch can be created in the repository that contains `dir`.
 pub fn check_can_branch(dir: &Path) -> Result<(), HostError> {
     let reason = if git(dir, &["rev-parse", "--show-toplevel"]).is_err() {
         "is not in a git repository"
@@ -208,7 +209,7 @@ fn run(dir: &Path, args: &[&OsStr]) -> Result<String, HostError> {
 fn run_with(index: Option<&Path>, dir: &Path, args: &[&OsStr]) -> Result<String, HostError> {
     let mut git = Command::new("git");
     git.arg("-C").arg(dir).args(args).stdin(Stdio::null());
-    // Set if git itself started brigade, for example in a hook; they would point to the wrong repository.
+    // These variables are set if git started brigade, for example in a hook, and point to the wrong repository.
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
         git.env_remove(name);
     }

@@ -1,4 +1,4 @@
-//! The tasks of the board, as tools and resources show them.
+//! Formats the tasks of the board for tools and resources.
 
 use brigade_core::graph::{Graph, TaskNode};
 use brigade_core::text;
@@ -18,7 +18,7 @@ pub(super) struct TaskLine {
     blocked_by: Vec<String>,
 }
 
-/// The tasks that Claude Code would show, sorted by number, each with what still blocks it.
+/// Returns the tasks that Claude Code would show, sorted by id, each with the unfinished tasks that block it.
 pub(super) fn task_lines(graph: &Graph) -> Vec<TaskLine> {
     let line = |(id, node): (TaskId, &TaskNode)| TaskLine {
         id: id.to_string(),
@@ -30,9 +30,9 @@ pub(super) fn task_lines(graph: &Graph) -> Vec<TaskLine> {
     graph.nodes().map(line).collect()
 }
 
-/// A task in the format of Claude Code's own list.
+/// Formats a task as a line of Claude Code's own task list.
 pub(super) fn render(task: &TaskLine) -> String {
-    // A line break in the subject would look like two tasks.
+    // A subject with a line break would look like two tasks.
     let mut text = format!("#{} [{}] {}", task.id, task.status, text::one_line(&task.subject));
     if let Some(owner) = &task.owner {
         text = format!("{text} ({owner})");

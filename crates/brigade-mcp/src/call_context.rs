@@ -1,4 +1,4 @@
-//! The context of one tool call: the calling seat, and access to the connection.
+//! The context of one tool call: the caller's seat, and access to the connection with the client.
 
 use std::time::Duration;
 
@@ -27,18 +27,18 @@ impl<'c> CallContext<'c> {
         Self { server, request, seat: server.seat() }
     }
 
-    /// The calling seat. It is fixed when the server starts; no argument can change it.
+    /// Returns the caller's seat. The seat is fixed when the server starts, and no tool argument can change it.
     pub(super) fn seat(&self) -> Result<&Seat, ToolError> {
         let no_team = || ToolError::new("you have no team yet; create one with team_create");
         self.seat.as_ref().ok_or_else(no_team)
     }
 
-    /// The current folder of the server.
+    /// Returns the current folder of the server.
     pub(super) fn cwd(&self) -> String {
         self.server.context.cwd.to_string_lossy().into_owned()
     }
 
-    /// The colour of a member.
+    /// Returns the colour of a member.
     pub(super) async fn color_of(&self, name: &str) -> Result<Option<String>, ToolError> {
         let color = |team: &brigade_wire::team::Team<'_>| {
             team.member(name).and_then(|member| Some(member.color()?.into_owned()))
@@ -46,7 +46,7 @@ impl<'c> CallContext<'c> {
         with_team(self.seat()?, color).await
     }
 
-    /// Checks that the team has a member with this name.
+    /// Checks that the team has a member with this name, and returns the parsed name.
     pub(super) async fn member(&self, name: &str) -> Result<MemberName, ToolError> {
         let seat = self.seat()?;
         let all_names = |team: &brigade_wire::team::Team<'_>| {
@@ -62,7 +62,7 @@ impl<'c> CallContext<'c> {
         }
     }
 
-    /// The messages the model has not seen, except those in another answer that is being sent.
+    /// Returns the messages that the model has not seen, except messages in another answer that is being sent.
     pub(super) async fn unseen(&self) -> Result<Vec<Mail>, ToolError> {
         let seat = self.seat()?;
         let mut mail = mail::inbox(seat, &seat.name, InboxFilter::All).await?;
@@ -75,7 +75,7 @@ impl<'c> CallContext<'c> {
         Ok(mail)
     }
 
-    /// Marks these messages read once the answer to this call has been written.
+    /// Registers these messages, so that they are marked as read once the answer to this call has been written.
     pub(super) fn deliver(&self, keys: Vec<MessageKey>) {
         if let Some(seat) = &self.seat
             && !keys.is_empty()
@@ -84,7 +84,7 @@ impl<'c> CallContext<'c> {
         }
     }
 
-    /// Sends a progress notification, if the client asked for them.
+    /// Sends a progress notification, if the client asked for progress notifications.
     pub(super) async fn progress(&self, done: Duration, total: Duration) {
         if let Some(token) = self.request.meta.get_progress_token() {
             let mut progress = ProgressNotificationParam::new(token, done.as_secs_f64());
@@ -96,7 +96,7 @@ impl<'c> CallContext<'c> {
         }
     }
 
-    /// Whether the client cancelled the call.
+    /// Returns whether the client cancelled the call.
     pub(super) fn is_cancelled(&self) -> bool {
         self.request.ct.is_cancelled()
     }

@@ -1,5 +1,5 @@
-//! Checks the client's lines before the SDK reads them. The SDK ignores a line that is too long or not JSON, and
-//! the client would wait for an answer forever.
+//! Checks the client's lines before the SDK reads them. The SDK ignores a line that is too long or not JSON, so
+//! without this check the client would wait forever for an answer.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,25 +18,25 @@ use tokio::io::{
 };
 use tokio::sync::mpsc;
 
-/// How many bytes to read ahead of the SDK.
+/// The maximum number of bytes to read before the SDK has read the earlier ones.
 const READ_AHEAD: usize = 64 << 10;
-/// How many bytes at the end of a too long line to search for an id.
+/// How many bytes at the end of a line that is too long are searched for a request id.
 const TAIL: usize = 512;
 
-/// A line that is not a valid message: the request's id, if it can be found, and the error to answer with.
+/// A line that is not a valid message: the request id, if the line contains one, and the error to answer with.
 #[derive(Debug)]
 pub(super) struct RejectedLine {
     pub(super) id: Option<RequestId>,
     pub(super) error: ErrorData,
 }
 
-/// Splits the input into valid lines for the SDK and rejected ones.
+/// Splits the input into valid lines, for the SDK, and rejected lines.
 pub(super) fn split(
     input: impl AsyncRead + Unpin + Send + 'static,
 ) -> (DuplexStream, mpsc::Receiver<RejectedLine>) {
     let (sender, valid) = tokio::io::duplex(READ_AHEAD);
     let (reject, rejected) = mpsc::channel(1);
-    // The task ends with the input, or when both receivers are dropped.
+    // The task ends when the input ends, or when both receivers are dropped.
     tokio::spawn(check_lines(input, sender, reject));
     (valid, rejected)
 }
@@ -76,7 +76,7 @@ async fn check_lines(
     Ok(())
 }
 
-/// Reads to the end of the line, but at most `limit` bytes.
+/// Appends input to `line` up to the end of the line, but at most `limit` bytes.
 async fn read(
     input: &mut (impl AsyncBufRead + Unpin),
     limit: usize,
@@ -85,7 +85,7 @@ async fn read(
     input.take(limit as u64).read_until(b'\n', line).await
 }
 
-/// Checks that a line is JSON. Replaces unpaired surrogates, which JavaScript writes and the SDK rejects.
+/// Checks that a line is JSON. Replaces unpaired UTF-16 surrogates, which JavaScript writes and the SDK rejects.
 fn read_line(line: &[u8]) -> Result<Cow<'_, str>, RejectedLine> {
     let text = legible(line);
     let reject = |message: String| RejectedLine {
@@ -102,7 +102,7 @@ fn read_line(line: &[u8]) -> Result<Cow<'_, str>, RejectedLine> {
     Ok(text)
 }
 
-/// The id in a text that starts like a request, even if the rest is missing or invalid.
+/// Finds the request id in a text that starts like a request, even if the rest of the text is missing or invalid.
 fn leading_id(text: &str) -> Option<RequestId> {
     let mut id = None;
     let _rest_may_be_invalid =
@@ -122,7 +122,7 @@ impl<'de> Visitor<'de> for FindId<'_> {
     fn visit_map<M: MapAccess<'de>>(self, mut members: M) -> Result<(), M::Error> {
         let mut id = None;
         while let Some(name) = members.next_key::<String>()? {
-            // The previous value is complete, because another key follows it.
+            // The value of the previous key is complete, because another key follows.
             *self.0 = id.take().or_else(|| self.0.take());
             let value: &RawValue = members.next_value()?;
             if name == "id" {
@@ -134,8 +134,8 @@ impl<'de> Visitor<'de> for FindId<'_> {
     }
 }
 
-/// The id at the end of an object whose start is missing. The last member before the final brace belongs to the
-/// outermost object, and inside a JSON string a quotation mark is always escaped.
+/// Finds the request id at the end of a JSON object whose start is missing. The last key before the final brace
+/// belongs to the outermost object, and quotation marks in JSON strings are always escaped.
 fn trailing_id(tail: &str) -> Option<RequestId> {
     let members = tail.trim_end().strip_suffix('}')?;
     let (before, value) = members.rsplit_once("\"id\"")?;

@@ -1,30 +1,31 @@
 //! `brigade mcp`: gives the tools of a team to any agent that speaks the Model Context Protocol.
 //!
-//! The agent starts the server as a child process and talks to it on standard input and output. The server acts for
-//! one seat: one member of one team. It offers the tools that this member's role can use, the board, the roster and
-//! the log as resources, and instructions as prompts.
+//! The agent starts the server as a child process and talks to it on standard input and output. The server acts
+//! for one seat, that is, one member of one team. It offers the tools that the member's role can use, the board,
+//! the roster and the log as resources, and instructions as prompts.
 //!
 //! # Parts
 //!
 //! | modules | task |
 //! |---|---|
-//! | `tools` | one row for each tool: who is offered it, its description, and a function of a few lines |
+//! | `tools` | one row per tool: the agents that see the tool, its description, and a short function |
 //! | `schema` | short JSON Schemas of arguments and results |
 //! | `handler` | dispatches the client's requests |
 //! | `server`, `call_context` | the state of the server, and the context of one tool call |
 //! | `reply` | the result of a call, or its error with a hint for the model |
-//! | `resources`, `prompts`, `board_view`, `team_view` | what clients can read |
-//! | `framing`, `transport` | checks around the SDK: lines that are not JSON, ids used twice, too many requests |
-//! | `read_marks` | marks a message read once the answer with it was written |
+//! | `resources`, `prompts`, `board_view`, `team_view` | the resources and prompts that clients can read |
+//! | `framing`, `transport` | checks that the SDK lacks: lines that are not JSON, duplicate ids, request limits |
+//! | `read_marks` | marks messages as read once the answer that contains them was written |
 //!
-//! # What it must not do
+//! # What this crate must not do
 //!
-//! - Let an argument choose the identity. The seat is fixed when the server starts, because a model writes the
-//!   arguments.
+//! - Let a tool argument choose the member to act as. The seat is fixed when the server starts, because a model
+//!   writes the arguments.
 //! - Decide what a member may do. `brigade-core` checks permissions; `brigade-host` checks whether a member can be
 //!   started or stopped.
 //! - Write anything but protocol messages to standard output.
-//! - Mark a message read before the client has it. If the server is killed, the message must be delivered again.
+//! - Mark a message as read before the client has received it. If the server is killed before that, the message
+//!   must be delivered again.
 //!
 //! # Example
 //!
@@ -74,7 +75,7 @@ use thiserror::Error;
 use self::server::{McpServer, ServerIdentity};
 use self::transport::GuardedTransport;
 
-/// Serves the seat's tools on standard input and output until the client closes them.
+/// Serves the seat's tools on standard input and output until the client disconnects.
 pub async fn serve(context: Arc<Context>, seat: Seat, mail: MailDelivery) -> Result<(), HostError> {
     run(context, ServerIdentity::Seated(seat), mail).await
 }
@@ -105,7 +106,7 @@ async fn run(
     };
     let running = match server.serve(transport).await {
         Ok(running) => running,
-        // The client disconnected before it initialized.
+        // The client disconnected before it had sent `initialize`.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(broken(Box::new(error))),
     };

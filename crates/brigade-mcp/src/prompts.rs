@@ -1,4 +1,4 @@
-//! Instructions for the model: short ones at initialization, and full ones as prompts.
+//! Instructions for the model: short instructions at initialization, and full instructions as prompts.
 
 use brigade_agents::instructions::{self, MailDelivery};
 use brigade_core::seat::Seat;
@@ -7,7 +7,7 @@ use rmcp::model::{ErrorData, GetPromptResponse, GetPromptResult, Prompt, PromptM
 const JOIN: &str = "join_team";
 const LEAD: &str = "lead_team";
 
-/// The short instructions sent at initialization.
+/// Returns the short instructions that are sent at initialization.
 pub(super) fn instructions(seat: Option<&Seat>) -> String {
     match seat {
         Some(seat) => format!(
@@ -26,7 +26,7 @@ pub(super) fn list() -> Vec<Prompt> {
     ]
 }
 
-/// The full text of a prompt.
+/// Returns the full text of a prompt.
 pub(super) async fn get(seat: Option<&Seat>, name: &str) -> Result<GetPromptResponse, ErrorData> {
     let text = match (name, seat) {
         (JOIN | LEAD, None) => Ok(instructions(None)),

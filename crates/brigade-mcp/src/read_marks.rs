@@ -1,8 +1,8 @@
-//! Marks messages read once the client has received them.
+//! Marks messages as read once the client has received them.
 //!
-//! A message is marked read after the answer that contains it was written. If the server is killed before that,
-//! the message is still unread and is delivered again. It is also delivered again if the client cancelled the call
-//! while the answer was on its way: then the model never saw it.
+//! A message is marked as read after the answer that contains the message was written. If the server is killed
+//! before that, the message is still unread and is delivered again. The message is also delivered again if the
+//! client cancelled the call while the answer was being sent, because then the model never saw the message.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,26 +14,26 @@ use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
 use rmcp::model::RequestId;
 
-/// How long writing an answer may take. After that its messages can be delivered again.
+/// How long writing an answer may take. After that, the messages in the answer can be delivered again.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many written answers to remember, in case they turn out to be cancelled.
+/// How many written answers to remember, in case the client cancels their calls.
 const MAX_WRITTEN: usize = 32;
 
-/// Messages in answers, by the call they answer.
+/// The messages in unwritten and recently written answers, by the id of the answered call.
 #[derive(Clone, Default)]
 pub(super) struct ReadMarks(Arc<Mutex<ReadMarkState>>);
 
 #[derive(Default)]
 struct ReadMarkState {
-    /// Answers that are not written yet.
+    /// The answers that were not written yet.
     unwritten: HashMap<RequestId, UnwrittenAnswer>,
-    /// Answers that were written recently.
+    /// The answers that were written recently.
     written: VecDeque<(RequestId, Vec<MessageKey>)>,
-    /// Messages in answers that were cancelled after they had been written.
+    /// The messages in answers whose calls were cancelled after the answer had been written.
     unseen: HashSet<MessageKey>,
 }
 
-/// The messages in the answer to one call.
+/// The messages in an answer that was not written yet.
 struct UnwrittenAnswer {
     since: Instant,
     seat: Seat,
@@ -45,7 +45,7 @@ impl ReadMarks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers messages that the answer to this call contains.
+    /// Registers the messages that the answer to this call contains.
     pub(super) fn register(&self, call: RequestId, seat: Seat, keys: Vec<MessageKey>) {
         let mut state = self.lock();
         for key in &keys {
@@ -54,19 +54,19 @@ impl ReadMarks {
         state.unwritten.insert(call, UnwrittenAnswer { since: Instant::now(), seat, keys });
     }
 
-    /// Messages in answers that are not written yet. They must not be delivered a second time.
+    /// Returns the messages in answers that were not written yet. Other answers must not contain them, too.
     pub(super) fn in_unwritten_answers(&self) -> HashSet<MessageKey> {
         let mut state = self.lock();
         state.unwritten.retain(|_, pending| pending.since.elapsed() < WRITE_TIMEOUT);
         state.unwritten.values().flat_map(|pending| pending.keys.iter().copied()).collect()
     }
 
-    /// Messages that are marked read but that the model never saw.
+    /// Returns the messages that are marked as read although the model never saw them.
     pub(super) fn unseen(&self) -> HashSet<MessageKey> {
         self.lock().unseen.clone()
     }
 
-    /// The client cancelled this call. Its answer may have been written already.
+    /// Records that the client cancelled this call. The answer to the call may have been written already.
     pub(super) fn cancelled(&self, call: &RequestId) {
         let mut state = self.lock();
         state.unwritten.remove(call);
@@ -77,7 +77,7 @@ impl ReadMarks {
         }
     }
 
-    /// Called when the answer to this call was written: marks its messages read.
+    /// Marks the messages in the answer to this call as read. Call this once the answer was written.
     pub(super) async fn written(&self, call: &RequestId) {
         let Some((seat, keys)) = self.lock().unwritten.get(call).map(UnwrittenAnswer::parts) else {
             return;

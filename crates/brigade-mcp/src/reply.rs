@@ -1,4 +1,4 @@
-//! The result of a tool call: text for the model, and the same as structured content.
+//! The result of a tool call: text for the model, and the same information as structured content.
 
 use brigade_host::HostError;
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -6,13 +6,13 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The result of a successful call.
+/// The result of a successful tool call.
 pub(super) struct ToolReply {
     text: String,
     data: Value,
 }
 
-/// The result of a call.
+/// The result of a tool call, successful or not.
 pub(super) type CallResult = Result<ToolReply, ToolError>;
 
 /// Structured content of a call that only reports success.
@@ -23,13 +23,13 @@ pub(super) struct DoneReply {
 }
 
 impl ToolReply {
-    /// A result with this text and this structured content.
+    /// Creates a result with this text and this structured content.
     pub(super) fn new(text: impl Into<String>, data: &impl Serialize) -> Self {
-        // Replies are plain data; this cannot fail.
+        // Serializing a reply cannot fail, because replies are plain data.
         Self { text: text.into(), data: serde_json::to_value(data).unwrap_or_default() }
     }
 
-    /// A result that is only a message.
+    /// Creates a result that contains only a message.
     pub(super) fn done(message: String) -> Self {
         Self::new(message.clone(), &DoneReply { success: true, message })
     }
@@ -43,7 +43,7 @@ impl From<ToolReply> for CallToolResult {
     }
 }
 
-/// Why a call failed, in words the model can act on.
+/// Why a tool call failed, written so that the model knows what to do next.
 #[derive(Debug)]
 pub(super) struct ToolError(String);
 

@@ -24,9 +24,9 @@ use crate::team_view;
 use brigade_host::history_text::LogFormatter;
 use jiff::tz::TimeZone;
 
-/// How long to collect changes before notifying the client, so that a burst becomes one notification.
+/// How long to collect changes before notifying the client, so that several quick changes cause one notification.
 const BURST_TIME: Duration = Duration::from_millis(50);
-/// How many records of the log to return.
+/// The maximum number of records in the log resource.
 const LOG_RECORDS: usize = 500;
 
 /// The kinds of resources.
@@ -101,8 +101,7 @@ fn failed(error: impl std::fmt::Display) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }
 
-/// The log as text, without work events. The lead sees everything; other members do not see mail between
-/// others.
+/// Returns the log as text, without work events. Only the lead sees mail between other members.
 async fn log(seat: &Seat) -> Result<String, StoreError> {
     let all = seat.role().await? == Some(Role::Lead);
     let mut records = seat.history_without_work().await?;
@@ -134,8 +133,8 @@ pub(super) struct Subscriptions(Arc<Mutex<SubscribedUris>>);
 #[derive(Default)]
 struct SubscribedUris {
     uris: HashSet<String>,
-    /// Whether a task watches the team. One watch serves all subscriptions: the system limits the number of
-    /// file watches per user.
+    /// Whether a background task is watching the team. All subscriptions share one watch, because the system
+    /// limits the number of file watches per user.
     watched: bool,
 }
 
@@ -149,8 +148,8 @@ impl Subscriptions {
         self.lock().uris.remove(uri);
     }
 
-    /// The changed resources that have subscribers. `None` if there are no subscriptions left; then the watch
-    /// ends.
+    /// Returns the changed resources that the client has subscribed to. Returns `None` if no subscriptions are
+    /// left, which ends the watch.
     fn subscribed_of(&self, changed: HashSet<String>) -> Option<Vec<String>> {
         let mut subscribed = self.lock();
         subscribed.watched = !subscribed.uris.is_empty();
@@ -160,7 +159,7 @@ impl Subscriptions {
     }
 }
 
-/// Notifies the client of changes to the resource from now on.
+/// Subscribes the client to a resource: it is notified of changes from now on.
 pub(super) async fn subscribe(
     seat: Option<&Seat>,
     subscriptions: &Subscriptions,
@@ -187,7 +186,7 @@ pub(super) async fn subscribe(
     Ok(())
 }
 
-/// Notifies the client of changes while it has any subscription.
+/// Notifies the client of changes until the client has no subscription left.
 async fn notify(
     seat: Seat,
     mut watch: Watch,

@@ -1,4 +1,4 @@
-//! Generates short JSON Schemas: a model pays for every byte of them in every turn.
+//! Generates short JSON Schemas, because the schemas are part of the model's input in every turn.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use rmcp::schemars::JsonSchema;
 use rmcp::schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// The schema of a tool's arguments. Doc comments on the fields become descriptions for the model.
+/// Returns the schema of a tool's arguments. Doc comments on the fields become descriptions for the model.
 pub(super) fn input<T: JsonSchema>() -> Arc<JsonObject> {
     Arc::new(schema::<T>(Descriptions::Kept))
 }
 
-/// The schema of a tool's result, one level deep. Only `success` and `message` are required, so that an error
-/// matches the schema, too.
+/// Returns the schema of a tool's result, one level deep. Only `success` and `message` are required, so that an
+/// error matches the schema, too.
 pub(super) fn output<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = schema::<T>(Descriptions::Dropped);
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
@@ -40,9 +40,9 @@ fn schema<T: JsonSchema>(descriptions: Descriptions) -> JsonObject {
     shorten(&mut schema, descriptions);
     match schema {
         Value::Object(mut object) => {
-            // The doc comment on the type is for readers of the code.
+            // This is the doc comment of the Rust type, which is not meant for the model.
             object.remove("description");
-            // OpenAI requires `properties`, even if empty.
+            // OpenAI requires `properties`, even if there are none.
             object.entry("properties").or_insert_with(|| json!({}));
             object
         }
@@ -50,8 +50,8 @@ fn schema<T: JsonSchema>(descriptions: Descriptions) -> JsonObject {
     }
 }
 
-/// Removes what no client needs. An optional field is not described as nullable: two vendors reject such
-/// schemas.
+/// Removes the parts of a schema that no client needs. Does not describe optional fields as nullable, because two
+/// vendors reject such schemas.
 fn shorten(schema: &mut Value, descriptions: Descriptions) {
     let Value::Object(object) = schema else { return };
     for key in ["title", "format", "default", "minimum", "maximum", "additionalProperties"] {

@@ -1,4 +1,4 @@
-//! The state of the server: the seat it acts for, open calls and subscriptions.
+//! The state of the MCP server: the seat that the server acts for, open calls and subscriptions.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,16 +15,16 @@ use crate::read_marks::ReadMarks;
 use crate::reply::ToolError;
 use crate::resources::Subscriptions;
 
-/// How many calls may wait for messages at once. A client needs only one.
+/// How many calls may wait for messages at the same time. A client needs only one such call.
 const MAX_WAITS: usize = 8;
 
-/// The seat this server acts for. Fixed when the server starts; changes at most once, when a founder creates its
-/// team.
+/// The seat that this server acts for. The seat is fixed when the server starts, or when an agent without a team
+/// creates its team.
 #[derive(Debug)]
 pub(super) enum ServerIdentity {
     /// A seat in a team.
     Seated(Seat),
-    /// The lead of a team that does not exist yet, with its name if the command line fixes it.
+    /// The lead of a team that does not exist yet. `named` is the team's name, if the command line sets it.
     Founder {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -33,18 +33,18 @@ pub(super) enum ServerIdentity {
     },
 }
 
-/// The server of one client.
+/// The MCP server for one client.
 pub(super) struct McpServer {
     identity: Mutex<ServerIdentity>,
     pub(super) mail: MailDelivery,
-    /// Calls run one after the other, in the order they arrived: two messages sent in quick succession keep their
-    /// order.
+    /// Makes calls run one after the other in order of arrival, so that messages are sent in the order of the
+    /// calls.
     pub(super) call_order: tokio::sync::Mutex<()>,
     pub(super) read_marks: ReadMarks,
-    /// Each waiting call needs a file watch, and the system has few.
+    /// Limits the calls that wait for messages, because each of them needs a file watch and the system has few.
     pub(super) waits: Semaphore,
     pub(super) subscriptions: Subscriptions,
-    /// Starts the teammates that the agent asks for.
+    /// The store and the host, for starting the teammates that the agent asks for.
     pub(super) context: Arc<Context>,
 }
 
@@ -65,7 +65,7 @@ impl McpServer {
         self.identity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The seat, if there is a team.
+    /// Returns the seat that this server acts for, or `None` if the team does not exist yet.
     pub(super) fn seat(&self) -> Option<Seat> {
         match &*self.identity() {
             ServerIdentity::Seated(seat) => Some(seat.clone()),
@@ -73,7 +73,7 @@ impl McpServer {
         }
     }
 
-    /// The lead's seat in a team that is about to be created.
+    /// Returns the lead's seat in a team that is about to be created.
     pub(super) fn founder_seat(&self, name: TeamName) -> Result<Seat, ToolError> {
         match &*self.identity() {
             ServerIdentity::Founder { named: Some(named), .. } if *named != name => {
@@ -89,13 +89,13 @@ impl McpServer {
         }
     }
 
-    /// Acts for this seat from now on.
+    /// Makes the server act for this seat from now on.
     pub(super) fn set_seat(&self, seat: Seat) {
         *self.identity() = ServerIdentity::Seated(seat);
     }
 
-    /// The seat's role; `None` if its team does not exist yet. If the role cannot be read, assumes a teammate, which
-    /// is offered the fewest tools.
+    /// Returns the seat's role, or `None` if the team does not exist yet. If the role cannot be read, returns
+    /// `Teammate`, because a teammate is offered the fewest tools.
     pub(super) async fn role(&self) -> Option<Role> {
         match self.seat()?.role().await {
             Ok(role) => Some(role.unwrap_or(Role::Teammate)),

@@ -1,4 +1,4 @@
-//! The team's members, as tools and resources show them.
+//! Formats the team's members for tools and resources.
 
 use brigade_core::seat::Seat;
 use brigade_wire::team::Team;
@@ -23,7 +23,7 @@ pub(super) struct MemberSummary {
     pub(super) is_active: Option<bool>,
 }
 
-/// Reads the seat's team and passes it to `read`.
+/// Reads the seat's team, calls `read` with the team, and returns the result.
 pub(super) async fn with_team<T>(
     seat: &Seat,
     read: impl FnOnce(&Team<'_>) -> T,
@@ -34,7 +34,7 @@ pub(super) async fn with_team<T>(
     Ok(read(&team))
 }
 
-/// All members, in roster order.
+/// Returns all members of the team, in roster order.
 pub(super) async fn members(seat: &Seat) -> Result<Vec<MemberSummary>, ToolError> {
     with_team(seat, |team| {
         let lead = team.lead().and_then(|lead| Some(lead.name()?.into_owned()));

@@ -1,5 +1,5 @@
-//! The tools, one row each. A tool is a few lines on top of `brigade-core`, which decides what is allowed. Each role
-//! is offered only the tools it can use, to avoid useless calls.
+//! The table of MCP tools, with one row per tool. A tool is a short function that calls `brigade-core`, which
+//! checks permissions. Each role is offered only the tools that it can use, to avoid useless calls.
 
 mod board;
 mod handshake;
@@ -22,7 +22,7 @@ use crate::call_context::CallContext;
 use crate::reply::{CallResult, ToolError};
 use crate::schema;
 
-/// A tool.
+/// An MCP tool.
 pub(super) struct ToolRow {
     pub(super) name: &'static str,
     pub(super) audience: Audience,
@@ -37,7 +37,7 @@ pub(super) struct ToolRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Audience {
     Everyone,
-    /// Agents whose mail is not delivered to them.
+    /// Agents that have to fetch their mail, because brigade does not deliver it to them.
     MailFetcher,
     Lead,
     /// The lead of an existing team.
@@ -48,7 +48,7 @@ pub(super) enum Audience {
 }
 
 impl Audience {
-    /// Whether a seat with this role is offered the tool; `None` means that its team does not exist yet.
+    /// Returns whether a seat with this role is offered the tool. A seat whose team does not exist has no role.
     pub(super) fn includes(self, role: Option<Role>, mail: MailDelivery) -> bool {
         match self {
             Self::Everyone => true,
@@ -61,7 +61,7 @@ impl Audience {
     }
 }
 
-/// The documented properties of a tool.
+/// The properties of a tool that the generated documentation shows.
 pub struct ToolDoc {
     pub name: &'static str,
     pub offered: &'static str,
@@ -69,7 +69,7 @@ pub struct ToolDoc {
     pub input: Arc<JsonObject>,
 }
 
-/// Every tool, for the generated documentation.
+/// Returns every tool, for the generated documentation.
 pub fn tool_docs() -> impl Iterator<Item = ToolDoc> {
     TOOLS.iter().map(|row| {
         let offered = match row.audience {
@@ -96,13 +96,13 @@ enum ToolEffect {
 #[serde(deny_unknown_fields)]
 struct NoParams {}
 
-/// The future of a call.
+/// The future of a tool call.
 pub(super) type CallFuture<'c> = Pin<Box<dyn Future<Output = CallResult> + Send + 'c>>;
 
 type CallFn = for<'c> fn(&'c CallContext<'c>, JsonObject) -> CallFuture<'c>;
 
 impl ToolRow {
-    /// The tool's description for clients.
+    /// Returns the tool as clients list it, with its description and schemas.
     pub(super) fn tool(&self) -> Tool {
         // Codex asks its user before calling a tool that is not marked as harmless.
         let annotations = ToolAnnotations::new().destructive(false).open_world(false);
@@ -111,7 +111,7 @@ impl ToolRow {
             ToolEffect::Changes => annotations,
         };
         let mut meta = MetaObject::new();
-        // Without it Claude Code hides the tool behind a search.
+        // Without this key, Claude Code shows the tool only as a result of its tool search.
         meta.insert("anthropic/alwaysLoad".into(), json!(true));
         Tool::new(self.name, self.description, (self.input)())
             .with_raw_output_schema((self.output)())
@@ -120,8 +120,8 @@ impl ToolRow {
     }
 }
 
-/// Parses arguments. Unknown ones are an error, not ignored: a model that passes `from` must learn that it has
-/// no effect.
+/// Parses the arguments of a call. Unknown arguments are an error, so that a model that passes `from` learns that
+/// `from` has no effect.
 fn parse<P: DeserializeOwned>(arguments: JsonObject) -> Result<P, ToolError> {
     let invalid = |error: serde_json::Error| ToolError::new(format!("invalid arguments: {error}"));
     serde_json::from_value(Value::Object(arguments)).map_err(invalid)
@@ -130,7 +130,7 @@ fn parse<P: DeserializeOwned>(arguments: JsonObject) -> Result<P, ToolError> {
 macro_rules! tools {
     ($($name:ident $audience:ident $effect:ident
         $module:ident::$input:ident => $output:ident $description:literal)*) => {
-        /// Every tool, in the order in which clients list them.
+        /// Every tool, in the order in which clients list the tools.
         pub(super) const TOOLS: &[ToolRow] = &[$(ToolRow {
             name: stringify!($name),
             audience: Audience::$audience,

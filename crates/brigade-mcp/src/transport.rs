@@ -1,4 +1,4 @@
-//! The transport: standard input and output, with additional checks around the SDK.
+//! The MCP transport on standard input and output, with checks that the SDK lacks.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,19 +19,19 @@ use crate::read_marks::ReadMarks;
 
 /// A transport that
 ///
-/// - answers "method not found" to requests before initialization. The SDK would demand fields of a later
-///   protocol version; Claude Code starts with `server/discover` and continues only after a plain error;
-/// - reports when an answer was written, so that the messages in it can be marked read;
-/// - rejects a request whose id is still in use. The SDK would answer only one of the two, and the messages in the
-///   other answer would be marked read without being delivered;
-/// - accepts a limited number of requests at a time. Above its own limit the SDK mixes up answers and keeps
-///   all of them in memory;
+/// - answers "method not found" to requests before initialization. Claude Code starts with `server/discover` and
+///   continues only after this plain error. The SDK would instead demand fields of a later protocol version;
+/// - reports when an answer was written, so that the messages in the answer can be marked as read;
+/// - rejects a request whose id an open request already has. The SDK would answer only one of the two requests,
+///   and the messages in the other answer would be marked as read without being delivered;
+/// - limits the number of open requests. Above the SDK's own limit, the SDK mixes up answers and keeps all of them
+///   in memory;
 /// - accepts no requests while the client leaves too many answers unread;
 /// - answers lines that are not valid messages, which the SDK ignores.
 pub(super) struct GuardedTransport<T: Transport<RoleServer>> {
     inner: T,
     rejected: mpsc::Receiver<RejectedLine>,
-    /// An error answer of this transport that is being written.
+    /// The task that is writing an error answer of this transport.
     error_answer: Option<JoinHandle<Result<(), T::Error>>>,
     initialized: bool,
     read_marks: ReadMarks,
@@ -40,13 +40,13 @@ pub(super) struct GuardedTransport<T: Transport<RoleServer>> {
     unwritten_room: Arc<Semaphore>,
 }
 
-/// Maximum number of open requests; the SDK has room for twice as many.
+/// The maximum number of open requests, half of the SDK's own limit.
 const MAX_OPEN_REQUESTS: usize = 32;
-/// Maximum size in bytes of answers kept for a client that does not read them.
+/// The maximum total size, in bytes, of answers that the client has not read yet.
 const MAX_UNWRITTEN: u32 = 16 << 20;
 
-/// Requests without an answer, each with its permit. A cancelled request gives its permit back but keeps its id
-/// reserved: its answer may still be produced and must not match a newer request.
+/// The requests that are not answered yet, each with its permit. A cancelled request returns its permit, but its
+/// id stays reserved, because the SDK may still answer it and that answer must not match a newer request.
 #[derive(Clone, Default)]
 struct OpenRequests(Arc<Mutex<HashMap<RequestId, Option<OwnedSemaphorePermit>>>>);
 
@@ -55,7 +55,7 @@ impl OpenRequests {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves the id. Returns whether it was free.
+    /// Reserves a request id. Returns whether the id was free.
     fn reserve(&self, id: &RequestId, permit: OwnedSemaphorePermit) -> bool {
         let mut requests = self.lock();
         let free = !requests.contains_key(id);
@@ -94,8 +94,8 @@ impl<T: Transport<RoleServer>> GuardedTransport<T> {
         }
     }
 
-    /// Answers with an error. A separate task writes it, because the SDK drops `receive` when it has something
-    /// to send.
+    /// Answers a request with an error. A separate task writes the answer, because the SDK drops the `receive`
+    /// future when the SDK itself has something to send.
     fn answer_with_error(&mut self, error: ErrorData, id: Option<RequestId>) {
         let error_answer = self.send(ServerJsonRpcMessage::error(error, id));
         self.error_answer = Some(tokio::spawn(error_answer));
@@ -117,7 +117,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for GuardedTransport<T> {
         if let Some(call) = &answers {
             self.open_requests.release_permit(call);
         }
-        // If too little room is left, take what there is: the request was accepted while there was room.
+        // If too little room is left, take all of it: the request was accepted while there was room.
         let left = u32::try_from(self.unwritten_room.available_permits()).unwrap_or(MAX_UNWRITTEN);
         let room = size(&item).min(left);
         let room = Arc::clone(&self.unwritten_room).try_acquire_many_owned(room).ok();
@@ -135,11 +135,11 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for GuardedTransport<T> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        // Cancel-safe while waiting for a permit or a message. Before initialization it also sends, but then the
-        // SDK does not drop it.
+        // The SDK may drop this future while it waits for a permit or a message. Before initialization this
+        // function also sends messages, but then the SDK does not drop the future.
         loop {
             if let Some(error_answer) = &mut self.error_answer {
-                // If the write fails, later writes fail too, and the SDK notices.
+                // Ignore a failed write: later writes will fail, too, and the SDK notices those.
                 let _written = error_answer.await;
                 self.error_answer = None;
             }
@@ -164,7 +164,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for GuardedTransport<T> {
                 if self.initialized {
                     return Some(message);
                 }
-                // Ignore notifications and unexpected answers before initialization.
+                // Before initialization, ignore notifications and unexpected answers.
                 continue;
             };
             if !self.open_requests.reserve(&request.id, permit) {
@@ -196,7 +196,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for GuardedTransport<T> {
     }
 }
 
-/// The size of a message as JSON, in bytes.
+/// Returns the size of a message as JSON, in bytes.
 fn size(item: &TxJsonRpcMessage<RoleServer>) -> u32 {
     struct ByteCount(usize);
     impl io::Write for ByteCount {

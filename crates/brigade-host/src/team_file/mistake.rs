@@ -1,4 +1,4 @@
-//! Mistakes in the file, shown with the line, a caret and a hint.
+//! Mistakes in a team file. Each is shown with its line, carets below the wrong part, and a hint.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,34 +9,34 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::suggest;
 use brigade_core::text::{cut, plain};
 
-/// Maximum width of the text before the caret, in columns.
+/// The maximum width of the text before the first caret, in columns.
 const MAX_BEFORE: usize = 60;
-/// Maximum width of the text from the caret on, in columns.
+/// The maximum width of the text from the first caret on, in columns.
 const MAX_AFTER: usize = 80;
 
-/// A mistake in the file.
+/// A mistake in a team file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mistake {
-    /// The line, starting at 1.
+    /// The line number, starting at 1.
     pub line: usize,
-    /// The column in characters, starting at 1.
+    /// The column, counted in characters, starting at 1.
     pub column: usize,
     /// What is wrong.
     pub message: String,
-    /// How to fix it.
+    /// How to fix the mistake.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     #[serde(skip)]
     shown: MarkedLine,
 }
 
-/// The line without control characters, and the position of the carets below it.
+/// A line of the file without control characters, and the position of the carets below the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct MarkedLine {
     text: String,
-    /// Columns before the caret.
+    /// The number of columns before the first caret.
     indent: usize,
-    /// Number of carets.
+    /// The number of carets.
     carets: usize,
 }
 
@@ -56,13 +56,13 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// The mistakes found so far.
+/// The mistakes found so far in a team file.
 #[derive(Debug, Default)]
 pub(super) struct Mistakes {
     found: Vec<SpanMistake>,
 }
 
-/// A mistake with its byte range; the line and column are computed later.
+/// A mistake and its byte range. The line and the column are computed later.
 #[derive(Debug)]
 struct SpanMistake {
     span: Range<usize>,
@@ -109,7 +109,7 @@ impl Mistakes {
         self.found.push(SpanMistake { span: span.clone(), message, hint });
     }
 
-    /// Returns all mistakes with line and column, in the order of the file.
+    /// Returns all mistakes with their lines and columns, sorted by position.
     pub(super) fn placed(mut self, text: &str) -> Vec<Mistake> {
         self.found.sort_by_key(|push| push.span.start);
         self.found.dedup_by(|b, a| a.span == b.span && a.message == b.message);
@@ -118,7 +118,7 @@ impl Mistakes {
     }
 }
 
-/// The start offsets of the lines of a text.
+/// A text and the byte offset at which each of its lines starts.
 struct LineIndex<'t> {
     text: &'t str,
     starts: Vec<usize>,
@@ -136,7 +136,7 @@ impl<'t> LineIndex<'t> {
         let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
         let (_, text) = self.text.split_at_checked(start).unwrap_or(("", self.text));
         let text = text.split('\n').next().unwrap_or_default().trim_end_matches('\r');
-        // The parser's spans lie on character boundaries. If one does not, mark the end of the line.
+        // The parser's spans start and end between characters. If a span does not, mark the end of the line.
         let (before, rest) = text.split_at_checked(span.start - start).unwrap_or((text, ""));
         let length = span.len().min(rest.len());
         let (marked, after) = rest.split_at_checked(length).unwrap_or((rest, ""));

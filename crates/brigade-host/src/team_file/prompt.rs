@@ -38,7 +38,7 @@ fn read_file(path: &Path, name: &str) -> Result<String, String> {
         std::io::ErrorKind::NotFound => format!("there is no file {name:?} beside this one"),
         _ => format!("the file {name:?} error_text be read: {source}"),
     };
-    // Opening a pipe would wait for its other end.
+    // Do not open a named pipe: that would block until another process opens it for writing.
     if !fs::metadata(path).map_err(|source| error_text(&source))?.is_file() {
         return Err(format!("{name:?} is not a file"));
     }

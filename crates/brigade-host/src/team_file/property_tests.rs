@@ -1,4 +1,4 @@
-//! Property tests of the team file.
+//! Property tests for parsing team files.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::spec::{
 
 const ROOT: &str = "/";
 
-/// A file with every kind of table.
+/// A team file with every kind of table.
 const FULL_FILE: &str = r#"
 team = "parser"
 description = "Ship it"
@@ -76,7 +76,7 @@ proptest! {
     }
 }
 
-/// Checks that every mistake has a position in the file and is shown without control characters.
+/// Checks that every mistake has a position in the text and is shown without control characters.
 fn check_mistakes(text: &str) -> Result<(), TestCaseError> {
     let Err(mistakes) = parse(text, Path::new(ROOT)) else { return Ok(()) };
     prop_assert!(!mistakes.is_empty());
@@ -89,7 +89,7 @@ fn check_mistakes(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Text that is not blank.
+/// Generates text that is not blank.
 fn non_blank() -> impl Strategy<Value = String> {
     any::<String>().prop_map(|text| format!("a{text}"))
 }
@@ -144,7 +144,7 @@ fn members() -> impl Strategy<Value = Vec<MemberSpec>> {
     })
 }
 
-/// Tasks that each wait for some earlier ones.
+/// Generates tasks, each of which waits for some of the earlier tasks.
 fn tasks() -> impl Strategy<Value = Vec<TaskSpec>> {
     vec((non_blank(), any::<String>(), any::<u8>(), any::<bool>()), 0..5).prop_map(|all| {
         let key = |at: usize| format!("t{at}");
@@ -177,7 +177,7 @@ fn team() -> impl Strategy<Value = TeamSpec> {
     )
 }
 
-/// Prints the file of a team with all keys.
+/// Renders a team as the text of a team file, with all keys.
 fn print(team: &TeamSpec) -> String {
     let mut text =
         format!("team = \"{}\"\ndescription = {}\n", team.team, quoted(&team.description));
@@ -226,12 +226,12 @@ fn print_member(member: &MemberSpec, table: &str, text: &mut String) {
     }
 }
 
-/// JSON and TOML write keywords and lists of names in the same way.
+/// Renders a keyword or a list of names as JSON, which is also valid TOML.
 fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// JSON and TOML quote text in the same way, except for one character.
+/// Quotes text as JSON. That is also valid TOML once the character U+007F is escaped.
 fn quoted(text: &str) -> String {
     json(&text).replace('\u{7f}', "\\u007f")
 }

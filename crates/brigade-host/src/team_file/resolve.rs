@@ -1,4 +1,4 @@
-//! Turns the parsed file into the spec of a team: fills in defaults and reports settings that make no sense.
+//! Turns the parsed team file into the spec of a team. Fills in defaults and reports settings that make no sense.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub(super) fn team(file: &File, root: &Path, mistakes: &mut Mistakes) -> Option<
     })
 }
 
-/// The data needed to resolve the lead and each member.
+/// The data needed for creating the specs of the lead and of each member.
 struct Resolver<'r> {
     root: &'r Path,
     defaults: &'r Defaults,
@@ -98,7 +98,7 @@ impl Resolver<'_> {
                 None
             }
         };
-        // Check the other settings, too, even if the name is invalid.
+        // Check the other settings even if the name is invalid, so that all mistakes are reported.
         let spec = self.spec(parsed.clone().unwrap_or_else(MemberName::lead), &name.span, &own)?;
         Some(MemberSpec {
             name: parsed?,
@@ -143,7 +143,7 @@ impl Resolver<'_> {
         let rules = rules(own, default, self.mistakes);
         Some(MemberSpec {
             name,
-            // A program and a model belong to one agent.
+            // The default program and model apply only to members with the default agent.
             program: of_agent(&own.program, &default.program)
                 .map(|program| self.root.join(program)),
             model: of_agent(&own.model, &default.model),
@@ -175,12 +175,13 @@ impl Resolver<'_> {
     }
 }
 
-/// Returns the own value, or else the default.
+/// Returns the member's own value, or the value from `[defaults]` if the member has none.
 fn inherited<T: Clone>(own: &Field<T>, default: &Field<T>) -> Option<T> {
     own.get().or_else(|| default.get()).cloned()
 }
 
-/// Returns all rules in the order they are checked. `deny` comes first, so that nothing overrides it.
+/// Returns all rules in the order in which they are checked. `deny` rules come first, so that no other rule
+/// overrides them.
 fn rules(own: &Common, default: &Common, mistakes: &mut Mistakes) -> Vec<Rule> {
     let short = |ruling: RuleDecision, lists: [&Field<Vec<NonEmpty>>; 2]| {
         let commands = lists.into_iter().filter_map(Field::get).flatten();

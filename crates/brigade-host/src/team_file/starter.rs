@@ -9,7 +9,7 @@ use brigade_wire::name::{MAX_NAME, TeamName};
 
 use crate::installed::Programs;
 
-/// Files that identify a build tool, and the commands to allow for it.
+/// Files that identify a build tool, and the commands of that tool to allow.
 const BUILD_TOOLS: &[(&str, &[&str])] = &[
     ("Cargo.toml", &["cargo build*", "cargo check*", "cargo clippy*", "cargo fmt*", "cargo test*"]),
     ("go.mod", &["go build*", "go test*", "go vet*"]),
@@ -24,30 +24,30 @@ const BUILD_TOOLS: &[(&str, &[&str])] = &[
 
 /// Files that identify a Python project.
 const PYTHON: [&str; 3] = ["pyproject.toml", "setup.py", "requirements.txt"];
-/// Lock files, and the command prefix each implies.
+/// Python lock files, and the prefix of commands in a project with that lock file.
 const PYTHON_RUNNERS: [(&str, &str); 2] = [("uv.lock", "uv run "), ("poetry.lock", "poetry run ")];
 
-/// Lock files, and the program that runs the scripts of `package.json` for each.
+/// Node lock files, and the program that runs `package.json` scripts in a project with that lock file.
 const NODE_RUNNERS: [(&str, &str); 4] =
     [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun")];
 
-/// Script names that are common and safe to run.
+/// Common `package.json` scripts that are safe to run.
 const NODE_SCRIPTS: [&str; 5] = ["build", "format", "lint", "test", "typecheck"];
 
-/// The data for the starter file.
+/// The data from which the starter file is written.
 #[derive(Debug)]
 pub struct StarterData {
     /// The team's name.
     pub team: String,
     /// The agents of the members.
     pub agents: Vec<&'static str>,
-    /// Whether these agents are installed.
+    /// Whether `agents` are installed. If no agent is, `agents` contains only `claude`.
     pub is_staffed: bool,
     allow: Vec<String>,
 }
 
 impl StarterData {
-    /// Collects the data from a folder and the installed programs.
+    /// Collects the data from the folder `dir` and the installed programs.
     pub fn collect(programs: &Programs, dir: &Path) -> Self {
         let is_here = |agent: &&Agent| programs.program(agent).is_some();
         let mut agents: Vec<&str> =
@@ -61,7 +61,7 @@ impl StarterData {
     }
 }
 
-/// Derives a valid team name from any name.
+/// Derives a valid team name from the name of a folder.
 fn team(name: &str) -> String {
     let chars = name.chars().map(|c| match c.to_ascii_lowercase() {
         c if c.is_ascii_alphanumeric() => c,
@@ -98,7 +98,7 @@ fn allow(dir: &Path) -> Vec<String> {
     allow
 }
 
-/// Returns the text of the file. A line that starts with `#` and no space is a setting that is commented out.
+/// Returns the text of the starter file. In it, `#` without a space after it comments out a setting.
 pub fn text(data: &StarterData, schema: Option<&str>) -> String {
     let StarterData { team, agents, allow, .. } = data;
     let mut text = String::new();
@@ -117,7 +117,7 @@ pub fn text(data: &StarterData, schema: Option<&str>) -> String {
     let first = agents.next().unwrap_or("claude");
     let second = agents.next();
     let _infallible = write!(text, "\n[members.builder]\nagent = \"{first}\"\n{BUILDER}");
-    // Prefer another agent as the reviewer; otherwise use another session of the same agent.
+    // The reviewer uses a second installed agent if there is one, and otherwise the same agent as the builder.
     let reviewer = second.unwrap_or(first);
     let _infallible = write!(text, "\n[members.reviewer]\nagent = \"{reviewer}\"\n{REVIEWER}");
     text.push_str(TASKS);
@@ -140,9 +140,9 @@ const LEAD: &str = "\
 const DEFAULTS: &str = "\
 # Default settings for the lead and the members.
 [defaults]
-# \"ask\": a member asks for actions its agent's own rules do not allow; \"full\": it never asks.
+# \"ask\": a member asks before actions that its agent's own rules do not allow; \"full\": a member never asks.
 access = \"ask\"
-# \"headless\": in the background; \"tmux\": in a window; \"native\": the real Claude Code in a window.
+# \"headless\": in the background; \"tmux\": in a tmux window; \"native\": the real Claude Code in a tmux window.
 place = \"headless\"
 # \"always\": restart a member whose process dies; \"never\": release its tasks.
 restart = \"always\"
@@ -163,7 +163,8 @@ deny = [\"git push*\"]
 
 const BUILDER: &str = "\
 prompt = \"You build. Do each task you own, test it, and report to team-lead.\"
-# By default, the agent is the one on PATH, chooses its model, and works in the folder of this file.
+# By default, brigade finds the agent's program on PATH, and the agent
+# chooses its model and works in the folder of this file.
 #model = \"a model name of the agent\"
 #program = \"./its-program\"
 #dir = \".\"
@@ -171,9 +172,9 @@ prompt = \"You build. Do each task you own, test it, and report to team-lead.\"
 
 const REVIEWER: &str = "\
 prompt = \"You review. When asked, read a change and report problems to its author.\"
-# It must not change anything before its plan is approved.
+# The reviewer must not change anything before its plan is approved.
 plan = true
-# A rule with all its keys, for tools that are not commands.
+# A rule written as a table, here for a tool that runs no command.
 #[[members.reviewer.rules]]
 #tool = \"*edit*\"
 #ruling = \"ask\"

@@ -1,5 +1,5 @@
-//! The tables and keys of `brigade.toml`. Their doc comments are the descriptions in the JSON Schema, which editors
-//! show.
+//! The tables and keys of `brigade.toml`. Their doc comments become the descriptions in the JSON Schema, which
+//! editors show.
 
 use brigade_agents::driver::{self, AGENTS};
 use brigade_core::policy::RuleDecision;
@@ -23,13 +23,13 @@ tables! {
         team: TeamName,
         /// The purpose of the team.
         description: String,
-        /// Where the team is stored: `files` of this host (the default), or NATS servers at
+        /// Where the team is stored: `files` for files on this host (the default), or the NATS servers
         /// `nats://HOST:PORT` or `tls://HOST:PORT`, separated by commas. `--store` and
-        /// `BRIGADE_STORE` override it.
+        /// `BRIGADE_STORE` override this key.
         store: StoreAddress,
         /// The credentials file for the NATS server, relative to this file.
         creds: NonEmpty,
-        /// The agent that leads. Without this table a person leads.
+        /// The agent that leads the team. Without this table a person leads.
         lead: Lead,
         /// Default settings for the lead and the members.
         defaults: Defaults,
@@ -44,34 +44,34 @@ tables! {
         /// The agent: a name that `brigade agents` lists, or `acp:COMMAND` for any program that
         /// speaks the Agent Client Protocol.
         agent: AgentName,
-        /// The agent's program, relative to this file, if it is not the one on `PATH`. In
-        /// `[defaults]` it applies only to members with the agent of `[defaults]`.
+        /// The path of the agent's program, relative to this file; by default brigade searches `PATH`. In
+        /// `[defaults]`, `program` applies only to members with the agent of `[defaults]`.
         program: NonEmpty,
-        /// The model, as the agent names it; the agent's own choice by default. In
-        /// `[defaults]` it applies only to members with the agent of `[defaults]`.
+        /// The model, as the agent names it; by default the agent chooses. In
+        /// `[defaults]`, `model` applies only to members with the agent of `[defaults]`.
         model: NonEmpty,
-        /// The actions it may take without asking: `ask` (the default) for those the agent's own
+        /// The actions the agent may take without asking: `ask` (the default) for those that its own
         /// rules allow, `full` for all.
         access: AccessLevel,
-        /// The environment variables it inherits, by name, in addition to those every program
-        /// needs; all of them by default.
+        /// The names of the environment variables the agent inherits, in addition to those every program
+        /// needs; by default it inherits all.
         env: Vec<EnvName>,
-        /// Where it runs: `headless` (the default) in the background, `tmux` in a
+        /// Where the agent runs: `headless` (the default) in the background, `tmux` in a
         /// tmux window, `native` as the real Claude Code in a tmux window.
         place: MemberPlace,
-        /// The reaction when its process dies: `always` (the default) restarts it, `never`
+        /// What happens when a member's process dies: `always` (the default) restarts the member, `never`
         /// releases its tasks.
         restart: Restart,
-        /// The folder it works in, relative to this file; the folder of this file by default.
+        /// The folder the agent works in, relative to this file; the folder of this file by default.
         dir: NonEmpty,
-        /// Commands it may run without asking. `*` matches any text.
+        /// Commands the agent may run without asking. `*` matches any text.
         allow: Vec<NonEmpty>,
-        /// Commands it must ask about, even if `allow` matches them.
+        /// Commands the agent must ask about, even if `allow` matches them.
         ask: Vec<NonEmpty>,
-        /// Commands it must not run, even if another rule allows them.
+        /// Commands the agent must not run, even if another rule allows them.
         deny: Vec<NonEmpty>,
-        /// Rules with all their keys. They are checked after `deny` and before `ask` and `allow`; the
-        /// first that matches counts.
+        /// Rules written as tables. They are checked after `deny` and before `ask` and `allow`; the
+        /// first matching rule applies.
         rules: Vec<Located<RuleTable>>,
     }
 
@@ -85,24 +85,24 @@ tables! {
 
     /// A member.
     Member with common: Common {
-        /// The first message it gets.
+        /// The first message the agent gets.
         prompt: NonEmpty,
-        /// A file with the first message it gets, relative to this file; instead of `prompt`.
+        /// A file with the first message, relative to this file. Use it instead of `prompt`.
         prompt_file: NonEmpty,
-        /// Whether it must not change anything before its plan is approved.
+        /// Whether the member must not change anything before its plan is approved.
         plan: bool,
-        /// Whether it works in its own git worktree, on its own branch.
+        /// Whether the member works in its own git worktree, on its own branch.
         worktree: bool,
     }
 
-    /// The agent that leads.
+    /// The agent that leads the team.
     Lead with common: Common {
-        /// The first message it gets.
+        /// The first message the agent gets.
         prompt: NonEmpty,
-        /// A file with the first message it gets, relative to this file; instead of `prompt`.
+        /// A file with the first message, relative to this file. Use it instead of `prompt`.
         prompt_file: NonEmpty,
-        /// The party that answers plans and permission requests: `person` (the default) for a
-        /// person only, `lead` for the agent that leads as well.
+        /// Who answers plans and permission requests: `person` (the default) for a
+        /// person only, `lead` for a person or the agent that leads.
         answers: ApprovalAuthority,
     }
 
@@ -110,9 +110,9 @@ tables! {
     RuleTable needs "ruling" {
         /// The answer: `allow`, `ask` or `deny`.
         ruling: RuleDecision,
-        /// The tool, as its agent names it; any tool by default. `*` matches any text.
+        /// The tool, by the name that the agent uses; any tool by default. `*` matches any text.
         tool: NonEmpty,
-        /// The command, or the JSON input of a tool that runs no command; any by default. `*`
+        /// The command, or the JSON input of a tool that runs no command; any command or input by default. `*`
         /// matches any text.
         command: NonEmpty,
     }
@@ -187,7 +187,7 @@ impl TomlValue for StoreAddress {
     }
 }
 
-/// A known agent.
+/// The name of an agent that brigade supports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AgentName(pub(super) String);
 
@@ -241,7 +241,7 @@ impl TomlValue for EnvName {
     }
 }
 
-/// Returns the JSON Schema of the file, for editors.
+/// Returns the JSON Schema of `brigade.toml`, for editors.
 pub fn schema() -> Value {
     let schema = with_copied_member(File::schema(), "title", "brigade.toml");
     with_copied_member(schema, "$schema", "https://json-schema.org/draft/2020-12/schema")

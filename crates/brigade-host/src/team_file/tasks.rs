@@ -1,4 +1,4 @@
-//! Checks and sorts the tasks of the file.
+//! Checks and sorts the tasks of a team file.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::tables::TaskTable;
 use super::toml_value::Located;
 use crate::spec::TaskSpec;
 
-/// Returns the tasks in an order in which each comes after those it waits for, otherwise as in the file.
+/// Returns the tasks in the order of the file, except that each task comes after the tasks it waits for.
 pub(super) fn tasks(
     tasks: &[(Located<String>, TaskTable)],
     members: &[&str],
@@ -76,7 +76,7 @@ fn spec(
     }
 }
 
-/// Adds a mistake for a dependency cycle, at the `after` of its first task.
+/// Adds a mistake for a dependency cycle, located at the `after` key of the first task in the cycle.
 fn report_cycle(circle: &[&(Located<String>, TaskTable)], mistakes: &mut Mistakes) {
     let mut path: Vec<&str> = circle.iter().map(|(key, _)| key.value.as_str()).collect();
     let [(key, task), ..] = circle else { return };
@@ -89,7 +89,7 @@ fn report_cycle(circle: &[&(Located<String>, TaskTable)], mistakes: &mut Mistake
     mistakes.hinted(span, message, "remove one of these dependencies");
 }
 
-/// Returns the dependency graph of the tasks as a new board would have them. The first task is number 1.
+/// Returns the dependency graph that the tasks would have on a new board, where the first task gets number 1.
 pub fn graph(specs: &[TaskSpec]) -> Graph {
     let number = |key: &String| specs.iter().position(|task| task.key == *key).map(|at| at + 1);
     let documents: Vec<Vec<u8>> = specs
@@ -118,7 +118,7 @@ pub fn graph(specs: &[TaskSpec]) -> Graph {
     Graph::from_tasks(tasks.iter().map(|(id, task)| (*id, task)))
 }
 
-/// Returns the index of the task with this number.
+/// Returns the index of the task with this id in the list of tasks.
 fn task_index(id: TaskId) -> Option<usize> {
     usize::try_from(id.get()).ok()?.checked_sub(1)
 }

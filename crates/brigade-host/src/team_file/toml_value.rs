@@ -1,5 +1,5 @@
-//! The kinds of values in the file: how each is read, and its JSON Schema. Both come from one definition, so that
-//! they cannot disagree.
+//! The kinds of values in a team file. One definition gives both the parser and the JSON Schema of each kind, so
+//! that the two cannot disagree.
 
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ use toml::de::DeValue;
 
 use super::mistake::Mistakes;
 
-/// A kind of value.
+/// A kind of value in a team file.
 pub(super) trait TomlValue: Sized {
-    /// Reads the value. If it is invalid, adds a mistake and returns `None`.
+    /// Reads a value. If the value is invalid, adds a mistake and returns `None`.
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self>;
 
-    /// Returns the JSON Schema of this kind.
+    /// Returns the JSON Schema of this kind of value.
     fn schema() -> Value;
 }
 
@@ -25,12 +25,12 @@ pub(super) struct Located<T> {
     pub(super) value: T,
 }
 
-/// The value of a key.
+/// The value of a key in a table.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Field<T> {
     #[default]
     Absent,
-    /// Present but invalid; the mistake is already recorded.
+    /// The key is present but its value is invalid. The mistake is already recorded.
     Broken,
     Given(Located<T>),
 }
@@ -56,13 +56,13 @@ impl<T> Field<T> {
     }
 }
 
-/// A table whose keys are names the user chose, in the order of the file.
+/// A table whose keys are names that the user chose. The entries are in the order of the file.
 #[derive(Debug)]
 pub(super) struct Named<T>(pub(super) Vec<(Located<String>, T)>);
 
 /// A table with fixed keys.
 pub(super) trait TomlTable: Default {
-    /// Reads the value of one of its keys. Returns the value if the table has no such key.
+    /// Reads the value of a key. Gives the value back if this kind of table has no such key.
     fn take<'v>(
         &mut self,
         key: &str,
@@ -70,13 +70,13 @@ pub(super) trait TomlTable: Default {
         mistakes: &mut Mistakes,
     ) -> Option<Spanned<DeValue<'v>>>;
 
-    /// Adds the schemas of its keys.
+    /// Adds the JSON Schemas of the table's keys to `properties`.
     fn properties(properties: &mut Map<String, Value>);
 
     /// Returns the description of the table.
     fn about() -> String;
 
-    /// Returns the required keys.
+    /// Returns the keys that the table must have.
     fn required() -> &'static [&'static str];
 }
 
@@ -110,7 +110,7 @@ impl<T: TomlTable> TomlValue for T {
     }
 }
 
-/// Returns the keys of a table and their values in the order of the file, which the map does not keep.
+/// Returns the keys and values of a table in the order of the file. The parsed map does not keep that order.
 fn entries<'v>(
     value: Spanned<DeValue<'v>>,
     mistakes: &mut Mistakes,
@@ -160,7 +160,7 @@ impl<T: TomlValue> TomlValue for Vec<T> {
             return None;
         };
         let values = array.into_iter().map(|value| T::read(value, mistakes));
-        // Read all of them first, so that every mistake is recorded.
+        // Read all values before returning, so that every mistake is recorded.
         let values: Vec<Option<T>> = values.collect();
         values.into_iter().collect()
     }
@@ -198,7 +198,7 @@ impl TomlValue for String {
     }
 }
 
-/// Defines tables. Doc comments become the descriptions in the schema; `with` includes the keys of another table.
+/// Defines tables. Their doc comments become descriptions in the JSON Schema. `with` adds another table's keys.
 macro_rules! tables {
     ($(
         $(#[doc = $about:literal])*
@@ -250,12 +250,12 @@ macro_rules! tables {
 }
 pub(super) use tables;
 
-/// Returns the key for a field: `prompt_file` is `prompt-file` in the file.
+/// Returns the key of a struct field: the field `prompt_file` has the key `prompt-file` in the file.
 pub(super) fn key_name(field: &str) -> String {
     field.replace('_', "-")
 }
 
-/// Adds an entry to a schema.
+/// Adds an entry to a JSON Schema.
 pub(super) fn with_copied_member(mut schema: Value, key: &str, what: &str) -> Value {
     if let Some(schema) = schema.as_object_mut() {
         schema.insert(key.to_owned(), what.into());
@@ -263,12 +263,12 @@ pub(super) fn with_copied_member(mut schema: Value, key: &str, what: &str) -> Va
     schema
 }
 
-/// Joins the lines of a doc comment.
+/// Joins the lines of a doc comment into one line.
 pub(super) fn doc_text(comment: &[&str]) -> String {
     comment.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }
 
-/// Implements reading for enums with a fixed set of keywords.
+/// Implements [`TomlValue`] for enums with a fixed set of keywords.
 macro_rules! keywords {
     ($($what:literal $name:ty { $($word:literal => $value:expr,)* })*) => {$(
         impl TomlValue for $name {

@@ -178,7 +178,7 @@ pub(super) async fn task_update(call: &CallContext<'_>, args: TaskUpdateParams) 
     Ok(ToolReply::done(format!("Task #{id} updated{next}")))
 }
 
-/// A task id as a number or as text.
+/// A task id, given as a number or as text.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a task id")]
 enum TaskIdArg {

@@ -1,4 +1,4 @@
-//! Requests and answers: shutdown, plan, permission.
+//! Tools for sending and answering requests: shutdown, plan and permission.
 
 use brigade_core::handshake::{self, Answer};
 use rmcp::schemars::{self, JsonSchema};

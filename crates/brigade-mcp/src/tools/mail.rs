@@ -1,4 +1,4 @@
-//! Mail tools: send, broadcast, read, wait.
+//! Tools for sending, broadcasting and reading messages, and for waiting for them.
 
 use std::time::Duration;
 
@@ -17,13 +17,14 @@ use tokio::time::{Instant, sleep_until};
 use crate::call_context::CallContext;
 use crate::reply::{CallResult, ToolError, ToolReply};
 
-/// Default and maximum time to wait for messages, in seconds. Clients give up on a call after one or a few
-/// minutes.
+/// The default time to wait for messages, in seconds. It is short, because clients give up on a call after one or
+/// a few minutes.
 const DEFAULT_WAIT: u64 = 30;
+/// The maximum time to wait for messages, in seconds.
 const MAX_WAIT: u64 = 600;
-/// Interval of progress notifications, for a client that asked for them.
+/// How often to send a progress notification to a client that asked for progress notifications.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
-/// How many characters of a sent text to repeat in the result.
+/// How many characters of a sent message the tool repeats in its result.
 const MAX_REPEATED: usize = 200;
 
 #[derive(Deserialize, JsonSchema)]
@@ -163,7 +164,7 @@ pub(super) async fn wait_for_messages(
     let began = Instant::now();
     let seconds = args.timeout_seconds.unwrap_or(DEFAULT_WAIT).min(MAX_WAIT);
     let end = began + Duration::from_secs(seconds);
-    // Watch first, then read, so that a message in between is not missed.
+    // Start watching before reading the inbox, so that a message that arrives in between is not missed.
     let mut watch = seat.watch_without_work().await?;
     let mut next_progress = began + PROGRESS_INTERVAL;
     loop {
@@ -186,7 +187,7 @@ pub(super) async fn wait_for_messages(
                 () = sleep_until(next_progress) => {
                     call.progress(began.elapsed(), Duration::from_secs(seconds)).await;
                     next_progress += PROGRESS_INTERVAL;
-                    // Read again now and then, in case a cancelled call returned its messages.
+                    // Read the inbox again now and then: a cancelled call may have given its messages back.
                     break;
                 }
                 () = call.cancelled() => break,
@@ -195,7 +196,7 @@ pub(super) async fn wait_for_messages(
     }
 }
 
-/// Returns the messages to the client. They are marked read once the answer was written.
+/// Creates the answer with these messages, which are marked as read once the answer was written.
 fn deliver(call: &CallContext<'_>, mail: &[Mail]) -> ToolReply {
     let mut messages = Vec::new();
     let mut text = String::new();
@@ -203,7 +204,7 @@ fn deliver(call: &CallContext<'_>, mail: &[Mail]) -> ToolReply {
         let shown = with_message(&entry.json, |message| {
             message.map(|message| (view(&message), envelope(&message)))
         });
-        // An entry that is not a message is skipped, as in Claude Code.
+        // Skip an inbox entry that is not a message, as Claude Code does.
         if let Ok(Some((view, envelope))) = shown {
             messages.push(view);
             text.push('\n');
@@ -238,12 +239,12 @@ fn view(message: &Message<'_>) -> MessageView {
     }
 }
 
-/// The message in the envelope that models know. Its content cannot break out of the envelope.
+/// Formats a message in the envelope that models know. The text of the message cannot break out of the envelope.
 fn envelope(message: &Message<'_>) -> String {
     let (from, summary) = (message.from(), message.summary());
     let text = match message.body() {
         Body::Protocol(protocol) => {
-            // The id comes before the sender's text, so that the text cannot forge it.
+            // The request id comes before the sender's text, so that the text cannot forge an id.
             let id = protocol_text::request_id(&protocol);
             let id = id.map(|id| format!("request_id {id}: ")).unwrap_or_default();
             format!("{id}{from} {}", protocol_text::render(&protocol))
@@ -263,7 +264,7 @@ fn names(sent: &[mail::Sent]) -> Vec<String> {
     sent.iter().map(|sent| sent.to.to_string()).collect()
 }
 
-/// Why stored messages did not reach their inbox yet.
+/// Describes why messages that were stored have not reached an inbox yet.
 fn waiting(sent: &[mail::Sent]) -> String {
     let why = sent.iter().find_map(mail::Sent::caveat);
     why.map(|why| format!(" (stored; {why})")).unwrap_or_default()
@@ -292,7 +293,7 @@ fn sent_to(to: Vec<String>, line: String, routing: MessageRouting) -> ToolReply 
     ToolReply::new(line, &data)
 }
 
-/// One name, several separated by commas, or a list of names.
+/// Deserializes one name, several names separated by commas, or a list of names.
 fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "a name, or several separated by commas")]

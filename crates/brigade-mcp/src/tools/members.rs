@@ -1,4 +1,4 @@
-//! Tools that start and stop teammates, for a lead.
+//! Tools with which a lead starts and stops teammates.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use brigade_host::progress::{Ended, silent};
 use brigade_host::shutdown::StopOptions;
 use brigade_host::{down, spawn};
 
-/// How long a call waits until the teammate has started. MCP clients time out.
+/// How long a call waits until the teammate has started. Longer calls would time out in MCP clients.
 const START_TIMEOUT: Duration = Duration::from_secs(40);
 /// How long a teammate may take to answer the shutdown request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
@@ -46,7 +46,7 @@ pub(super) async fn spawn_teammate(
     args: SpawnTeammateParams,
 ) -> CallResult {
     let seat = lead_seat(call).await?;
-    // Only agents that a person installed: a command chosen by the model would run outside any sandbox.
+    // Allow only agents that a person installed. A command that the model chose would run outside any sandbox.
     let installed: Vec<&str> = driver::AGENTS
         .iter()
         .filter(|agent| call.server.context.programs().program(agent).is_some())
@@ -104,7 +104,7 @@ pub(super) async fn stop_teammate(call: &CallContext<'_>, args: StopTeammatePara
     }
 }
 
-/// The calling seat, if it is the lead's.
+/// Returns the caller's seat. Fails if the caller is not the lead.
 async fn lead_seat<'c>(call: &'c CallContext<'_>) -> Result<&'c Seat, ToolError> {
     let seat = call.seat()?;
     match seat.role().await? {

@@ -1,4 +1,4 @@
-//! Team tools: list members, create and delete the team.
+//! Tools for listing the members, and for creating and deleting the team.
 
 use brigade_core::roster::{self, SkipChecks, TeamPlan};
 use brigade_wire::name::TeamName;
@@ -81,7 +81,7 @@ pub(super) async fn team_create(call: &CallContext<'_>, args: TeamCreateParams) 
         lead_agent_id: format!("{}@{}", seat.name, seat.team),
     };
     call.server.set_seat(seat);
-    // Notify clients that cache the list of tools. Failure is harmless.
+    // Notify the client, which may have cached the list of tools. A failure is harmless.
     let _not_notified = call.request.peer.notify_tool_list_changed().await;
     Ok(ToolReply::new(message, &made))
 }
