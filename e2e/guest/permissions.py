@@ -28,7 +28,7 @@ def permissions(env, report, mate):
     name, vendor = mate
     for word, allowed in (("allowed", True), ("denied", False)):
         # The old Claude Code can lose a message that arrives while it marks others as read (e2e/claude measures
-        # how often), and nobody would answer a lost request. So wait until no other member sends messages.
+        # how often), and a lost request would stay unanswered. So wait until no other member sends messages.
         eventually(lambda: not env.busy(), 30)
         time.sleep(2)
         file = env.root / f"made-by-{name}-when-{word}"

@@ -119,7 +119,7 @@ DAILY_QUOTA = {
     }
 }
 
-# Codex offers its tools directly to a model whose name it does not know, not through JavaScript or a search.
+# If Codex does not know the name of the model, it offers its tools directly instead of through JavaScript or a search.
 CODEX_PLAIN_TOOLS = {"BRIGADE_CODEX_ARGS": '-c model="scripted"'}
 
 

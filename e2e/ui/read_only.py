@@ -31,7 +31,7 @@ SOCKET_CALLS = {
     "socket", "socketpair", "connect", "bind", "listen", "sendto", "recvfrom", "sendmsg", "recvmsg", "shutdown",
     "getsockopt", "setsockopt", "getsockname", "getpeername",
 }  # fmt: skip
-# Files in brigade's folder for the team that `brigade ui` opens for writing, and why.
+# The files that `brigade ui` opens for writing in brigade's folder for the team, each with the reason.
 OPENED_FOR_WRITING = {
     "mail/*.state": "locked while brigade compares the inbox with the journal",
     "mail/*.jsonl": "any brigade process records changes that another program made to an inbox",

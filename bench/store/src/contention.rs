@@ -13,7 +13,7 @@ use crate::node;
 use crate::readers;
 use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, team};
 
-/// What happened to the messages of a group of senders.
+/// The fate of the messages of a group of senders.
 #[derive(Debug, Default)]
 struct SenderCounts {
     acked: usize,
@@ -65,7 +65,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     report.check_none_of("torn reads", mixed.torn, mixed.reads);
     let baseline = loss(&eight.peers).max(loss(&alone.peers));
     let text = format!(
-        "acknowledged messages that the peer loses: {:.2} % with us, {:.2} % without",
+        "acknowledged messages that the other program loses: {:.2} % while brigade also writes, {:.2} % alone",
         loss(&mixed.peers) * 100.0,
         baseline * 100.0
     );

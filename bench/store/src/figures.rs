@@ -74,7 +74,7 @@ impl BenchReport {
     }
 
     /// Checks a time limit; `share` is the measured time divided by the limit. On a shared machine, the factor in
-    /// `BENCH_SLACK` raises the limit, and the printed line says so.
+    /// `BENCH_SLACK` raises the limit, and the printed line mentions it.
     pub(crate) fn check_time(&mut self, share: f64, what: impl fmt::Display) {
         let slack = std::env::var("BENCH_SLACK").map_or(1.0, |slack| slack.parse().unwrap());
         if share > 1.0 && share <= slack {

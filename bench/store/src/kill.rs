@@ -31,7 +31,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     kill_board::run(report, length.pick(100, 1_000));
 }
 
-/// What the child processes printed before they were killed.
+/// The output of the child processes before they were killed.
 #[derive(Default)]
 struct ChildOutput {
     acked: HashSet<String>,

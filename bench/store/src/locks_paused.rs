@@ -53,7 +53,7 @@ pub(crate) fn run(modules: &Path, pause: Duration) -> LockResult {
     result.note(format!("first output of each other process while it was stopped: {first:?}"));
     let output: Vec<Vec<String>> = others.into_iter().map(ChildProcess::finish).collect();
     result.note(format!(
-        "messages sent by each other process: {:?}",
+        "messages sent by each of the other processes: {:?}",
         output.iter().map(Vec::len).collect::<Vec<_>>()
     ));
     result.note(format!("all processes finished after {:.1} s", start.elapsed().as_secs_f64()));

@@ -48,11 +48,11 @@ pub struct Approval {
     pub from: MemberName,
     /// When the request was made.
     pub at: Timestamp,
-    /// What the member asks for.
+    /// The subject of the request.
     pub subject: ApprovalSubject,
 }
 
-/// What a member asks for.
+/// The subject of a request to the lead.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ApprovalSubject {
     /// Approval of a plan.
@@ -83,7 +83,7 @@ pub struct RuleAnswer {
     pub approval: Approval,
     /// The position of the rule among the member's rules, counted from 1.
     pub rule: usize,
-    /// What the rule decided.
+    /// The rule's decision.
     pub decision: RuleDecision,
 }
 

@@ -130,7 +130,7 @@ pub enum Event {
         /// The reason, if the answer is no.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// Who decided: `person`, `agent` or `rule N of NAME`; `taken back` if the asking member withdrew the
+        /// The decider: `person`, `agent` or `rule N of NAME`; `taken back` if the asking member withdrew the
         /// request.
         hand: String,
     },
@@ -180,7 +180,7 @@ pub enum Event {
     Worked {
         /// The member's name.
         name: String,
-        /// What the agent did.
+        /// The work event.
         act: WorkEvent,
     },
 }

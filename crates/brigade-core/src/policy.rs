@@ -27,7 +27,7 @@ use self::line::{is_operator, parts};
 /// the request waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
-    /// What the rule decides.
+    /// The rule's decision.
     pub ruling: RuleDecision,
     /// The pattern for the name that the agent uses for the tool; `*` matches any characters. A rule without this
     /// field matches any tool.
@@ -39,7 +39,7 @@ pub struct Rule {
     pub command: Option<String>,
 }
 
-/// What a rule decides about a request.
+/// The decision of a rule about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleDecision {

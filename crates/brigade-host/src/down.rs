@@ -33,7 +33,7 @@ pub const STOP_AFTER_WORK: StopOptions<'static> =
 /// The result of taking a team down.
 #[derive(Debug)]
 pub struct DownResult {
-    /// The team that was taken down.
+    /// The stopped team.
     pub team: TeamName,
     /// The team's members on this host, and how the shutdown of each ended.
     pub members: Vec<(MemberName, Ended)>,

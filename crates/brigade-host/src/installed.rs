@@ -65,7 +65,7 @@ impl Programs {
         })
     }
 
-    /// Returns the absolute path of a program that is given as a path or as the name of a file on `PATH`.
+    /// Returns the absolute path of a program, from its path or from the name of a file on `PATH`.
     pub fn find(&self, program: &OsStr) -> Option<PathBuf> {
         let path = Path::new(program);
         if path.components().count() > 1 {

@@ -189,7 +189,7 @@ pub async fn run(
                 let how = "its window was closed".to_owned();
                 return Err(HostError::failed(Trouble::ClaudeEnded { how }));
             }
-            // Somebody asked this process to stop, so the member leaves the team for good.
+            // This process was asked to stop, so the member leaves the team for good.
             roster::leave(&seat, &seat.name).await?;
             Ok(())
         }

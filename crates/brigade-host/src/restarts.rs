@@ -13,7 +13,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a process has to run to count as started successfully.
 const STABLE_AFTER: Duration = Duration::from_secs(60);
 
-/// What the supervisor should do about a member.
+/// The supervisor's next step for a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RestartStep {
     /// Do nothing.

@@ -17,7 +17,7 @@ pub struct TeamSpec {
     pub root: PathBuf,
     /// The agent that leads the team. `None` if a person leads it.
     pub lead: Option<MemberSpec>,
-    /// Who may answer permission requests and plans.
+    /// The authority to answer permission requests and plans.
     pub answers: ApprovalAuthority,
     /// The members, in the order of `brigade.toml`.
     pub members: Vec<MemberSpec>,
@@ -40,7 +40,7 @@ impl TeamSpec {
     }
 }
 
-/// Who may answer permission requests and plans.
+/// The authority to answer permission requests and plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalAuthority {
@@ -117,7 +117,7 @@ pub enum MemberPlace {
     Native,
 }
 
-/// What the supervisor does when a member's process dies.
+/// The supervisor's reaction to the death of a member's process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Restart {

@@ -9,7 +9,7 @@ pub const AS: &str = "BRIGADE_AS";
 pub const LEAD_KEY: &str = "BRIGADE_LEAD_KEY";
 /// Set if brigade delivers the member's mail as turns. Then the MCP tools do not deliver the mail again.
 pub const DELIVERED: &str = "BRIGADE_DELIVERED";
-/// Who answers plans and permission requests, `person` or `lead`. Set only if an agent runs the command.
+/// The authority that answers plans and permission requests, `person` or `lead`. Set only if an agent runs the command.
 pub const ANSWERS: &str = "BRIGADE_ANSWERS";
 /// The durability of acknowledged messages, if `--durability` is absent.
 pub const DURABILITY: &str = "BRIGADE_DURABILITY";

@@ -20,7 +20,7 @@ const MAX_INBOX: usize = 64;
 /// more than this was sent in an earlier team of the same name.
 const SKEW_MS: u64 = 5 * 60 * 1000;
 
-/// What the link knows about a local member's mailbox, in the files and in the shared store.
+/// The link's knowledge of a local member's mailbox, in the files and in the shared store.
 #[derive(Debug, Default)]
 pub(super) struct MailboxSync {
     local: MailboxKnowledge,
@@ -30,7 +30,7 @@ pub(super) struct MailboxSync {
     unreported: Vec<Record>,
 }
 
-/// What the link knows about a mailbox in one store.
+/// The link's knowledge of a mailbox in one store.
 #[derive(Debug, Default)]
 struct MailboxKnowledge {
     /// Messages that were sent to the mailbox in this store.

@@ -3,7 +3,7 @@
 //! The streams hold both the current state and the journal. The current version of a document is the last message
 //! on its subjects; the history is all messages in order. If clients connect with credentials, the server enforces
 //! that a member sends only under its own name and reads only its own mail. The server stores only one message
-//! with a given id, and replaces a document only if nobody else has changed it since the writer read it.
+//! with a given id, and replaces a document only if it has not changed since the writer read it.
 //!
 //! ```no_run
 //! use std::sync::Arc;

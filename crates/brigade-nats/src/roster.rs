@@ -120,7 +120,7 @@ impl NatsConnection {
         Ok(roster)
     }
 
-    /// Replaces the team's `config.json` if nobody has changed it since `roster` was read. If only the writer's
+    /// Replaces the team's `config.json` if it has not changed since `roster` was read. If only the writer's
     /// own entry differs, writes just that entry, which every member may do.
     pub(crate) async fn replace_roster(
         &self,

@@ -9,7 +9,7 @@ use ratatui::widgets::Widget;
 use super::style::Theme;
 use crate::view::View;
 
-/// What a click on an area of the screen selects or does.
+/// The effect of a click on an area of the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ClickTarget {
     View(View),

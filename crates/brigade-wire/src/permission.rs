@@ -29,7 +29,7 @@ pub struct PermissionRequest {
     pub tool_name: String,
     /// The id of the tool call.
     pub tool_use_id: String,
-    /// What the agent would use the tool for.
+    /// The purpose for which the agent would use the tool.
     pub description: String,
     /// The input that the tool would get.
     pub input: Json,

@@ -118,7 +118,7 @@ pub struct IdleNotification {
     /// The final status of that task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_status: Option<String>,
-    /// What went wrong, if the turn failed.
+    /// The error, if the turn failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_reason: Option<String>,
     /// The last text of the turn; only in the new generation.
@@ -182,7 +182,7 @@ pub struct TaskAssignment {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShutdownRequest {
-    /// The request id, as it is written.
+    /// The request id exactly as it appears in the message.
     #[serde(alias = "request_id")]
     pub request_id: String,
     /// The member that asks.
@@ -242,7 +242,7 @@ pub struct PlanApprovalRequest {
     pub plan_file_path: Option<String>,
     /// The full text of the plan.
     pub plan_content: String,
-    /// The request id, as it is written.
+    /// The request id exactly as it appears in the message.
     #[serde(alias = "request_id")]
     pub request_id: String,
 }
@@ -256,7 +256,7 @@ pub struct PlanApprovalResponse {
     pub request_id: String,
     /// Whether the plan is approved.
     pub approved: bool,
-    /// What to improve in a rejected plan.
+    /// The improvements that the lead wants in a rejected plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
     /// When the lead answered.

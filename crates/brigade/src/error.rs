@@ -15,8 +15,8 @@ use crate::{env, exit};
 /// An error that the `brigade` command itself detects, in addition to those of the libraries.
 #[derive(Debug, Error)]
 pub(crate) enum CliTrouble {
-    #[error("cannot offer the tools of team {team}: no member name was given")]
-    WhoAmI { team: String },
+    #[error("cannot offer the tools of team {team}: the member name is missing")]
+    NoMemberName { team: String },
     #[error("no team was named")]
     WhichTeam,
     #[error("the argument {what} is missing or not valid")]
@@ -52,8 +52,8 @@ pub(crate) enum CliTrouble {
     #[error("{} already exists", path.display())]
     FileExists { path: std::path::PathBuf },
     #[cfg(feature = "nats")]
-    #[error("no NATS server was given")]
-    WhichEngine,
+    #[error("the address of the NATS server is missing")]
+    NoNatsServer,
     #[error("a client certificate needs its private key: give both --cert and --key, or neither")]
     HalfClient,
     /// The server comes from a `brigade.toml`, so brigade does not send it the credentials from the environment.
@@ -62,7 +62,7 @@ pub(crate) enum CliTrouble {
         env::CREDS
     )]
     CredsForAFile,
-    #[error("no NATS server was given to link this host's files with")]
+    #[error("the address of the NATS server to link with is missing")]
     NothingToLink,
     #[error("another process on this host already links team {team}")]
     LinkedAlready { team: String },

@@ -23,7 +23,7 @@ pub struct PromptScript {
 /// One answer of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptStep {
-    /// What the model does in this step.
+    /// The action of the model in this step.
     pub act: StepAction,
     /// How long the model waits before the action.
     pub wait: Duration,

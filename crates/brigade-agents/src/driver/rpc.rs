@@ -26,7 +26,7 @@ pub(super) struct RpcPeer<P> {
 pub(super) enum RpcMessage<P> {
     /// The response to one of our requests.
     Answer {
-        /// What the request was for.
+        /// The purpose of the request.
         purpose: P,
         /// The result or error.
         result: Result<Value, RpcError>,

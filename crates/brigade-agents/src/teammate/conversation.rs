@@ -270,7 +270,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     }
 }
 
-/// What a team event means for this member.
+/// The meaning of a team event for this member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventEffect {
     /// The member has new mail.

@@ -7,7 +7,7 @@ use crate::driver::{AgentEvent, TurnEnd, Usage};
 use brigade_core::pulse::{self, Pulse, REPORT_INTERVAL, ReportedState};
 use brigade_core::roster::Activity;
 
-/// What the member's pulse reports about its agent.
+/// The state of the agent that the member's pulse reports.
 #[derive(Debug, Default)]
 pub(super) struct Vitals {
     /// The last pulse that was published.

@@ -58,7 +58,7 @@ impl PermissionAsk<'_> {
     }
 }
 
-/// Escapes control characters, which could overwrite text on the user's screen.
+/// Escapes control characters, which could replace text on the user's screen.
 fn visible(text: &str) -> String {
     let mut shown = String::new();
     for sign in text.chars() {

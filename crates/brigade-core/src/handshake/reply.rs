@@ -31,7 +31,7 @@ pub const WITHDRAWN: &str = "taken back";
 pub struct First {
     /// The answer.
     pub answer: Protocol,
-    /// Who decided; empty if another program answered.
+    /// The decider; empty if another program answered.
     pub hand: String,
     /// The time of the answer, in wire format.
     pub at: String,
@@ -40,7 +40,7 @@ pub struct First {
 /// An answer as it is stored: the message, and who decided.
 #[derive(Serialize, Deserialize)]
 struct Decision {
-    /// Who decided. Older versions of brigade do not store this field.
+    /// The decider. Older versions of brigade do not store this field.
     #[serde(default)]
     hand: String,
     #[serde(flatten)]

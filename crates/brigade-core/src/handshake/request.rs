@@ -56,7 +56,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Returns the store question "how is this request answered?".
+    /// Returns the question under which the store keeps the answer to this request.
     pub(super) fn question(&self, seat: &Seat, team: &Team<'_>) -> Question {
         let created = team.created_at().unwrap_or_default();
         Question::new(&seat.name, &answer_question(&seat.name, created, self.kind, &self.id))

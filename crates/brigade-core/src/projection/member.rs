@@ -63,7 +63,7 @@ pub struct MemberDetails {
     pub backend_type: Option<String>,
     /// The tmux pane in which the member runs.
     pub tmux_pane_id: Option<String>,
-    /// Whether the member is in a turn, if the roster entry says so.
+    /// Whether the member is in a turn, if the roster entry records it.
     pub is_active: Option<bool>,
 }
 
@@ -96,7 +96,7 @@ pub enum MemberActivity {
     Gone,
 }
 
-/// What a member does during a busy period.
+/// The activity of a member during a busy period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BusyKind {
     /// The member is in a turn.
@@ -115,7 +115,7 @@ pub struct BusySpan {
     pub from: Millis,
     /// When the period ended; `None` if it has not ended yet.
     pub to: Option<Millis>,
-    /// What the member does during the period.
+    /// The member's activity during the period.
     pub kind: BusyKind,
 }
 

@@ -33,7 +33,7 @@ pub struct RequestAnswer {
     pub at: Millis,
     /// Whether the answer is yes.
     pub yes: bool,
-    /// Who decided, if recorded.
+    /// The decider, if recorded.
     pub decided_by: Option<String>,
     /// The reason, if the answer is no.
     pub reason: Option<String>,

@@ -35,7 +35,8 @@ pub(crate) const PROPERTIES: [(&str, Property); 5] = [
     }),
 ];
 
-/// Properties with one exception left out. For each of them, some run with a pause violates it.
+/// The properties, each without one of its exceptions. A run in which a process pauses violates each of them, so the
+/// exceptions are necessary.
 pub(crate) const EXCEPTIONS: [(&str, Property); 6] = [
     ("a native steals from a native", |state| {
         has_none_of(state, fault::REMOVED_WRONG | RELEASED) && lost(state)

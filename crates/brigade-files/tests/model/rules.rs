@@ -8,7 +8,7 @@ pub(crate) enum Intent {
     NamesTempFile,
     /// Recorded before the rename, as if the merge had already happened.
     AsDone,
-    /// Recorded after the rename.
+    /// The message is recorded in the journal after the rename.
     AfterRename,
 }
 

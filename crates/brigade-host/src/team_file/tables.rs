@@ -59,7 +59,7 @@ tables! {
         /// Where the agent runs: `headless` (the default) in the background, `tmux` in a
         /// tmux window, `native` as the real Claude Code in a tmux window.
         place: MemberPlace,
-        /// What happens when a member's process dies: `always` (the default) restarts the member, `never`
+        /// The reaction to the death of a member's process: `always` (the default) restarts the member, `never`
         /// releases its tasks.
         restart: Restart,
         /// The folder the agent works in, relative to this file; the folder of this file by default.
@@ -101,7 +101,7 @@ tables! {
         prompt: NonEmpty,
         /// A file with the first message, relative to this file. Use it instead of `prompt`.
         prompt_file: NonEmpty,
-        /// Who answers plans and permission requests: `person` (the default) for a
+        /// The authority that answers plans and permission requests: `person` (the default) for a
         /// person only, `lead` for a person or the agent that leads.
         answers: ApprovalAuthority,
     }

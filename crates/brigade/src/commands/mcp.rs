@@ -24,7 +24,7 @@ pub(crate) async fn run(context: CliContext) -> Result<u8, CliError> {
     match team {
         Some(team) if context.team_exists(team).await? => {
             let Some(me) = me else {
-                let error = CliError::usage(CliTrouble::WhoAmI { team: team.to_string() });
+                let error = CliError::usage(CliTrouble::NoMemberName { team: team.to_string() });
                 return Err(error.hint(format!("add `--as NAME`, or set {}", env::AS)));
             };
             let seat = context.seat_of(team.clone(), me.clone());

@@ -77,7 +77,7 @@ pub(crate) fn make(
     Ok((now != Some(&text)).then_some(Edited { text, before, put }))
 }
 
-/// Removes brigade's settings from a text. Keeps a setting whose value somebody changed since.
+/// Removes brigade's settings from a text. Keeps a setting whose value has changed since.
 pub(crate) fn without<'t>(put: &OurContent, now: &'t str) -> Result<Cow<'t, str>, Damage> {
     match put {
         OurContent::Settings { settings, sections } => {

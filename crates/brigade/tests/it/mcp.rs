@@ -315,7 +315,7 @@ fn the_identity_is_fixed_at_startup() {
     let cli = CliEnv::with_team();
     assert_snapshot!(cli.run(&["mcp", "--team", "demo"]), @"
     --- stderr
-    error: cannot offer the tools of team demo: no member name was given
+    error: cannot offer the tools of team demo: the member name is missing
     hint: add `--as NAME`, or set BRIGADE_AS
     --- exit 2
     ");

@@ -15,7 +15,7 @@ use crate::conversation::{Conversation, InputEvent, ModelAnswer, Tool, ToolResul
 pub struct Gemini {
     /// The body of the request.
     pub body: Value,
-    /// Whether to stream the answer. In this format, the path of the request says so.
+    /// Whether to stream the answer. In this format, the path of the request determines it.
     pub stream: bool,
 }
 

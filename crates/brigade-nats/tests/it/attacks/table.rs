@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// What the client does.
+/// The action of the client.
 pub(super) enum AttemptKind {
     /// Sends a request, or a message to be stored.
     Ask { headers: Vec<(&'static str, &'static str)>, body: String },

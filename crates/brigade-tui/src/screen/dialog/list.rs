@@ -12,7 +12,7 @@ use crate::screen::views::step;
 use crate::screen::{Effect, Screen};
 use crate::view::View;
 
-/// What happens when an entry is chosen.
+/// The action for a chosen entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ChoiceAction {
     /// Run a command, after switching to the command's view if one is given.

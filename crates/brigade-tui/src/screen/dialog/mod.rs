@@ -34,7 +34,7 @@ pub(crate) struct ConfirmDialog {
     pub(crate) question: String,
     /// The lines of the explanation below the question.
     pub(crate) lines: Vec<String>,
-    /// What happens if the person presses `y`.
+    /// The action if the person presses `y`.
     pub(crate) yes: Effect,
     /// A third answer: its key, label and effect.
     pub(crate) other: Option<(char, &'static str, Effect)>,

@@ -16,7 +16,7 @@ use brigade_host::location::NatsServers;
 
 pub(super) async fn run(global: &GlobalArgs, command: EngineCommand) -> Result<u8, CliError> {
     let Some(engine) = global.home.nats() else {
-        let error = CliError::usage(CliTrouble::WhichEngine);
+        let error = CliError::usage(CliTrouble::NoNatsServer);
         return Err(error.hint(format!("add `--store nats://HOST:PORT` or set {}", env::STORE)));
     };
     match command {

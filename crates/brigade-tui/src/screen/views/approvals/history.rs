@@ -14,7 +14,7 @@ use crate::text_layout::since;
 use crate::time::local;
 use brigade_core::text::{cut, one_line};
 
-/// Draws the view when no request is open: a line that says so, and the latest answers.
+/// Draws the view when no request is open: a line that states it, and the latest answers.
 pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let parts = [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0)];

@@ -64,7 +64,7 @@ fn critical_tasks(projection: &TeamProjection) -> BTreeSet<u64> {
     if path.len() < 2 { BTreeSet::new() } else { path.iter().map(|id| id.get()).collect() }
 }
 
-/// Returns whether a task is stuck: it cannot proceed until somebody intervenes.
+/// Returns whether a task is stuck: it cannot proceed without intervention.
 fn is_stuck(hold: Option<&BlockReason>) -> bool {
     matches!(hold, Some(BlockReason::Cycle(_) | BlockReason::Idle(_) | BlockReason::Orphan(_)))
 }

@@ -7,7 +7,7 @@ use super::axis::Axis;
 /// Maximum number of busy spans to examine in a column. If there are more, a sample is examined.
 const MAX_SAMPLES: usize = 64;
 
-/// What a member did in one column of the timeline.
+/// The activity of a member in one column of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimelineCell {
     /// The member was not on the team, or the column is in the future.
