@@ -65,7 +65,8 @@ built() {
     realpath "$path"
 }
 
-# Adds brigade to the variables: $BRIGADE, or target/release/brigade.
+# Adds BRIGADE, the path of the program, to the environment variables that a scenario gets. The path is $BRIGADE if
+# that is set, else target/release/brigade.
 use_brigade() {
     local path
     path=$(built brigade "${BRIGADE:-}")

@@ -196,7 +196,7 @@ def leads_inbox(env, report, lead):
     entries = [entry for entry in read_json(env.inbox("team-lead")) if entry["text"] in ALL_MAIL]
     report.figure(f"{file}: left unread in the file", sum(not entry["read"] for entry in entries))
     if env.version == "new":
-        # The new version removes read messages from the inbox file, so only the model's input shows them.
+        # The newer Claude Code removes read messages from the inbox file. Only the input of its model shows that they arrived.
         report.check(f"{file}: all {number} messages reach the model", delivered.keys() == ALL_MAIL, len(delivered))
     else:
         # brigade moves read messages from the inbox file to its journal.

@@ -273,8 +273,8 @@ impl NatsConnection {
             let request = Request::new().payload(payload.clone()).timeout(Some(LONG_TIMEOUT));
             match self.client.send_request(subject.clone(), request).await {
                 Ok(answer) => return Ok(answer.payload),
-                // In a cluster, our server may not know yet that another server has subscribed. The payload
-                // reached no server, so it can be sent again.
+                // "No responders" can be temporary in a cluster: the connected server may not have learned yet of a
+                // subscription on another server. No subscriber got the request, so it is safe to send it again.
                 Err(error)
                     if error.kind() == RequestErrorKind::NoResponders
                         && began.elapsed() < SUBSCRIPTION_DELAY =>

@@ -195,8 +195,8 @@ impl ModelState {
         state
     }
 
-    /// Returns the fault that occurs if this lock becomes stale now, because a process counts as
-    /// paused; 0 if no process relies on the lock being fresh.
+    /// Returns the fault bits for letting this lock become stale now. A lock that a process still relies on becomes
+    /// stale only if that process was paused, which is a fault. If no process relies on the lock, returns 0.
     fn fault_if_stale(&self, dir: u8) -> u16 {
         self.processes.iter().fold(0, |faults, process| {
             faults

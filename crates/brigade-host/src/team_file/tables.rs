@@ -50,8 +50,8 @@ tables! {
         /// The model, as the agent names it; by default the agent chooses. In
         /// `[defaults]`, `model` applies only to members with the agent of `[defaults]`.
         model: NonEmpty,
-        /// The actions the agent may take without asking: `ask` (the default) for those that its own
-        /// rules allow, `full` for all.
+        /// Which actions need permission. With `ask` (the default), the agent asks for every action that its
+        /// own rules do not allow; with `full`, it never asks.
         access: AccessLevel,
         /// The names of the environment variables the agent inherits, in addition to those every program
         /// needs; by default it inherits all.

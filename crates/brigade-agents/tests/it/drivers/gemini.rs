@@ -16,9 +16,9 @@ const TOOLS: AgentTools = AgentTools {
 const MODEL: &str = "gemini-2.5-flash";
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    // The first turns take over a minute, because a session is lost if it is loaded in the minute in which it was
-    // started: the session file's name contains the minute, and the restarted Gemini truncates that file before
-    // it searches for the session.
+    // The first turns deliberately take over a minute, to avoid a fault of Gemini. The name of a session file
+    // contains the minute in which the session was started. A Gemini that restarts within that minute truncates
+    // the file before it searches for the session, and loses the session.
     let slow = |text, answer| script(text, &format!(r#"{{"wait":31}},{}"#, say(answer)));
     let resume = TOOLS.resume([slow("First.", "One."), slow("More.", "Two.")]);
     // Without a fixed model, Gemini keeps trying other models instead of reporting the limit.
