@@ -43,7 +43,7 @@ pub struct Agent {
     pub program: &'static str,
     /// The npm package that installs the program.
     pub package: &'static str,
-    /// The oldest version of the program that the driver was tested with.
+    /// The version of the program that the end-to-end tests run.
     pub tested: &'static str,
     /// Whether the agent reads and writes Claude Code's team files itself, so that it can be a teammate
     /// without a driver.
