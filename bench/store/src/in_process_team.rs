@@ -93,7 +93,7 @@ struct TestWorker {
 }
 
 impl Worker for TestWorker {
-    async fn turn(&mut self, desk: &WorkerContext, text: &str) -> Result<String, String> {
+    async fn turn(&mut self, context: &WorkerContext, text: &str) -> Result<String, String> {
         let ids: Vec<usize> = between(text, '#');
         self.shared.log(|log| {
             log.turns += 1;
@@ -102,7 +102,7 @@ impl Worker for TestWorker {
             }
         });
         for task in between(text, '%') {
-            if let Err(error) = self.work(&desk.seat, task).await {
+            if let Err(error) = self.work(&context.seat, task).await {
                 self.shared.fault(format!("task {task}: {error}"));
             }
         }

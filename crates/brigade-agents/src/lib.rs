@@ -31,7 +31,7 @@
 //! - [`resend`]: sends mail again that a native Claude Code took out of its inbox without showing it to
 //!   its model.
 //!
-//! # What this crate must not do
+//! # Limits of this crate
 //!
 //! - It reads no environment variables and prints nothing; `brigade-host` passes settings in and shows events.
 //! - It accesses stores only through the traits of `brigade-core`.

@@ -21,10 +21,10 @@
 //! struct Echo;
 //!
 //! impl Worker for Echo {
-//!     async fn turn(&mut self, desk: &WorkerContext, text: &str) -> Result<String, String> {
+//!     async fn turn(&mut self, context: &WorkerContext, text: &str) -> Result<String, String> {
 //!         // A member that is asked to stop answers yes or no. On yes it leaves the team.
-//!         for request in handshake::open(&desk.seat).await.map_err(|error| error.to_string())? {
-//!             let answer = handshake::answer_shutdown(&desk.seat, &request.id, Answer::Yes);
+//!         for request in handshake::open(&context.seat).await.map_err(|error| error.to_string())? {
+//!             let answer = handshake::answer_shutdown(&context.seat, &request.id, Answer::Yes);
 //!             answer.await.map_err(|error| error.to_string())?;
 //!         }
 //!         Ok(format!("{} lines", text.lines().count()))
@@ -72,7 +72,7 @@ pub trait Worker: Send + 'static {
     /// is interrupted, or when the program that runs the member ends.
     fn turn(
         &mut self,
-        desk: &WorkerContext,
+        context: &WorkerContext,
         text: &str,
     ) -> impl Future<Output = Result<String, String>> + Send;
 }
@@ -80,13 +80,13 @@ pub trait Worker: Send + 'static {
 /// An object-safe version of [`Worker`].
 #[async_trait]
 trait AnyWorker: Send {
-    async fn any_turn(&mut self, desk: &WorkerContext, text: &str) -> Result<String, String>;
+    async fn any_turn(&mut self, context: &WorkerContext, text: &str) -> Result<String, String>;
 }
 
 #[async_trait]
 impl<W: Worker> AnyWorker for W {
-    async fn any_turn(&mut self, desk: &WorkerContext, text: &str) -> Result<String, String> {
-        self.turn(desk, text).await
+    async fn any_turn(&mut self, context: &WorkerContext, text: &str) -> Result<String, String> {
+        self.turn(context, text).await
     }
 }
 
@@ -144,7 +144,7 @@ impl WorkerContext {
             asks.open.insert(ask, answer);
             ask
         };
-        let _withdraw = WithdrawOnDrop { desk: self, ask };
+        let _withdraw = WithdrawOnDrop { context: self, ask };
         self.send(&WorkerOutput::Asks {
             ask,
             tool: tool.to_owned(),
@@ -179,15 +179,15 @@ impl WorkerContext {
 
 /// Withdraws a permission request if the future that waits for the answer is dropped.
 struct WithdrawOnDrop<'d> {
-    desk: &'d WorkerContext,
+    context: &'d WorkerContext,
     ask: u64,
 }
 
 impl Drop for WithdrawOnDrop<'_> {
     fn drop(&mut self) {
-        let open = self.desk.asks().open.remove(&self.ask);
+        let open = self.context.asks().open.remove(&self.ask);
         if open.is_some() {
-            self.desk.send(&WorkerOutput::AsksNoLonger { ask: self.ask });
+            self.context.send(&WorkerOutput::AsksNoLonger { ask: self.ask });
         }
     }
 }

@@ -22,7 +22,7 @@
 //! | [`process`], [`process_tree`], [`signals`] | processes and signals |
 //! | [`progress`], [`error`], [`history_text`], [`suggest`] | text for front ends to show |
 //!
-//! # What this crate must not do
+//! # Limits of this crate
 //!
 //! - Print, exit, or end processes that this crate did not start. Front ends get [`progress`] events and a
 //!   [`HostError`] with hints, and decide how to show them.

@@ -232,8 +232,8 @@ async fn clear_up(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), Hos
         ) => {}
         Err(error) => return Err(error.into()),
     }
-    for shelf in [NoteKind::Memory, NoteKind::Pulse] {
-        lead.store.put_note(&lead.team, name, shelf, None).await?;
+    for kind in [NoteKind::Memory, NoteKind::Pulse] {
+        lead.store.put_note(&lead.team, name, kind, None).await?;
     }
     host.registry.remove_member(&lead.team, name)
 }

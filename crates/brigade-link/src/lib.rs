@@ -67,7 +67,7 @@
 //! synchronization. If the saved state is lost, the shared store wins for all tasks, the authors of
 //! lost changes are informed, and no member is removed from the team.
 //!
-//! # What a link must not do
+//! # Limits of a link
 //!
 //! - It uses the shared store only through [`Store`], and sends only mail that local members wrote.
 //! - It waits for the shared store only as long as [`LinkTiming`] allows, and holds none of Claude

@@ -17,7 +17,7 @@
 //! | `framing`, `transport` | checks that the SDK lacks: lines that are not JSON, duplicate ids, request limits |
 //! | `read_marks` | marks messages as read once the answer that contains them was written |
 //!
-//! # What this crate must not do
+//! # Limits of this crate
 //!
 //! - Let a tool argument choose the member to act as. The seat is fixed when the server starts, because a model
 //!   writes the arguments.

@@ -14,7 +14,7 @@
 //! | `tm.<s>.<team>.doc.cfg.<by>` | the team's `config.json` | a lead |
 //! | `tm.<s>.<team>.doc.m.<name>` | a member's own change to its entry in `config.json` | `<name>` |
 //! | `tm.<s>.<team>.q.<member>.<question>` | a seat's decision, written once | `<member>` |
-//! | `nt.<s>.<team>.<member>.<shelf>` | notes written by the process that runs a member | `<member>` |
+//! | `nt.<s>.<team>.<member>.<kind>` | notes written by the process that runs a member | `<member>` |
 //! | `lv.<s>.<team>.<member>` | a member's pulse; it expires | `<member>` |
 //!
 //! `<s>` is the team's shard. Once a stream has stored a message, the server republishes the message on its
@@ -246,8 +246,8 @@ impl Subjects {
     }
 
     /// Returns the subject for a note written by the process that runs a member.
-    pub fn note(&self, member: &MemberName, shelf: &str) -> String {
-        self.subject("nt", format_args!("{member}.{shelf}"))
+    pub fn note(&self, member: &MemberName, kind: &str) -> String {
+        self.subject("nt", format_args!("{member}.{kind}"))
     }
 
     /// Returns the filter for all notes in the team.

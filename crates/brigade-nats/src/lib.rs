@@ -29,7 +29,7 @@
 //! and `watch` handle the messages of a stream. `mailbox` with `marks`, `board` and `roster` interpret messages.
 //! `read_floor` and `replicas` make sure that a client in a cluster can read its own writes.
 //!
-//! # What this crate must not do
+//! # Limits of this crate
 //!
 //! - It does not interpret documents: `brigade-core` decides who may do what, and the server enforces that.
 //! - It stores nothing outside the streams. Its caches can be rebuilt from the streams at any time.

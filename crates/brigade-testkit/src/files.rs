@@ -32,8 +32,8 @@ impl Files {
     pub fn run<F: Future<Output = ()>>(test: impl FnOnce(Self) -> F) {
         run(async {
             let home = tempfile::tempdir().unwrap();
-            let house = TestEnv::build(Arc::new(store(&home))).await;
-            test(Self { env: house, home }).await;
+            let env = TestEnv::build(Arc::new(store(&home))).await;
+            test(Self { env, home }).await;
         });
     }
 

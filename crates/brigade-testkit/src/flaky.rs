@@ -261,19 +261,19 @@ impl Notes for FlakyStore {
         &self,
         team: &TeamName,
         of: &MemberName,
-        shelf: NoteKind,
+        kind: NoteKind,
         note: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        call!(self, self.inner.put_note(team, of, shelf, note))
+        call!(self, self.inner.put_note(team, of, kind, note))
     }
 
     async fn get_note(
         &self,
         team: &TeamName,
         of: &MemberName,
-        shelf: NoteKind,
+        kind: NoteKind,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        call!(self, self.inner.get_note(team, of, shelf))
+        call!(self, self.inner.get_note(team, of, kind))
     }
 }
 

@@ -82,7 +82,7 @@ pub async fn a_note_is_stored_until_it_is_replaced(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let memory = NoteKind::Memory;
     let note_of =
-        async |name: &str, shelf| env.store.get_note(&team(), &member(name), shelf).await.unwrap();
+        async |name: &str, kind| env.store.get_note(&team(), &member(name), kind).await.unwrap();
     let set_note = async |note: Option<&[u8]>| {
         env.store.put_note(&team(), &member("alice"), NoteKind::Memory, note).await.unwrap();
     };

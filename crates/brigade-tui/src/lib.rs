@@ -18,7 +18,7 @@
 //! - `keys` is the table of all key bindings; `view` names the views; every view draws with `canvas`, `style`,
 //!   `text_layout`, `markdown` and `time`.
 //!
-//! # What this crate must not do
+//! # Limits of this crate
 //!
 //! - Decide rules. `brigade-core` and `brigade-host` decide who may answer a request and when a member may be
 //!   stopped. An action calls the same function as the command line and shows the result.

@@ -104,14 +104,18 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("no panic message")
 }
 
-async fn run(workers: Workers, desk: WorkerContext, mut lines: mpsc::UnboundedReceiver<Vec<u8>>) {
+async fn run(
+    workers: Workers,
+    context: WorkerContext,
+    mut lines: mpsc::UnboundedReceiver<Vec<u8>>,
+) {
     // The worker is created inside this task, so that a panic in its constructor counts as the worker's panic.
     let mut worker = (workers.0)();
-    desk.send(&WorkerOutput::Ready { session: Uuid::new_v4().to_string() });
+    context.send(&WorkerOutput::Ready { session: Uuid::new_v4().to_string() });
     while let Some(line) = lines.recv().await {
         let Ok(WorkerInput::Turn { note, text }) = serde_json::from_slice(&line) else { continue };
-        desk.send(&WorkerOutput::Began { note });
-        let mut turn = worker.any_turn(&desk, &text);
+        context.send(&WorkerOutput::Began { note });
+        let mut turn = worker.any_turn(&context, &text);
         let mut input_open = true;
         let end = loop {
             tokio::select! {
@@ -123,7 +127,7 @@ async fn run(workers: Workers, desk: WorkerContext, mut lines: mpsc::UnboundedRe
                     let input = line.map(|line| serde_json::from_slice(&line));
                     match input {
                         Some(Ok(WorkerInput::Answer { ask, no })) => {
-                            desk.answered(ask, no.map_or(PermissionAnswer::Allow, PermissionAnswer::Deny));
+                            context.answered(ask, no.map_or(PermissionAnswer::Allow, PermissionAnswer::Deny));
                         }
                         Some(Ok(WorkerInput::Interrupt {})) => break WorkerOutput::Interrupted {},
                         // Ignore a second turn, because only one runs at a time, and invalid input.
@@ -134,6 +138,6 @@ async fn run(workers: Workers, desk: WorkerContext, mut lines: mpsc::UnboundedRe
             }
         };
         drop(turn);
-        desk.send(&end);
+        context.send(&end);
     }
 }

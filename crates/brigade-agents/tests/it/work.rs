@@ -104,9 +104,9 @@ fn recording_continues_after_the_files_were_removed() {
 struct ByteCounter;
 
 impl Worker for ByteCounter {
-    async fn turn(&mut self, desk: &WorkerContext, text: &str) -> Result<String, String> {
-        for request in handshake::open(&desk.seat).await.unwrap() {
-            handshake::answer_shutdown(&desk.seat, &request.id, Answer::Yes).await.unwrap();
+    async fn turn(&mut self, context: &WorkerContext, text: &str) -> Result<String, String> {
+        for request in handshake::open(&context.seat).await.unwrap() {
+            handshake::answer_shutdown(&context.seat, &request.id, Answer::Yes).await.unwrap();
         }
         if text.contains("fail") {
             return Err("as requested".to_owned());

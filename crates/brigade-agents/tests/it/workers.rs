@@ -173,8 +173,8 @@ fn the_history_of_a_mailbox_is_read_once() {
 struct TaskWorker(WorkLog);
 
 impl Worker for TaskWorker {
-    async fn turn(&mut self, desk: &WorkerContext, _text: &str) -> Result<String, String> {
-        let seat = &desk.seat;
+    async fn turn(&mut self, context: &WorkerContext, _text: &str) -> Result<String, String> {
+        let seat = &context.seat;
         let mut done = 0;
         loop {
             let (tasks, graph) = board::list(seat).await.map_err(|error| error.to_string())?;
@@ -228,11 +228,11 @@ fn a_chain_of_tasks_is_done_in_order() {
 struct RefusesOnce(usize);
 
 impl Worker for RefusesOnce {
-    async fn turn(&mut self, desk: &WorkerContext, _text: &str) -> Result<String, String> {
-        for request in handshake::open(&desk.seat).await.unwrap() {
+    async fn turn(&mut self, context: &WorkerContext, _text: &str) -> Result<String, String> {
+        for request in handshake::open(&context.seat).await.unwrap() {
             self.0 += 1;
             let answer = if self.0 == 1 { Answer::No("not yet") } else { Answer::Yes };
-            handshake::answer_shutdown(&desk.seat, &request.id, answer).await.unwrap();
+            handshake::answer_shutdown(&context.seat, &request.id, answer).await.unwrap();
         }
         Ok(String::new())
     }
@@ -263,13 +263,13 @@ fn a_worker_stays_until_it_agrees_to_stop() {
 struct AsksFirst(WorkLog);
 
 impl Worker for AsksFirst {
-    async fn turn(&mut self, desk: &WorkerContext, text: &str) -> Result<String, String> {
+    async fn turn(&mut self, context: &WorkerContext, text: &str) -> Result<String, String> {
         if !text.contains("clean up") {
             self.0.write(text);
             return Ok(String::new());
         }
         let input = json!({ "command": "rm -r build" });
-        let answer = match desk.ask_permission("shell", "remove what was built", &input).await {
+        let answer = match context.ask_permission("shell", "remove what was built", &input).await {
             PermissionAnswer::Allow => "yes".to_owned(),
             PermissionAnswer::Deny(why) => format!("no: {why}"),
         };
@@ -334,10 +334,10 @@ fn permission_is_awaited_and_only_the_lead_can_grant_it() {
 struct StopsWaiting;
 
 impl Worker for StopsWaiting {
-    async fn turn(&mut self, desk: &WorkerContext, _text: &str) -> Result<String, String> {
+    async fn turn(&mut self, context: &WorkerContext, _text: &str) -> Result<String, String> {
         let input = json!({});
         let wait = Duration::from_millis(300);
-        let answer = timeout(wait, desk.ask_permission("shell", "anything", &input)).await;
+        let answer = timeout(wait, context.ask_permission("shell", "anything", &input)).await;
         assert!(answer.is_err());
         // Keep the turn running.
         sleep(Duration::from_secs(3600)).await;

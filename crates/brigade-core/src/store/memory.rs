@@ -370,10 +370,10 @@ impl Notes for MemoryStore {
         &self,
         team: &TeamName,
         member: &MemberName,
-        shelf: NoteKind,
+        kind: NoteKind,
         note: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        let key = (team.clone(), member.clone(), shelf);
+        let key = (team.clone(), member.clone(), kind);
         match note {
             Some(note) => self.state().notes.insert(key, note.to_vec()),
             None => self.state().notes.remove(&key),
@@ -385,9 +385,9 @@ impl Notes for MemoryStore {
         &self,
         team: &TeamName,
         member: &MemberName,
-        shelf: NoteKind,
+        kind: NoteKind,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.state().notes.get(&(team.clone(), member.clone(), shelf)).cloned())
+        Ok(self.state().notes.get(&(team.clone(), member.clone(), kind)).cloned())
     }
 }
 
