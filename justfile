@@ -10,11 +10,11 @@ default:
 check:
     .ci/check
 
-# Run everything a change must pass: the checks, and each kind of benchmark and end-to-end test once. Needs root.
+# Run everything that a change must pass: the checks, and each kind of benchmark and end-to-end test. Needs root.
 ci:
     .ci/run
 
-# Run the long tests: all benchmarks, agents and Claude Code versions, a two-hour soak. Needs root, an idle machine.
+# Run the long tests: all benchmarks, all agents, and a soak of two hours. Needs root and an idle machine.
 nightly: model (bend "2000000") (store "all") (nats "all")
     cargo bench -q -p brigade-wire --bench splice
     cargo build --release -p brigade -p scripted-model
@@ -38,55 +38,55 @@ model:
     cargo test --release -p brigade-files --test model -- --ignored --nocapture
 
 # Benchmark the file store: cost, contention, kill, locks, claims, wake, process, tools, tools-kill, faults,
-# power, in-process, event-log, or all; --short for fewer rounds. Some need root; bench/store/README.md.
+# power, in-process, event-log, or all; --short for fewer rounds. Some need root; see bench/store/README.md.
 store name="all" *flags:
     cargo build --release -p brigade -p brigade-bench-store
     target/release/brigade-bench-store {{name}} {{flags}}
 
 # Benchmark the NATS store: bench, faults, scale, costs, size, or all. Needs the path of nats-server in
-# BRIGADE_NATS_SERVER; some need root; bench/nats/README.md.
+# BRIGADE_NATS_SERVER; some need root; see bench/nats/README.md.
 nats name="all" *flags:
     cargo build --release -p brigade --no-default-features
     cp target/release/brigade target/release/brigade-without-nats
     cargo build --release -p brigade -p brigade-bench-nats
     target/release/brigade-bench-nats {{name}} {{flags}}
 
-# Test brigade next to the real Claude Code 2.1.50 and 2.1.325, on the same files; e2e/claude/README.md.
+# Test brigade next to the real Claude Code 2.1.50 and 2.1.325, on the same files; see e2e/claude/README.md.
 claude *arguments:
     cargo build --release -p brigade
     e2e/claude/run {{arguments}}
 
-# Test `brigade mcp` with the MCP Inspector; e2e/mcp/README.md.
+# Test `brigade mcp` with the MCP Inspector; see e2e/mcp/README.md.
 inspector:
     cargo build --release -p brigade
     e2e/mcp/run
 
-# Test real agents of four vendors as members of one team; e2e/agents/README.md.
+# Test real agents of four vendors as members of one team; see e2e/agents/README.md.
 agents *arguments:
     cargo build --release -p brigade -p scripted-model
     e2e/agents/run {{arguments}}
 
-# Test a single teammate with the real Codex and Gemini CLI: kills, load, latency; e2e/teammates/README.md.
+# Test a single teammate with the real Codex and Gemini CLI: kills, load, latency; see e2e/teammates/README.md.
 teammates *arguments:
     cargo build --release -p brigade -p scripted-model
     e2e/teammates/run {{arguments}}
 
-# Test whole teams from a brigade.toml, with real agents of three vendors; e2e/host/README.md.
+# Test whole teams from a brigade.toml, with real agents of three vendors; see e2e/host/README.md.
 host *arguments:
     cargo build --release -p brigade -p scripted-model
     e2e/host/run {{arguments}}
 
-# Test one team on three hosts, one of which is disconnected; e2e/hosts/README.md.
+# Test one team on three hosts, one of which is disconnected; see e2e/hosts/README.md.
 hosts *arguments:
     cargo build --release -p brigade -p scripted-model
     e2e/hosts/run {{arguments}}
 
-# Run the soak test: two hours of work, kills and disconnections; e2e/soak/README.md.
+# Run the soak test: two hours of work, kills and disconnections; see e2e/soak/README.md.
 soak *arguments:
     cargo build --release -p brigade -p scripted-model
     e2e/soak/run {{arguments}}
 
-# Test `brigade ui` in real terminals; e2e/ui/README.md.
+# Test `brigade ui` in real terminals; see e2e/ui/README.md.
 ui *arguments:
     cargo build --release -p brigade -p scripted-model
     e2e/ui/run {{arguments}}
@@ -104,12 +104,12 @@ docs:
 book:
     mdbook build docs
 
-# Run the examples of the guide; e2e/docs/README.md.
+# Run the examples of the guide; see e2e/docs/README.md.
 examples *pages:
     cargo build --release -p brigade
     e2e/docs/run {{pages}}
 
-# Compare brigade with similar programs and write the tables of docs/benchmarks.md; bench/peers/README.md.
+# Compare brigade with similar programs and write the tables of docs/benchmarks.md; see bench/peers/README.md.
 bench-peers *arguments:
     cargo build --release -p brigade
     bench/peers/run {{arguments}}
@@ -122,18 +122,18 @@ api *flags:
 semver rev:
     cargo semver-checks -p brigade-wire -p brigade-core -p brigade-nats --baseline-rev {{rev}}
 
-# Run the library's example with the real Codex and Gemini CLI; e2e/library/README.md.
+# Run the library's example with the real Codex and Gemini CLI; see e2e/library/README.md.
 library *arguments:
     cargo build --release -p brigade -p scripted-model
     cargo build -p brigade --example review
     e2e/library/run {{arguments}}
 
-# Test the real Claude Code 2.1.50 and 2.1.325 as a native member; e2e/native/README.md.
+# Test the real Claude Code 2.1.50 and 2.1.325 as a native member; see e2e/native/README.md.
 native *arguments:
     cargo build --release -p brigade
     e2e/native/run {{arguments}}
 
-# Test the real Claude Code 2.1.50 and 2.1.325 as the lead of other vendors' agents; e2e/guest/README.md.
+# Test the real Claude Code 2.1.50 and 2.1.325 as the lead of other vendors' agents; see e2e/guest/README.md.
 guest *arguments:
     cargo build --release -p brigade -p scripted-model
     e2e/guest/run {{arguments}}
@@ -150,19 +150,19 @@ fuzz seconds="120":
             -dict=fuzz/wire.dict -max_len=8192 -max_total_time={{seconds}} -print_final_stats=1 \
             2>&1 | tee "fuzz/corpus/$target.log" | grep -E 'panicked|SUMMARY|number_of_executed_units'
     done
-    awk '/number_of_executed_units/ { sum += $2 } END { print "executions in all: " sum }' \
+    awk '/number_of_executed_units/ { sum += $2 } END { print "total executions: " sum }' \
         fuzz/corpus/*.log
 
-# Build every package for this machine's platform in target/dist; docs/install.md.
+# Build every package for this machine's platform in target/dist; see docs/install.md.
 dist:
     packaging/dist
 
-# Build and install every package; e2e/install/README.md.
+# Build and install every package; see e2e/install/README.md.
 install *arguments:
     packaging/build
     e2e/install/run {{arguments}}
 
-# Run the commands of README.md in an empty home folder; e2e/readme/README.md.
+# Run the commands of README.md in an empty home folder; see e2e/readme/README.md.
 readme *arguments:
     cargo build --release -p brigade -p scripted-model
     e2e/readme/run {{arguments}}

@@ -1,4 +1,4 @@
-# Installs what the checks need into a cache outside the checkout; sourced by .ci/check and .ci/run.
+# Installs the tools of the checks in a cache outside the checkout. .ci/check and .ci/run source this file.
 cache=${BRIGADE_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/brigade-ci}
 tools=$cache/tools
 export PATH="$tools/bin:$PATH"
@@ -13,7 +13,7 @@ step() {
     echo "== $* (at ${SECONDS}s)"
 }
 
-# Installs a cargo tool in exactly this version and with these options, unless the cache already has that version.
+# Installs a cargo tool in the given version and with the given options, unless the cache has that version.
 tool() {
     local name=$1 version=$2 has
     has=$("$tools/bin/$name" --version 2>/dev/null) || has=
@@ -24,7 +24,8 @@ tool() {
     fi
 }
 
-# Takes COMMAND:PACKAGE pairs. Installs the packages of missing commands if run as root, and fails otherwise.
+# Takes COMMAND:PACKAGE pairs. Installs the packages of missing commands. Fails if that is necessary and the
+# user is not root.
 commands() {
     local need missing=()
     for need in "$@"; do

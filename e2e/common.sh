@@ -1,5 +1,5 @@
-# Helpers of the end-to-end tests that use real programs. To be sourced by bash.
-# The sourcing script sets `here` to its own folder, and has its usage in its third line.
+# Helpers for the `run` scripts of the end-to-end tests. A script sets `here` to its own folder, and then sources
+# this file. The third line of a script is its usage.
 
 fail() {
     echo "error: $*" >&2
@@ -12,9 +12,10 @@ usage() {
     exit 2
 }
 
-# Sorts the arguments of a test into arrays, and `--short` into the array `short`: CHOICES... -- ARGUMENT...
-# A choice is NAME="WORD...", an array that has all these words if no argument is one of them, or NAME?="WORD...", an
-# array that is empty then.
+# sort_arguments CHOICE... -- ARGUMENT...
+# Sorts the arguments of a test into arrays, and `--short` into the array `short`. The choice NAME="WORD..." creates
+# the array NAME, with each argument that is one of these words. If no argument is one of these words, NAME="WORD..."
+# puts all the words into the array, and NAME?="WORD..." leaves the array empty.
 sort_arguments() {
     local choice choices=() word
     short=()
@@ -48,13 +49,13 @@ need tmux tmux
 need node nodejs
 need unshare util-linux
 need ip iproute2
-# The interpreter itself, because a version switcher such as pyenv would need the user's home.
+# Use the path of the interpreter itself. A version switcher such as pyenv would need the user's home.
 python=$(python3 -c 'import sys; assert sys.version_info >= (3, 11); print(sys.executable)') ||
     fail "python3 is too old; install 3.11 or later"
 e2e=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${BRIGADE_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/brigade-ci}
 
-# Variables of the scenarios, as VARIABLE=value, and the scenarios that failed.
+# The environment variables of the scenarios, as VARIABLE=value, and the titles of the scenarios that failed.
 variables=()
 failed=()
 
@@ -65,22 +66,23 @@ built() {
     realpath "$path"
 }
 
-# Adds BRIGADE, the path of the program, to the environment variables that a scenario gets. The path is $BRIGADE if
-# that is set, else target/release/brigade.
+# Adds BRIGADE, the path of the program, to the variables. The path is $BRIGADE if that is set, else
+# target/release/brigade.
 use_brigade() {
     local path
     path=$(built brigade "${BRIGADE:-}")
     variables+=(BRIGADE="$path")
 }
 
-# Adds scripted-model to the variables: $SCRIPTED_MODEL, or target/release/scripted-model.
+# Adds SCRIPTED_MODEL, the path of that program, to the variables. The path is $SCRIPTED_MODEL if that is set, else
+# target/release/scripted-model.
 use_scripted_model() {
     local path
     path=$(built scripted-model "${SCRIPTED_MODEL:-}")
     variables+=(SCRIPTED_MODEL="$path")
 }
 
-# A user namespace, unless we are root: only root may create a network namespace without one.
+# Creates a network namespace. Only root can do that without also creating a user namespace.
 namespace=(unshare --net)
 [ "$(id -u)" -eq 0 ] || namespace+=(--map-root-user)
 "${namespace[@]}" ip link set lo up ||
@@ -100,8 +102,8 @@ scenario() {
         "$python" -u "$here/$script.py" "${@:3}" || failed+=("$title")
 }
 
-# Installs package $2 with exactly version $3 into folder $1 of the cache, unless it is there, and sets
-# `program` to its program $4.
+# Installs version $3 of package $2 into folder $1 of the cache, unless that version is already there. Sets `program`
+# to the path of the package's program $4.
 npm_program() {
     local folder=$cache/$1 package=$cache/$1/node_modules/$2/package.json
     if [ "$(node -p 'require(process.argv[1]).version' "$package" 2>/dev/null)" != "$3" ]; then
@@ -114,7 +116,7 @@ npm_program() {
     [ -x "$program" ] || fail "$2 $3 has no program at $program"
 }
 
-# Installs Claude Code, old or new, and sets `program` to it.
+# Installs Claude Code, old or new, and sets `program` to its path.
 claude_code() {
     case $1 in
         old) npm_program claude-code/old @anthropic-ai/claude-code 2.1.50 claude ;;
@@ -122,7 +124,7 @@ claude_code() {
     esac
 }
 
-# Installs another vendor's agent, and sets `program` to it.
+# Installs another vendor's agent, and sets `program` to its path.
 agent_program() {
     case $1 in
         codex) npm_program agents/codex @openai/codex 0.166.0 codex ;;
@@ -133,7 +135,7 @@ agent_program() {
     esac
 }
 
-# Installs Claude Code of the versions $@, and adds CLAUDE_OLD and CLAUDE_NEW to the variables.
+# Installs the versions $@ of Claude Code, and adds their paths to the variables as CLAUDE_OLD and CLAUDE_NEW.
 use_claude_code() {
     local version
     for version in "$@"; do
@@ -142,7 +144,7 @@ use_claude_code() {
     done
 }
 
-# Installs the agents $@, and adds them to the variables as PROGRAM_CODEX and so on.
+# Installs the agents $@, and adds their paths to the variables as PROGRAM_CODEX and so on.
 use_agents() {
     local agent
     for agent in "$@"; do
@@ -151,7 +153,7 @@ use_agents() {
     done
 }
 
-# Installs nats-server, unless the caller has one in $BRIGADE_NATS_SERVER, and adds NATS_SERVER to the variables.
+# Installs nats-server, unless $BRIGADE_NATS_SERVER has the path of one. Adds the path to the variables as NATS_SERVER.
 use_nats_server() {
     local folder=$cache/nats-server
     program=${BRIGADE_NATS_SERVER:-$folder/bin/nats-server}

@@ -13,8 +13,8 @@ NAMES = ("licen", "copying", "notice", "unlicense")
 
 GLIBC = """\
 Statically linked programs for Linux contain parts of the GNU C Library, which is licensed under the GNU Lesser
-General Public License, version 2.1 or later. Its sources are those of the system that the program was built
-on; packaging/build links brigade from its own sources with any other version of it.
+General Public License, version 2.1 or later. The sources of the library belong to the system on which the program was
+built. To link brigade with another version of the library, build brigade from its sources with packaging/build.
 """
 
 
@@ -23,8 +23,8 @@ def run(*command: str) -> str:
 
 
 def compiled(target: str) -> list[dict]:
-    """The packages that are part of the program: its dependencies without those of builds and tests."""
-    # The metadata alone also list packages that no enabled feature uses.
+    """The packages that are part of the program: its dependencies, except those that only builds and tests need."""
+    # Use `cargo tree`, because `cargo metadata` also lists packages that no enabled feature uses.
     tree = run(
         *("cargo", "tree", "--locked", "--package", "brigade", "--target", target),
         *("--edges", "normal,no-proc-macro", "--prefix", "none", "--format", "{p}"),

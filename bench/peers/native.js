@@ -1,11 +1,11 @@
-// The native protocol in Node: our own script, not Claude Code. It does on the files what Claude Code
-// 2.1.325 does: proper-lockfile on <inbox>.lock, ten retries, read, change, temporary file, rename,
-// unlock; a reader removes the messages that it read. The work under the lock is synchronous, as fast as Node
-// can be.
+// The native protocol in Node: our own script, not Claude Code. The script changes an inbox as Claude Code 2.1.325
+// does. It takes <inbox>.lock with proper-lockfile (ten retries), reads the inbox, changes it, writes a temporary
+// file, renames it, and unlocks. A reader removes the messages that it read. For a fair comparison, the work under
+// the lock is synchronous, because that is the fastest way in Node.
 //
 //   node native.js <node_modules> <root> <team> <name> <reader>
 //
-// Its protocol is at the top of src/main.rs.
+// The commands on standard input are documented at the top of src/main.rs.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -37,7 +37,7 @@ async function locked(file, lockfilePath, work) {
 async function send(number) {
   const file = inbox(reader);
   await locked(file, `${file}.lock`, () => {
-    // An inbox that cannot be read is an empty one to Claude Code.
+    // Claude Code treats an unreadable inbox as empty.
     const messages = load(file);
     messages.push({
       from: name, text: `${name}/${number} `.padEnd(500, '.'), timestamp: new Date().toISOString(),

@@ -145,7 +145,7 @@ class Bench:
         """Lets four and then sixteen members of the same peer write into one inbox at the same time."""
         rows = {}
         for many in (4, 16):
-            # With sixteen writers, leave out peers that need seconds of CPU time for each start.
+            # With sixteen writers, skip the peers whose start needs seconds of CPU time.
             peers = [peer for peer in self.peers if many == 4 or not peer.slow]
             for _, peer in self.in_turns("writers", peers):
                 with self.careful("writers", peer):
@@ -190,7 +190,7 @@ class Bench:
         return rows
 
     def kill(self):
-        """Kills four writers while they send, in every round in the same team."""
+        """Kills four writers while they send. All rounds use the same team."""
         rows, folders, rng = {}, {}, random.Random(9)
         for number, peer in self.in_turns("kill"):
             with self.careful("kill", peer):
@@ -223,7 +223,7 @@ class Bench:
                 row["slowest next send"] = max(row.get("slowest next send", 0), time.monotonic() - start)
                 late.close()
                 if texts is None and peer.native and peer.texts(root) is None:
-                    # The inbox is corrupt: replace it with an empty one. Its messages then count as lost.
+                    # The inbox is corrupt: replace it with an empty inbox. The old messages then count as lost.
                     peer.inbox(root).write_text("[]")
         for peer, (root, acked) in folders.items():
             texts = peer.texts(root)
@@ -265,7 +265,7 @@ class Bench:
         return rows
 
     def servers(self):
-        """Measures how fast an MCP server lists its tools after its start, its idle memory, and the list's size."""
+        """Measures an MCP server: the time from its start to its list of tools, its idle memory, the list's size."""
         rows = {}
         others = [peer for peer in self.peers if peer.kind == "tools"]
         others += [] if self.short else [Wrapper(), Cao()]

@@ -1,4 +1,4 @@
-"""The peers, that is the measured programs: how to set up a team, start a member and read an inbox with each."""
+"""The peers (the measured programs). For each peer: how to set up a team, start a member and read an inbox."""
 
 import json
 import os
@@ -34,7 +34,7 @@ class Peer:
     def env(self, root):
         return KEEP | {"HOME": str(root / "home"), "CLAUDE_CONFIG_DIR": str(root / "claude"),
                        "XDG_STATE_HOME": str(root / "state"), "PYTHONDONTWRITEBYTECODE": "1",
-                       # Keeps a library that a peer uses from fetching prices over the network.
+                       # Prevents the library litellm, which a peer uses, from downloading prices.
                        "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 
     def prepare(self, root, history=0, tasks=0):

@@ -65,7 +65,7 @@ def costs(results):
                     ours = results["costs"].get(OURS[kind], {}).get(what, {}).get(size)
                     ratio = ""
                     if ours and name != OURS[kind]:
-                        # The 10th percentile is least affected by other work on the machine.
+                        # Also show the 10th percentile: other work on the machine affects it least.
                         ratio = f" **{times(cell['p50'], ours['p50'])}**, p10 {times(cell['p10'], ours['p10'])}"
                     noise = f"{short(cell['p10'])}–{short(cell['p90'])}, p99 {short(cell['p99'])}"
                     cells.append(f"{short(cell['p50'])}{ratio} ({noise})")

@@ -1,6 +1,6 @@
-// A program that shares an inbox as Claude Code 2.1.325 does: proper-lockfile on <inbox>.lock, ten
-// retries, read, push, temporary file, rename, unlock. The work under the lock is synchronous: as
-// fast as Node can be, for a fair comparison.
+// Writes to an inbox as Claude Code 2.1.325 does. Takes <inbox>.lock with proper-lockfile (ten retries), reads the
+// inbox, adds a message, writes a temporary file, renames it, and unlocks. For a fair comparison, the work under
+// the lock is synchronous, because that is the fastest way in Node.
 //
 //   node peer.js <node_modules> append <inbox> <name> <seconds>
 //   node peer.js <node_modules> hold <inbox> <name>
@@ -15,7 +15,7 @@ const options = {
   lockfilePath: `${inbox}.lock`,
   realpath: false,
   retries: { retries: 10, minTimeout: 5, maxTimeout: 100, factor: 2 },
-  // The default ends the process, but a holder that was stopped must reach its write.
+  // By default, a process that loses its lock exits. A stopped process must resume and write.
   onCompromised: () => {},
 };
 
@@ -28,7 +28,7 @@ function entry(number) {
 
 function change(number, between) {
   let messages = [];
-  // An inbox that cannot be read is an empty one to Claude Code.
+  // Claude Code treats an unreadable inbox as empty.
   try { messages = JSON.parse(fs.readFileSync(inbox, 'utf8')); } catch {}
   between();
   const message = entry(number);
@@ -59,8 +59,8 @@ async function append() {
   }
 }
 
-// Prints when it has read under the lock, and writes half a second later. If it is stopped in between, it
-// writes an outdated copy.
+// Takes the lock, reads the inbox, prints "read", and writes half a second later. If the process is stopped in
+// between, it writes an outdated copy.
 async function hold() {
   const unlock = await lockfile.lock(inbox, options);
   const id = change(0, () => {

@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Packagers set this to the commit hash if there is no git checkout, with `-dirty` appended if the sources differ
-/// from the commit.
+/// The variable in which a packager passes the commit hash of a build without a git checkout. The packager appends
+/// `-dirty` to the hash if the sources differ from that commit.
 const COMMIT_VARIABLE: &str = "BRIGADE_BUILD_COMMIT";
 
-/// The file with the commit that cargo adds to a package.
+/// Cargo writes the commit hash into this file when it creates a package.
 const PACKAGED: &str = ".cargo_vcs_info.json";
 
 /// The sources of the program, relative to this folder.
@@ -31,7 +31,7 @@ fn main() {
     let is_release = variable("PROFILE") == "release";
     let origin = match std::env::var(COMMIT_VARIABLE) {
         Ok(value) if !value.is_empty() => Origin::from_variable(&value),
-        // Asking git would rebuild the program after every commit, which slows down development.
+        // Debug builds do not read the commit from git. Otherwise, cargo would rebuild them after every commit.
         _ if !is_release => Origin::None("not recorded in debug builds"),
         _ => Origin::detect(&here),
     };
@@ -66,9 +66,9 @@ fn main() {
 /// The commit that the sources come from.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The hash, and whether the sources were changed since.
+    /// The hash of the commit, and whether the sources differ from it.
     Commit(String, bool),
-    /// Unknown, and why.
+    /// The commit is unknown, for this reason.
     None(&'static str),
 }
 
@@ -115,7 +115,7 @@ impl Origin {
         }
     }
 
-    /// Returns the commit, its state, both as text, and a suffix for the version number.
+    /// Returns the hash, the state of the sources, a text with both, and a suffix for the version number.
     pub(crate) fn describe(&self) -> (&str, &str, String, String) {
         match self {
             Self::Commit(commit, changed) => {
@@ -134,8 +134,8 @@ impl Origin {
     }
 }
 
-/// The files on which the result depends: the sources, and the files in which git records the checked-out commit.
-/// Omits missing files, because cargo would run the build script every time.
+/// Returns the files on which the result depends: the sources, and the files in which git records the
+/// checked-out commit. Omits missing files: with a missing file, cargo would run the build script every time.
 fn watched(here: &Path) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = SOURCES.iter().map(PathBuf::from).collect();
     places.push(PACKAGED.into());

@@ -7,10 +7,10 @@ class ClaudeLead:
     def __init__(self, env):
         self._env = env
         self._lead = env.start_lead("agents")
-        # The new version reads its inbox only while a teammate is running that the lead itself started. Alice's turn
-        # never ends, so that she sends no idle notification.
+        # Start a teammate: the new Claude Code reads its inbox only while a teammate that it started is running.
+        # Alice's turn never ends, so that she sends no idle notification.
         env.spawn("alice")
-        # The lead deletes all tasks once all are completed, so this task is never completed.
+        # The lead deletes all tasks once all are completed. To prevent that, this task is left open.
         self.add_task("stay")
 
     def write(self, name, text):
@@ -22,7 +22,7 @@ class ClaudeLead:
     def check(self, report, name, task_id, text):
         """Checks that the lead's model receives the message, and that the lead's TaskList shows the completed task."""
         if self._env.version == "old":
-            # Only the old version: the new one removes read messages from its inbox at once, even during a turn.
+            # The new Claude Code removes a message from its inbox as soon as it has read the message.
             check_inbox(self._env, report, name, text)
         self._lead.end_turn()
         received = self._lead.receives(text)

@@ -8,7 +8,7 @@ from lib.env import run_scenario
 from lib.scripted_model import say, team_tool, team_tools, tool_results
 from lib.vendors import vendors
 
-# For each agent: the command that contains the setting, and a pattern that matches the setting.
+# For each agent: the command that contains the extra setting, and a pattern that matches the setting.
 SETTINGS = {
     "codex": ("register_command", r"^sed .*?\n"),
     "gemini": ("register_command", r" --trust"),

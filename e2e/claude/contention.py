@@ -30,7 +30,7 @@ def scenario(env, report, short):
     for start in (0,) if short else (0, 100, 200):
         joins(env, report, [f"m{start + number}" for number in range(20 if short else 60)])
     task_board(env, report, lead)
-    # This comes last, because the lead reads its inbox only when it has nothing else to do.
+    # Test the lead's inbox last, because the lead reads its inbox only when it has nothing else to do.
     leads_inbox(env, report, lead)
     env.check_locks(report)
 
@@ -47,7 +47,7 @@ class Writers:
         return self
 
     def __exit__(self, *_):
-        # Stop the loops also after an error: they must not write into an environment that no longer exists.
+        # Stop the loops even after an error, because they must not write into an environment that no longer exists.
         self._stop.set()
         self._pool.shutdown()
 
@@ -96,7 +96,7 @@ def shared_inbox(env, report, lead, reader):
 
     eventually(lambda: len(found()) >= len(ALL_MAIL), 10)
     ours, expected = found(), sorted(ALL_MAIL)
-    report.check(f"{file}: all {len(expected)} of brigade's, each once", sorted(ours) == expected, missing(ours))
+    report.check(f"{file}: has brigade's {len(expected)} messages once each", sorted(ours) == expected, missing(ours))
     orders = {writer: [text for text in ours if f" {writer}/" in text] for writer in WRITERS}
     sorted_ = all(order == sorted(order) for order in orders.values())
     report.check(f"{file}: the messages of each sender are in order", sorted_, orders)
@@ -122,8 +122,8 @@ def missing(texts):
 def joins(env, report, names):
     """Lets members join while a native teammate writes its own isActive into the same file.
 
-    The old version writes config.json in place and without a lock. So it can overwrite the file without the new member
-    some tenths of a second after the join; `brigade team join` has to notice and repair that.
+    The old Claude Code writes config.json in place and without a lock. Shortly after a join, it can therefore write
+    the file without the new member. `brigade team join` has to notice and repair that.
     """
 
     def join_all():
@@ -196,7 +196,8 @@ def leads_inbox(env, report, lead):
     entries = [entry for entry in read_json(env.inbox("team-lead")) if entry["text"] in ALL_MAIL]
     report.figure(f"{file}: left unread in the file", sum(not entry["read"] for entry in entries))
     if env.version == "new":
-        # The newer Claude Code removes read messages from the inbox file. Only the input of its model shows that they arrived.
+        # Once the new Claude Code has read a message, it removes the message from the inbox file. Only its model's
+        # input shows that the message arrived.
         report.check(f"{file}: all {number} messages reach the model", delivered.keys() == ALL_MAIL, len(delivered))
     else:
         # brigade moves read messages from the inbox file to its journal.

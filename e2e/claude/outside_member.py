@@ -12,7 +12,7 @@ from lib.util import eventually, read_json
 
 def scenario(env, report, short):
     lead = env.start_lead("outside")
-    # The new version reads its inbox only while a teammate is running that the lead itself started.
+    # Start a teammate: the new Claude Code reads its inbox only while a teammate that it started is running.
     alice = env.spawn("alice")
     env.brigade("team", "join", "carol", "--agent-type", "codex", "--model", "gpt-5")
     views(env, report)
@@ -106,7 +106,7 @@ def leaving(env, report):
 def coming_and_going(env, report, times):
     """Lets members leave while a native teammate writes its isActive, and checks that this write does not restore them.
 
-    The old version reads and writes config.json without a lock, so for it the result is only a figure.
+    The old Claude Code reads and writes config.json without a lock, so its result is a figure and not a check.
     """
     env.brigade("team", "join", "dora", "--agent-type", "codex")
     for number in range(times):

@@ -25,7 +25,7 @@ def scenario(env, report, short):
 
 
 def without(value, *keys):
-    """Returns all other fields of an object, in order, so that a comparison also notices moved fields."""
+    """Returns all fields of an object except `keys`, in order, so that a comparison also notices moved fields."""
     return [(key, field) for key, field in value.items() if key not in keys]
 
 
@@ -71,7 +71,7 @@ def entries(env, report, lead):
     before = read_json(inbox)
     sent = lead.call(*env.message("carol", "from the lead"))
     after = read_json(inbox)
-    # The new version adds a `type` to entries that have none, but removes nothing.
+    # The new Claude Code adds a `type` to entries that have none, but removes nothing.
     kept = sent.is_success() and all(old.items() <= new.items() for old, new in zip(before, after))
     report.check("the lead's rewrite keeps brigade's msg_id and unknown fields of entries", kept, after)
     same = after[0].get("msg_id") == first["message_id"]
@@ -98,7 +98,7 @@ def entries(env, report, lead):
 
 
 class LiveLock:
-    """A lock that another program holds and refreshes for some seconds. `read` returns what the lock protects."""
+    """A lock that another program holds and refreshes for some seconds. `read` returns the protected data."""
 
     def __init__(self, path, seconds, read):
         self._directory = path.with_name(path.name + ".lock")
@@ -119,7 +119,7 @@ class LiveLock:
             self._respected = False
 
     def respected(self):
-        """Returns whether the lock was not removed, and its protected data not changed, until it was released."""
+        """Returns whether, until the lock was released, the lock stayed in place and its data stayed unchanged."""
         self._holder.join()
         return self._respected
 

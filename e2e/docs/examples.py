@@ -123,7 +123,7 @@ def run_page(page, setups, report):
 
 
 def commands(block, setup):
-    """Returns the commands of a block. An `sh` block is one command; if it runs in a terminal, each line is one."""
+    """Returns the commands of a block. An `sh` block is one command, or one command per line if keys are pressed."""
     if block.language == "sh" and not setup.keys:
         return [pages.Step(block.text, None)]
     return block.steps()
@@ -139,7 +139,7 @@ def prepare(shell, setup):
 class PageReport:
     def __init__(self):
         self.used, self.count, self.failures = set(), 0, []
-        # The number of blocks that other tests run, by the name of the test.
+        # For each other test, by name, the number of blocks that it runs.
         self.elsewhere = Counter()
 
     def add(self, place, difference):

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 class Setup(NamedTuple):
     page: str
-    # Selects the block whose first command starts with this text; "" applies to the page, before its first block.
+    # The setup applies to the block whose first command starts with this text. If the text is empty, the setup
+    # applies to the whole page.
     command: str = ""
     # Names of fake agents to install.
     agents: tuple = ()

@@ -32,8 +32,8 @@ LIMITS = {
 
 
 class RecordingProxy(http.server.BaseHTTPRequestHandler):
-    """A proxy in front of the scripted model. If the prompt contains [fail] it returns status 500, and if it contains
-    [limit] the vendor's rate limit error, until a prompt contains [enough]."""
+    """A proxy in front of the scripted model. Returns status 500 for a prompt that contains [fail]. After a prompt
+    that contains [limit], returns the vendor's rate limit error until a prompt contains [enough]."""
 
     protocol_version = "HTTP/1.1"
 

@@ -1,6 +1,6 @@
 """A real Claude Code leads other vendors' agents, which brigade runs, from their first turn to their last.
 
-The test types nothing into a teammate's pane. It types what the lead's user would type into the lead's pane.
+The test types nothing into a teammate's pane. Into the lead's pane, it types only what the lead's user would type.
 """
 
 import forged_mail

@@ -32,7 +32,7 @@ class GuestEnv(TestEnv):
         programs = selected_programs()
         own = {"claude": self.claude, "brigade": self.program}
         self.environ["PATH"] = link_programs(self, programs | own)
-        # The login shells of new panes reset PATH and read this file.
+        # New panes run login shells, which reset PATH and then read this file.
         (self.home / ".profile").write_text(f"PATH={self.environ['PATH']}\n")
         self.lead_environ |= CODEX_PLAIN_TOOLS | {"PATH": self.environ["PATH"], "CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}
         for vendor in programs:
@@ -55,7 +55,7 @@ class GuestEnv(TestEnv):
         result = self.call_spawn_tool(name, agent_type, prompt, **more)
         pane = eventually(lambda: self.member(name).get("tmuxPaneId"), 10)
         (self.root / "panes").mkdir(exist_ok=True)
-        # Log the pane's output, because the pane is gone when the teammate ends.
+        # Log the pane's output, because the pane closes when the teammate ends.
         self._tmux("pipe-pane", "-t", pane, f"cat >> {self.root}/panes/{name}")
         return result
 
@@ -67,8 +67,8 @@ class GuestEnv(TestEnv):
         return self.send(name, instruction(text, *steps))
 
     def lead_receives(self, text, timeout=20):
-        """Returns whether the lead's model receives this text. Ends the lead's turns until it does, and leaves a
-        turn open."""
+        """Ends one turn of the lead after the other until the lead's model receives this text. Leaves the last turn
+        open. Returns whether the model received the text."""
         end = time.monotonic() + timeout * SLACK
         while text not in self.lead.input():
             self.lead.end_turn()
@@ -79,8 +79,8 @@ class GuestEnv(TestEnv):
         return True
 
     def _receives_when_prompted(self, text):
-        """Returns whether the model of an idle lead receives this text within three turns. The new Claude Code may
-        show a message that it took from its inbox at the end of a turn only in the turn after the next."""
+        """Returns whether the model of an idle lead receives this text within three turns. If the new Claude Code
+        reads a message at the end of a turn, its model may receive the message only two turns later."""
         for turn in range(3):
             if turn:
                 self.lead.end_turn()
@@ -91,9 +91,9 @@ class GuestEnv(TestEnv):
         return False
 
     def lost_by_lead(self, text):
-        """Returns whether the old Claude Code lost a message to the lead: when a message arrives while it marks
-        others as read, it marks that one too, without showing it to its model. e2e/claude measures how often this
-        happens."""
+        """Returns whether the old Claude Code lost a message to the lead. If a message arrives while Claude Code marks
+        other messages as read, Claude Code also marks the new message, but never shows it to its model. e2e/claude
+        measures how often this happens."""
         if self.version == "new" or text in self.lead.input():
             return False
         events = [record["event"] for record in self.log()]
@@ -109,8 +109,8 @@ class GuestEnv(TestEnv):
             report.check(claim, passed, details)
 
     def dropped_by_lead(self, name, text):
-        """Returns whether the old Claude Code dropped a message to a member. It drops a message that it cannot
-        write at once, but reports success."""
+        """Returns whether the old Claude Code dropped a message to a member. If it cannot write a message at once, it
+        drops the message but reports success."""
         seen = (record["event"]["seen"] for record in self.log() if "seen" in record["event"])
         arrived = any(event["to"] == name and text in event["message"]["text"] for event in seen)
         return self.version == "old" and not arrived

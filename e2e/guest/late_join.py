@@ -10,8 +10,7 @@ from guest_env import instruction
 from lib.scripted_model import say, team_tool
 from lib.util import eventually
 
-# If the lead does not read its inbox, `brigade spawn` prints the first text, and the send_message tool returns the
-# second.
+# If the lead does not read its inbox, `brigade spawn` prints WARNING, and the send_message tool returns TOOL_WARNING.
 WARNING = "reads its mail only while a teammate that it started itself is running"
 TOOL_WARNING = "reads it only while a teammate"
 
@@ -56,8 +55,8 @@ class Outsider:
 
 
 def without_teammates(env, report):
-    """Lets a member join while the lead has no teammate of its own. Then only the old Claude Code reads its
-    inbox."""
+    """Lets a member join while the lead has no teammate of its own. In that situation, only the old Claude Code
+    reads its inbox."""
     name, vendor = "lena", next(iter(env.models))
     lena = Outsider(env, name, vendor)
     joined = eventually(lambda: name in env.members(), 10)

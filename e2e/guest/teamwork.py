@@ -70,8 +70,8 @@ def first_turn(env, report, mate):
 
 
 def check_no_terminal(env, report, mate):
-    """Checks that nobody can type into the agent: it reads a pipe, and it has no terminal, in particular not the
-    pane's."""
+    """Checks that no program can type into the agent: the agent reads a pipe. It has no terminal, not even that of the
+    pane."""
     name, terminal = mate.name, env.terminal(mate.name)
     runner = env.runner(name)
     report.check(f"{name}: brigade has the terminal of the pane", runner.stdin() == terminal, runner.stdin())
@@ -100,7 +100,7 @@ def talk(env, report, mates):
 def tasks(env, report, mates):
     """Creates a chain of tasks on the lead's own board. Each member does one task when that task is unblocked."""
     lead = env.lead
-    # Claude Code deletes all tasks once all are completed. This task is never completed, so the tasks stay.
+    # Claude Code deletes all tasks once all are completed. To prevent that, this task is left open.
     lead.call("TaskCreate", {"subject": "stay", "description": "do not"})
     chain = []
     for mate in mates:

@@ -1,6 +1,6 @@
-"""Kills the supervisor, and then every process of a team, with SIGKILL while the team does twenty tasks, and runs
-`brigade resume` after each. Checks that every task was done once and after its blockers, that each model received
-every message once, and that `brigade down` leaves no process."""
+"""While a team does twenty tasks, kills the team's supervisor, and then all its processes, with SIGKILL. Runs `brigade
+resume` after each of these two steps. Checks that every task was done once and after its blockers, that each model
+received every message once, and that `brigade down` leaves no process."""
 
 import random
 import time
@@ -12,8 +12,8 @@ from lib.util import eventually
 
 # The number of teams, and how often the processes of each team are killed.
 LONG, SHORT = (5, 4), (1, 3)
-# Seconds. Gemini CLI cannot resume a session in the minute in which that session began, so a restart may take a
-# minute.
+# The timeout in seconds. Gemini CLI cannot resume a session in the minute in which that session began, so a restart
+# may take a minute.
 TIMEOUT = 150
 
 
@@ -43,9 +43,8 @@ def one_team(env, report, names, kills):
     for name in names:
         sent, wrong = dispatcher.sent[name], dispatcher.wrong_deliveries(name)
         if MEMBERS[name].native:
-            # If a killed Claude Code held the inbox lock, brigade puts the messages that Claude Code had removed
-            # back into the inbox, once: brigade cannot tell a dead lock holder from a sleeping one
-            # (docs/store.md).
+            # If a killed Claude Code held the inbox lock, brigade cannot tell whether the holder is dead or asleep.
+            # So brigade puts the messages that Claude Code had removed back into the inbox, once (docs/store.md).
             twice = [mark for mark, times in wrong.items() if times == 2]
             report.figure(f"{name}: messages repeated because a killed process held the inbox lock", len(twice))
             wrong = {mark: times for mark, times in wrong.items() if mark not in twice}

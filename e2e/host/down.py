@@ -44,7 +44,7 @@ def scenario(env, report, short):
 
 
 def in_tmux(member):
-    """Returns the same member, but running in a tmux window. A native member already does."""
+    """Returns the same member, but with a tmux window to run in. A native member already runs in one."""
     return member if member.native else Member(member.agent, "tmux", member.model)
 
 
@@ -76,7 +76,7 @@ class UserSession:
 
     def claude_answers(self):
         self._tmux("send-keys", "-t", ":2", "-l", script(say("still here, says theirs")))
-        # Wait before pressing Enter: Claude Code would treat an Enter that follows at once as part of a paste.
+        # Wait before pressing Enter: Claude Code treats an Enter immediately after text as part of a paste.
         eventually(lambda: "still here" in self.screen(), 5)
         self._tmux("send-keys", "-t", ":2", "Enter")
         return eventually(lambda: self.screen().count("still here") > 1, 30)

@@ -35,8 +35,8 @@ def scenario(env, report, short):
 
 
 def one_round(env):
-    """Starts the team, spawns carl, and takes the team down. Returns, for each claim, a list that is empty if it
-    holds."""
+    """Starts the team, spawns carl, and takes the team down. Returns the violations of each claim, as a list that is
+    empty if the claim holds."""
     ups = together(env, 2, "up", "--json")
     agent = f"acp:{FAKE_AGENT}"
     # The new member works in the folder in which `spawn` runs.
@@ -80,7 +80,7 @@ def counts(path, name):
 def together(env, count, *arguments):
     """Runs a brigade command several times at the same moment. Returns the exit code, stdout and stderr of each
     process."""
-    # Start the processes at once or slightly apart, so that a later process meets an earlier one halfway.
+    # Start the processes at once, or slightly apart, so that a process may start while another is half done.
     apart = random.choice([0, random.uniform(0, 0.05)])
     running = []
     for _ in range(count):

@@ -13,7 +13,7 @@ from lib.scripted_model import say, script
 from lib.task_graph import build_graph, task_histories
 from lib.util import SLACK, eventually
 
-# Seconds that a model works on a task.
+# How many seconds a model works on a task: minimum and maximum.
 WORK_SECONDS = (0.2, 1.0)
 # Seconds after which the lead reminds a member that has ended its turn but has not completed its task.
 REMIND_AFTER = 20
@@ -125,8 +125,8 @@ class HostsDispatcher:
         return free and self.owners[number] == name and name not in self.away
 
     def assign(self, name, task, work=None, again=0.0):
-        """Makes a member do a task and meanwhile write to a member on each other host. If `again` is set, the
-        member's model completes the task once more after that many seconds."""
+        """Makes a member do a task and meanwhile write to one member on each of the other hosts. If `again` is set,
+        the member's model completes the task once more after that many seconds."""
         member = self.members[name]
         work = self._rng.uniform(*WORK_SECONDS) if work is None else work
         first, second = [member.send(to, self._mark(name, to)) for to in (next(self._peers[name]) for _ in range(2))]
@@ -149,7 +149,7 @@ class HostsDispatcher:
         self.send(name, f"Do task {task}. {script(*steps, say(last_text))}")
 
     def all_back(self):
-        """Records that no member is cut off any more. Restarts the reminder timers of the members that were,
+        """Records that no member is cut off any more. Restarts the reminder timers of the members that were cut off,
         because their work reaches the lead with a delay."""
         for name in self.away:
             self._assignments[name] = self._assignments[name]._replace(assigned_at=time.monotonic())
@@ -180,8 +180,8 @@ class HostsDispatcher:
         return [message for message in self.messages if message.mark in sent]
 
     def missing(self, pending=False):
-        """Returns the acknowledged messages that have not arrived. If `pending` is true, also those the lead is
-        still sending."""
+        """Returns the acknowledged messages that have not arrived. If `pending` is true, also returns messages that
+        the lead is still sending."""
         sent = self.sent()
         due = [message for message in self.messages if message in sent or (pending and message.by is None)]
         return [message for message in due if not self.has_arrived(message)]

@@ -63,7 +63,7 @@ def scenario(hosts, report, size):
 
 
 def start_team(hosts, report):
-    """Creates the team on the first host, and starts the members on all hosts, which find the team in the NATS
+    """Creates the team on the first host, and starts the members on all hosts. They find the team in the NATS
     store."""
     started = time.monotonic()
     hosts[0].run_ok("team", "create", TEAM, store=True)

@@ -7,11 +7,11 @@ from lib.util import eventually
 
 
 def cut_off(dispatcher, host, report, seconds):
-    """Cuts this host off for some seconds while both its members work on a task. Meanwhile these members complete
-    their tasks and write to the other hosts, and the members on the other hosts keep working and write to them."""
+    """Cuts this host off for some seconds while both its members work on a task. Meanwhile, its members complete their
+    tasks, the members on the other hosts keep working, and both sides write to each other."""
     native, codex = host.native, host.codex
     tasks = {member.name: dispatcher.first_task_of(member.name) for member in (native, codex)}
-    # One unblocked task is done before the cut. The members on the other hosts do the rest during the cut.
+    # Members complete one unblocked task before the cut. The other hosts' members do the other tasks during the cut.
     first, *others = dispatcher.unblocked()
     dispatcher.held = {*others}
     report.check("before the cut: one task is done", dispatcher.dispatch_until(lambda: first in dispatcher.done, 60))
@@ -29,7 +29,7 @@ def cut_off(dispatcher, host, report, seconds):
     dispatcher.away, dispatcher.held = set(tasks), set()
     host.machine.unplug()
     with ThreadPoolExecutor(1) as pool:
-        # The lead runs in a thread, because it may have to wait until the remaining NATS nodes have a quorum
+        # The lead runs in a thread, because the lead may have to wait until the remaining NATS nodes have a quorum
         # again.
         lead = pool.submit(lead_meanwhile, dispatcher, report, end)
         time.sleep(max(0, end - 1 - time.monotonic()))

@@ -69,8 +69,8 @@ def static(report, root):
     report.check("brigade reports that it is a static program", version.get("static") is True, version)
     report.figure("size", f"{os.path.getsize(BRIGADE):,} bytes")
 
-    # The C library resolves host names. A static program loads parts of the library at run time if the system has
-    # them, and must work without them.
+    # The C library resolves host names. Even a static program loads parts of that library at run time if the system
+    # has them. brigade must also work without them.
     port = 42211
     server = subprocess.Popen([os.environ["NATS_SERVER"], "-a", "127.0.0.1", "-p", str(port), "--jetstream",
                                "--store_dir", str(root / "nats")], stdout=subprocess.DEVNULL,

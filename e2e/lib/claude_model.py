@@ -80,8 +80,8 @@ class AgentModel:
     def receive(self, turn):
         """Accepts a request of this agent. Called by the server."""
         with self._changed:
-            # Every request contains the whole conversation. Keep only the latest one, so that a repeated request
-            # does not count twice.
+            # Every request contains the whole conversation. Keep only the latest request, so that the messages in a
+            # repeated request do not count twice.
             self._input = "\n".join(text_of(content) for content in user_messages(turn.body))
             self._changed.notify_all()
             if self._auto_reply:
@@ -129,14 +129,14 @@ class AgentModel:
         self._answer([{"type": "text", "text": "Done."}], "end_turn")
 
     def only_listen(self):
-        """Ends the open turn. From now on, every later turn ends as soon as it starts."""
+        """Ends the open turn. From now on, every new turn ends as soon as it starts."""
         self.open_turn()
         with self._changed:
             self._auto_reply = True
             self.end_turn()
 
     def reply_automatically(self):
-        """Ends the open turns. From now on, every later turn ends as soon as it starts."""
+        """Ends the open turns. From now on, every new turn ends as soon as it starts."""
         with self._changed:
             self._auto_reply = True
             self._answer_all("Fine.")
@@ -201,7 +201,7 @@ class ClaudeModel:
             return self._agents.setdefault(name, AgentModel(name))
 
     def agent_of(self, body):
-        """Returns the model of the agent that sent a request; None for requests outside turns, as for titles."""
+        """Returns the model of the agent that sent a request; None if the request is not part of a turn."""
         texts = [text_of(content) for content in user_messages(body)]
         if len(body.get("tools") or []) < 3 or "[SUGGESTION MODE" in texts[-1]:
             return None

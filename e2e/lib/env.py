@@ -30,8 +30,8 @@ ONBOARDING_DONE = {
     "lastReleaseNotesSeen": "9.9.9",
     "theme": "dark",
     "bypassPermissionsModeAccepted": True,
-    # Without this, the old version asks a question after its first turn, and its model gets no mail until a person
-    # answers.
+    # Without this setting, the old version asks a question after its first turn. Until a person answers, its model
+    # gets no mail.
     "effortCalloutDismissed": True,
     "officialMarketplaceAutoInstallAttempted": True,
     "customApiKeyResponses": {"approved": [API_KEY[-20:]], "rejected": []},
@@ -83,7 +83,7 @@ def copy_kept(report, folders, name="", ignore=lambda path: False):
 
 
 class TestEnv:
-    # The lead's arguments, which set its permission mode, and the size of its terminal.
+    # The arguments that set the lead's permission mode, and the size of the lead's terminal.
     lead_arguments = ["--dangerously-skip-permissions"]
     columns, rows = 200, 50
 
@@ -146,7 +146,7 @@ class TestEnv:
         return self._model.agent(name)
 
     def start_lead(self, team):
-        """Starts a lead with a team. In the old version, the team has this name; the new one chooses the name."""
+        """Starts a lead with a team. The old version gives the team this name; the new one chooses a name itself."""
         self._start_claude(self.columns, self.rows, *self.lead_arguments, "--model", MODEL, "[agent:lead] Lead the team.")
         # Keep the pane open if the lead crashes, so that its screen can be printed.
         self._tmux("set-option", "-p", "remain-on-exit", "on")

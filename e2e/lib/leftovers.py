@@ -16,6 +16,8 @@ EXPECTED = {
     "state/files/*/*/aside*": "copies of files that a kill left half-written",
     "state/files/*/*/kept": "folder for the members' saved state, empty",
     "state/files/*/*/pulse": "folder for the members' pulses, empty",
+    "state/files/*/*/creating": "when brigade began to create the team; it stays if the process is killed meanwhile",
+    "state/commands": "the commands that were started on this host as members",
     "state/host": "folder for running teams, empty",
     "claude/teams": "Claude Code's folder for teams, empty",
     "claude/tasks": "Claude Code's folder for tasks, empty",
@@ -45,7 +47,7 @@ def check_leftovers(env, report, before):
     """Checks that all files which are new since `before` are expected, and that no tmux server is left."""
     new = sorted(files_of(env) - before)
     known = (*EXPECTED, *CLAUDE_OWN)
-    # Check only files and empty folders; for other folders, their contents are checked.
+    # Check only files and empty folders. A folder with contents is checked through its contents.
     leaves = [path for path in new if not any(other.startswith(path + "/") for other in new)]
     staying = {pattern: [path for path in leaves if fnmatch.fnmatch(path, pattern)] for pattern in EXPECTED}
     for pattern, why in EXPECTED.items():

@@ -1,7 +1,7 @@
 """Runs real nats-server processes: one on one host, or a cluster with a node on each of three hosts.
 
 If a host of the cluster is cut off, its own node still answers but has no quorum, while the other two nodes
-continue. If the nodes ran on separate hosts, a test could only cut the connection to them.
+continue. If the nodes had hosts of their own, a host that is cut off would merely have no node to talk to.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Simulates hosts. Each host has namespaces for network, processes and host name; a network bridge connects them.
+"""Simulates hosts. Each host has its own namespaces for network, processes and host name. A bridge connects the hosts.
 
 The bridge is in the network namespace of this program, which has no other network. The namespaces have no names,
 so the kernel removes them when their processes end.
@@ -55,7 +55,7 @@ class Machine:
         return self
 
     def _child(self):
-        """Returns the host's process 1, by its id in our process namespace; None if it does not exist yet."""
+        """Returns the id that the host's process 1 has in our process namespace; None if it does not exist yet."""
         pid = self._process.pid
         found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         # A child process that is still in our process namespace is not the host's process 1 yet.

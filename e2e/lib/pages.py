@@ -27,7 +27,7 @@ MASKS = (
 
 
 class Step(NamedTuple):
-    """A command, and its expected output: None in an `sh` block, which shows no output."""
+    """A command, and its expected output. The output is None in an `sh` block, because such a block shows none."""
 
     command: str
     expected: list | None
@@ -39,7 +39,7 @@ class Block(NamedTuple):
     line: int
     language: str
     text: str
-    # The prompt for an agent that the page quotes below the block, if any.
+    # A prompt for an agent, if the page quotes one below the block.
     prompt: str | None
 
     def steps(self):

@@ -26,7 +26,7 @@ class Process(NamedTuple):
         return now is not None and now.started == self.started
 
     def is_brigade(self, command):
-        """Returns whether this is brigade with this first argument: `guard`, `mcp`, or `--agent-id` of a teammate."""
+        """Returns whether this process is brigade with this first argument, such as `guard`, `mcp` or `--agent-id`."""
         return self.argv[:1] == (os.environ["BRIGADE"],) and self.argv[1:2] == (command,)
 
     def kill(self):

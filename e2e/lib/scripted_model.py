@@ -72,7 +72,7 @@ class ScriptedModel:
 
 
 def team_tools(turn):
-    """Maps each tool of the MCP server `team` in a request from the server's tool name to the agent's tool name."""
+    """Maps the name of each tool of the MCP server `team` to the name that the agent uses for it in a request."""
     found = {}
     for offered in turn["tools"]:
         _, server, name = offered["name"].partition("team")

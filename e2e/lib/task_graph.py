@@ -12,7 +12,7 @@ from lib.util import SLACK, eventually
 TASKS = 20
 # How many seconds a model works on a task: minimum and maximum.
 WORK_SECONDS = (0.2, 1.2)
-# If a member has not completed its task after this many seconds, the lead asks it again.
+# If a member has not completed its task after this many seconds, the lead asks the member again.
 REMIND_AFTER = 45
 STATUSES = ["pending", "in_progress", "completed"]
 
@@ -87,7 +87,7 @@ class Dispatcher:
         return histories
 
     def wrong_deliveries(self, name):
-        """Returns the messages that a member's model did not receive exactly once, with how often it received them."""
+        """Returns each message that a member's model did not receive exactly once, with the number of times."""
         found = re.findall(f"«{name} [0-9]+»", self._env.model_input(name))
         return {mark: found.count(mark) for mark in self.sent[name] if found.count(mark) != 1}
 

@@ -95,7 +95,7 @@ class TeamEnv(TestEnv):
             if member.program:
                 keys["program"] = os.environ[member.program]
             if member.native:
-                # To check permissions itself, Claude Code would need its vendor's servers.
+                # Allow everything, because Claude Code's own permission checks need its vendor's servers.
                 keys["access"] = "full"
             lines += ["", *toml_table(f"members.{name}", keys)]
         for name, after in tasks.items():

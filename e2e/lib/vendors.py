@@ -119,7 +119,8 @@ DAILY_QUOTA = {
     }
 }
 
-# If Codex does not know the name of the model, it offers its tools directly instead of through JavaScript or a search.
+# Codex does not know the model `scripted`. So it offers this model all tools directly, not through JavaScript or a
+# search.
 CODEX_PLAIN_TOOLS = {"BRIGADE_CODEX_ARGS": '-c model="scripted"'}
 
 

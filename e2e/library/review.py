@@ -45,7 +45,7 @@ def message_script(text, then=""):
     message = team_tool("send_message", to="team-lead", message=f"{text} {then}".strip())
     steps = json.dumps([message, say("That was all.")])
     # The scripted model follows the last [script] marker in a text, so the markers of nested scripts are escaped.
-    # Claude Code removes these escapes from the model's text, so it cannot be the writer.
+    # Claude Code removes these escapes from the model's text, so Claude Code cannot be the writer.
     steps = steps.replace("[script]", "\\u005bscript]").replace("[/script]", "\\u005b/script]")
     return f"[script]{steps}[/script]"
 

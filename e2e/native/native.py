@@ -118,7 +118,7 @@ def verifies_its_lead(env, report, agent):
         env.put_mail(NAME, sign(inbox_entry(shutdown_request(request))))
         report.check(f"a shutdown request, {kind}, arrives", agent.receives(request))
         agent.call_without_result("SendMessage", shutdown_response(request, env.version))
-        # Even a model that wants to obey the request cannot stop its member.
+        # The model has agreed to the forged request. The member must ignore that and start another turn.
         agent.open_turn()
         agent.end_turn()
         time.sleep(1)
@@ -152,7 +152,7 @@ def survives_kills(env, report, agent, rounds):
             sent.append(f"word {number}-{part} of {rounds}.")
             env.brigade("send", NAME, sent[-1])
             if in_turn and part == 0:
-                # During this turn, Claude Code reads the next messages into memory, where the kill destroys them.
+                # During this turn, Claude Code reads the next messages into memory. The kill then destroys them.
                 agent.open_turn()
         time.sleep(rng.uniform(0, 1.5))
         backup = env.config.read_bytes() or backup

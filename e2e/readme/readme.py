@@ -39,7 +39,7 @@ NOT_RUN = {
 LEAD_STARTS = "brigade init"
 # The new Claude Code checks permissions with its vendor's servers, which this test cannot reach.
 SKIP_PERMISSIONS = "alias claude='claude --dangerously-skip-permissions'"
-# The steps that the scripted model takes when it receives a text of the page.
+# Maps a text on the page to the steps that the scripted model takes when it receives that text.
 SCRIPTS = {
     "Tell me in one sentence what is in this folder": [
         team_tool("task_claim", taskId="1"),
@@ -176,7 +176,7 @@ def run_lead_block(home, report, block, version):
         report.check(f"{version}: the answer of Codex is in the pane", answered, terminal.screens())
     gone = eventually(lambda: not brigade_processes(home), 20)
     report.check(f"{version}: no brigade process is left after the terminal is closed", gone, brigade_processes(home))
-    # Delete the team: a lead whose terminal was closed may leave it behind.
+    # Delete the team, because a lead whose terminal was closed may leave its team behind.
     for left in json.loads(home.run("team", "list", "--json") or "[]"):
         home.run("--as", "team-lead", "team", "delete", left["name"], "--force")
 

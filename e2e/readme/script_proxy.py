@@ -13,8 +13,8 @@ FORWARDED_HEADERS = ("content-type", "authorization", "x-api-key", "anthropic-ve
 
 
 class ScriptProxy:
-    """A context manager that runs the proxy. `scripts` maps a text to the steps that the model takes after it, or to a
-    function that returns these steps for a request."""
+    """A context manager that runs the proxy. `scripts` maps a text to the steps that the model takes after that text, or
+    to a function that returns these steps for a request."""
 
     def __init__(self, model, scripts):
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), ProxyHandler)

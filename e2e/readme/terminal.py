@@ -26,13 +26,13 @@ class Terminal:
 
     def type(self, text):
         self._tmux("send-keys", "-t", "{top-left}", "-l", text)
-        # Programs treat an Enter that follows immediately as part of a paste.
+        # Programs treat an Enter immediately after text as part of a paste.
         time.sleep(0.5)
         self.press("Enter")
 
     def prompt(self, text, reaction, timeout):
-        """Types a prompt and presses Enter; returns whether the expected reaction appears. Enter is pressed again and
-        again, because a busy program treats even a late Enter as part of a paste. It does nothing on an empty line."""
+        """Types a prompt and presses Enter; returns whether the expected reaction appears. Presses Enter repeatedly,
+        because a busy program treats even a late Enter as part of a paste. On an empty line, Enter does nothing."""
         self.type(text)
         end = time.monotonic() + timeout
         while not (reacted := self.shows(reaction, 4)) and time.monotonic() < end:

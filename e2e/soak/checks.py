@@ -48,7 +48,7 @@ def check_tasks(report, soak):
         histories = task_histories(team)
         wrong = {number: history.statuses for number, history in histories.items() if history.statuses != STATUSES}
         if team is soak.linked:
-            # If a task changes several times on a host that is cut off, only the last change reaches the journal.
+            # A task may change several times on a host that is cut off. Only the last change reaches the journal.
             wrong = {number: found for number, found in wrong.items() if found != [STATUSES[0], STATUSES[-1]]}
         report.check(
             f"{where}: each of {len(histories)} tasks was claimed once and completed once", histories and not wrong, wrong

@@ -8,8 +8,8 @@ from soak_team import PLAIN, REAL
 from lib.processes import in_home, members_in_home, tree
 from lib.util import eventually
 
-# The kinds of kills in a storm and in the calm phase, in this order. Every storm has at least the first three
-# kinds, however long the restarts take.
+# The kinds of kills in a storm and in the calm phase. They are repeated in this order. Every storm has at least the
+# first three kills, however long the restarts take.
 STORM = ("all", "supervisor", "link", "agent", "member", "guard", "agent", "member")
 STORM_MINIMUM = 3
 CALM = ("agent", "member", "agent", "guard")

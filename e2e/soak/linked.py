@@ -132,7 +132,7 @@ class LinkedTeam:
                 owner = self._rng.choice([*self._host_of])
                 self.command(lead, "task", "update", str(added["task_id"]), "--owner", owner, store=True)
         for task in found:
-            # The command that assigns a new task may have failed.
+            # Assign this task now, because the command that should have assigned it may have failed.
             if task["status"] == "pending" and not task.get("owner"):
                 self.command(lead, "task", "update", task["id"], "--owner", self._rng.choice([*self._host_of]), store=True)
         for number in done[:-MAX_COMPLETED]:

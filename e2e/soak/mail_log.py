@@ -29,13 +29,13 @@ class MailLog:
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self.messages = {}
-        # When the sender of each message got the acknowledgement, by mark.
+        # Maps the mark of each message to the time at which its sender got the acknowledgement.
         self.acknowledged = {}
-        # How often the recipient's conversation contains each message, by mark.
+        # Maps the mark of each message to the number of times it occurs in the recipient's conversation.
         self.received = {}
-        # When each message was first found in the recipient's conversation, by mark.
+        # Maps the mark of each message to the time at which it was first found in the recipient's conversation.
         self.received_at = {}
-        # How often the sender's model called the tool that sends each message, by mark.
+        # Maps the mark of each message to the number of times that the sender's model called the tool to send it.
         self.calls = Counter()
 
     def new_mark(self, by, to):
@@ -70,8 +70,8 @@ class MailLog:
         return {message: times for message, times in found.items() if message not in resent}, resent
 
     def delays(self):
-        """Returns, sorted, how many seconds after its acknowledgement each message was found in the recipient's
-        conversation."""
+        """Returns the seconds from each message's acknowledgement until the message was found in the recipient's
+        conversation, sorted."""
         both = self.acknowledged.keys() & self.received_at.keys()
         return sorted(max(0.0, self.received_at[mark] - self.acknowledged[mark]) for mark in both)
 
@@ -123,8 +123,8 @@ class ModelReader:
             self.said.add(text)
 
     def forgotten(self):
-        """Returns the messages that the model once received but that its latest request lacks, as after a lost
-        session."""
+        """Returns the messages that the model once received, but that its latest request does not contain. A lost
+        session causes this."""
         own = f"«{self._name} "
         return [mark for mark in list(self._mail_log.received) if mark.startswith(own) and mark not in self._latest]
 

@@ -12,14 +12,14 @@ from statistics import median
 from lib.processes import in_home, stat_fields
 
 MB = 1 << 20
-# How many more bytes of memory and how many more file descriptors a long-lived process may use at the end.
+# The maximum growth of a long-lived process: its memory in bytes, and its open file descriptors.
 MEMORY_GROWTH = lambda early: max(early * 0.25, 2 * MB)  # noqa: E731
 DESCRIPTOR_GROWTH = 3
 # The supervisor keeps one more file descriptor open for each of the ten members that it restarted.
 SUPERVISOR_DESCRIPTOR_GROWTH = 10
 # The CPU time per message may double, or increase by this many milliseconds.
 CPU_GROWTH = 3
-# How many more files other than journals, and how many more bytes in them, are allowed at the end.
+# The maximum growth of the folders: the number of files, and the bytes in them. Journals are not counted.
 FILE_GROWTH, BYTE_GROWTH = 25, 0.25 * MB
 # brigade truncates a log that is longer than a megabyte.
 MAX_LOG = 1.1 * MB
@@ -101,7 +101,7 @@ class Meter:
             identities = {tuple(row[:2]) for row in one + other}
             if not one or not other or len(identities) != 1:
                 details = (len(one), len(other), identities)
-                report.check(f"{name}: one process from the first window to the last", False, details)
+                report.check(f"{name}: the same process runs from the first window to the last", False, details)
                 continue
             memory, descriptors = ([median(row[index] for row in rows) for rows in (one, other)] for index in (2, 3))
             grown, more = memory[1] - memory[0], descriptors[1] - descriptors[0]
@@ -113,8 +113,8 @@ class Meter:
             cpu = [cpu_per_message(window, name) for window in (early, late)]
             values = f"{cpu[0]:.2f} ms, then {cpu[1]:.2f} ms"
             report.check(f"{name}: CPU time per received message: {values}", cpu[1] <= max(2 * cpu[0], cpu[0] + CPU_GROWTH))
-        # A restarted process reads the journal of its mailbox, and the allocator does not return all memory used
-        # for that.
+        # Allow more memory if the journals have grown: a restarted process reads the journal of its mailbox, and the
+        # allocator does not return all memory that was used for that.
         journals = [sum(home["journals"] for home in window[-1]["disk"].values()) for window in with_disk(early, late)]
         memory_allowed = max(12 * MB, 2 * (journals[-1] - journals[0]))
         for key, title, allowed in (
@@ -144,7 +144,7 @@ class Meter:
                 values = f"{before:.0f}, then {after:.0f}"
                 report.check(f"{home}: {title}: {values}", after - before <= max(allowed, before * 0.15))
             longest = max(sample["log"] for sample in one + other)
-            report.check(f"{home}: no log is longer than a megabyte; the longest {longest / MB:.2f} MB", longest <= MAX_LOG)
+            report.check(f"{home}: no log is over a megabyte; the longest has {longest / MB:.2f} MB", longest <= MAX_LOG)
 
 
 def zombie_children():

@@ -29,8 +29,8 @@ from lib.report import Report
 from lib.util import SLACK, eventually
 
 # The duration of a storm, as a fraction of the whole test. There is a storm at the beginning and one at the end.
-# In the calm phase between them, the supervisor, the links and some members are not killed, so that they run for
-# long.
+# In the calm phase between them, the supervisor, the links and some members are not killed, so that they run for a
+# long time.
 STORM_FRACTION = 1 / 6
 # Seconds between two kills, in a storm (True) and in the calm phase (False). Gemini CLI may take a minute to
 # restart.

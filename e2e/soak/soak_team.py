@@ -18,9 +18,9 @@ REAL = {name: MEMBERS[name] for name in ("cody", "gemma", "clara", "nat")} | {"o
 PLAIN = ("fay", "finn", "flo", "fred", "fern")
 # Members that are not killed in the calm phase, so that their processes run for a long time.
 LONG_LIVED = ("cody", "gemma", "fay", "finn")
-# Members that get only one n-th of the work of the others. Whenever Gemini CLI resumes, it appends its whole
-# history to the session file and reads the whole file the next time. With a full share of the work, resuming would
-# take minutes after two hours.
+# Slow members, and the number by which their share of the work is divided. Whenever Gemini CLI resumes, it appends
+# its whole history to the session file and reads the whole file the next time. With a full share of the work,
+# resuming would take minutes after two hours.
 SLOW = {"gemma": 3}
 
 
@@ -77,7 +77,7 @@ class SoakTeamEnv(TeamEnv):
         bin_dir.mkdir(exist_ok=True)
         members = {}
         for name, member in REAL.items():
-            # A scripted model repeats a message that has no script, so even the first message contains one.
+            # If a message has no script, the scripted model replies with the same text. So this message has a script.
             more = {"prompt": f"Be there. {script(say('I am there.'))}"}
             if member.agent == "claude":
                 # Two members are Claude Code, so each needs a wrapper that selects its own model.

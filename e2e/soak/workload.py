@@ -13,7 +13,7 @@ from lib.util import SLACK
 
 # Seconds between two tasks of a real agent, and between two tasks of an agent without a model.
 PAUSE, PLAIN_PAUSE = (6, 12), (4, 9)
-# Seconds that a model works on a task.
+# How many seconds a model works on a task: minimum and maximum.
 WORK_SECONDS = (0.2, 1.5)
 # Seconds without a change after which the lead asks a member again to do its task.
 REMIND_AFTER = 75
@@ -73,7 +73,7 @@ class BoardWork:
         """Assigns a real agent its next task, or reminds the agent of its current task."""
         assignment = self._assignments[name]
         if assignment is None:
-            # The command that assigned a task may have been killed after the assignment.
+            # The member may have a task already: the command that assigned the task may have been killed afterwards.
             left = [n for n, task in tasks.items() if task.get("owner") == name and task["status"] == "in_progress"]
             if left:
                 self._assignments[name] = SoakAssignment(left[0], "", now)
@@ -93,8 +93,8 @@ class BoardWork:
 
     def _assign(self, name, task):
         if is_native(name):
-            # Claude Code's own tool claims even a completed task, so after a repeated message it would do the task
-            # twice.
+            # The member must not claim the task itself: Claude Code's own tool claims even a completed task. After a
+            # repeated message, Claude Code would do the task twice.
             owner = ["--owner", name, "--status", "in_progress"]
             if self._env.command("task", "update", task, *owner) is None:
                 return

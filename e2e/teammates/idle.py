@@ -32,7 +32,7 @@ def scenario(env, report, short):
         servers = [[process for process in tree if process.is_brigade("mcp")] for tree in trees]
         own = [one + other for one, other in zip(teammates, guards)]
         complete = all(len(processes) == 2 for processes in own)
-        report.check("each has one brigade process and one guard", complete, [len(processes) for processes in own])
+        report.check("each teammate has a brigade process and a guard", complete, [len(processes) for processes in own])
         before = {process.pid: process.cpu_seconds() for tree in trees for process in tree}
         started = time.monotonic()
         time.sleep(seconds)

@@ -1,6 +1,6 @@
 """Kills (kill -9) an agent, brigade's own process, both, or the guard between them, at random moments while the member
-receives mail and works on a task. After each restart, the agent must continue its session: the session has every
-message once, every task was claimed once and completed once, and no earlier process is left."""
+receives mail and works on a task. Checks that the agent continues its session after each restart, that the session has
+every message once, that every task was claimed once and completed once, and that no earlier process is left."""
 
 import random
 import re
@@ -22,7 +22,7 @@ EACH = 3
 class Pace(NamedTuple):
     """How often and when to kill processes, and how long to wait for the recovery."""
 
-    # The number of rounds for each kind of process, without and with `--short`.
+    # The number of rounds for each victim, without and with `--short`.
     long: int
     short: int
     # The latest moment of a kill, in seconds after the first message.
@@ -80,8 +80,8 @@ def guard(member, tree):
     tree[1].kill()
 
 
-# brigade pauses at most four seconds before a restart. Gemini CLI takes seconds to start, and cannot resume a session
-# in the minute in which the session began.
+# These timeouts allow for slow restarts. brigade pauses at most four seconds before a restart. Gemini CLI takes
+# seconds to start, and cannot resume a session in the minute in which the session began.
 PACES = {
     "codex": Pace(long=50, short=10, latest=1.5, timeout=60),
     "gemini": Pace(long=10, short=1, latest=3, timeout=120),
@@ -123,7 +123,7 @@ def one_round(env, model, member, victim, sent, session, pace):
         return next(each for each in env.brigade("task", "list") if each["id"] == task)["status"] == "completed"
 
     eventually(lambda: not missing() and is_done(), pace.timeout)
-    # Wait for the end of the turn: after five crashes without a completed turn, brigade would mark the member failed.
+    # Wait for the end of the turn: after five crashes without a completed turn, brigade marks a member as failed.
     eventually(lambda: "say" in model.turns()[-1]["answer"], pace.timeout)
     old = tree[1:] if victim in (agent, guard) else tree
     eventually(lambda: not [process for process in old if process.is_alive()], 10)

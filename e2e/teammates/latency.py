@@ -1,5 +1,5 @@
-"""Measures the time from the acknowledgement of a message to an idle teammate until the teammate's model gets it. For
-comparison, measures the same for a native Claude Code, which polls its inbox."""
+"""Sends messages to an idle teammate, and measures the time from each acknowledgement until the teammate's model gets
+the message. For comparison, measures the same for a native Claude Code, which polls its inbox."""
 
 import random
 import time
@@ -10,7 +10,7 @@ from lib.env import run_scenario
 from lib.scripted_model import say, script
 from lib.util import SLACK, eventually, percentiles
 
-# The maximum of the median, in milliseconds.
+# The limit for the median, in milliseconds.
 BAR = 100.0
 
 

@@ -1,6 +1,6 @@
 """Lets an agent hit its vendor's rate limit. `brigade status` must report the limit within seconds, with the agent's
-own error text, whether the agent fails the turn or retries for minutes. Once the vendor answers again, the member
-must continue and receive all its mail."""
+own error text, whether the agent fails the turn or retries for minutes. Once the vendor accepts requests again, the
+member must continue and receive all its mail."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ LIMITS = {
     ],
     "gemini": [(429, DAILY_QUOTA, "daily quota")],
 }
-# Without a fixed model, Gemini CLI asks another model which one to use, and keeps asking when it hits a limit.
+# Without a fixed model, Gemini CLI asks a second model which model to use, and keeps asking when it hits a limit.
 MODELS = {"gemini": ["--model", "gemini-2.5-flash"]}
 # Maximum seconds until the status reports a limit. Codex first retries four times, which takes three seconds.
 REPORT_TIMEOUT = 10

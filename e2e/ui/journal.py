@@ -1,5 +1,5 @@
-"""Generates a long journal of a busy team, which is the same in every run. Of a hundred records, 25 each are about
-messages being sent, read and shown, 15 are task changes and 10 are work events."""
+"""Generates a long journal of a busy team, which is the same in every run. Of every hundred records, 75 are about
+messages (25 sent, 25 read, 25 shown), 15 are task changes, and 10 are work events."""
 
 import json
 from datetime import UTC, datetime
@@ -117,7 +117,7 @@ class Journal:
         return self._record(owner, f'{{"task":{{"id":{number},"task":{task}}}}}')
 
     def _work(self):
-        """Returns the next work record. The members take turns of six events each, one member after the other."""
+        """Returns the next work record. One member after the other has a turn, and each turn has six events."""
         turn, step = divmod(self._worked, 6)
         self._worked += 1
         name = MEMBERS[turn % 10]
@@ -144,7 +144,7 @@ _latest = (None, None)
 
 
 def seconds(second):
-    """Formats a time in seconds. Cached, because most records have the same second as the record before."""
+    """Formats a time, given in seconds. Cached, because most records have the same second as the record before."""
     global _latest
     if _latest[0] != second:
         _latest = (second, datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S"))

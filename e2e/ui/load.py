@@ -134,7 +134,7 @@ def check_counts(report, case, pty, made):
     for name in journal.MEMBERS:
         pty.press(DOWN)
         turns, wrote, got = made.turns[name] + made.open_turns(name), made.wrote[name], made.received[name]
-        # For a large number of messages, the timeline shows only the sum of sent and received ones.
+        # If a member has many messages, the timeline shows only the sum of its sent and received messages.
         forms = [f"{turns} turns, sent {counts} messages" for counts in (f"{wrote} and received {got}", f"or received {wrote + got}")]
         wrong += eventually_none(pty, lambda: wrong_in_timeline(name, pty.grid, forms))
     pty.press("1")
@@ -216,7 +216,7 @@ def append(plan, seconds):
         if path not in files:
             files[path] = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         early = started + number * seconds / len(lines) - time.monotonic()
-        # Sleep only before every tenth record: a sleep of under a millisecond would take longer than a write.
+        # Sleep only before every tenth record, because a sleep before every record would take too long.
         if number % 10 == 0 and early > 0:
             time.sleep(early)
         os.write(files[path], record.encode())

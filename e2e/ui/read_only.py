@@ -77,7 +77,7 @@ def view(env, report, case, arguments, before, own, meanwhile=None):
     tmux.press("q")
     report.check(f"{case}: q quits", tmux.shows("left with 0"), tmux.screen())
     tmux.close()
-    # strace writes one file per thread; in a single file, calls of different threads would interrupt each other.
+    # strace writes one file per thread. In a single file, the call of one thread could split the line of another.
     check_calls(env, report, case, "".join(path.read_text(errors="replace") for path in log.iterdir()), own)
     shutil.rmtree(log)
     after = files(env)

@@ -58,7 +58,7 @@ def lines(name):
     found = []
     for one, other in ("lr", "ud"):
         if arms.get(one) == arms.get(other) is not None:
-            # Draw two opposite arms of the same weight as one line.
+            # If two opposite arms have the same weight, draw them as a single line.
             found.append(Line(end(one), end(other), arms.pop(one), dashes=dashes))
             arms.pop(other)
     return found + [Line((0.5, 0.5), end(arm), weight, dashes=dashes) for arm, weight in arms.items()]

@@ -63,7 +63,7 @@ class ShellState:
         return self._tmux.foreground_group() == self._tmux.shell()
 
     def modes_left_on(self):
-        """Returns the private modes that all output so far leaves in a state other than the default."""
+        """Returns the private modes that are not in their default state after all output so far."""
         grid = Grid(COLUMNS, ROWS)
         # Mode 25, the visible cursor, is on by default.
         grid.modes.add(25)

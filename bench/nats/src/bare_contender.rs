@@ -1,5 +1,5 @@
-//! The contender that uses a bare NATS client instead of the NATS store. It sends only the requests that sends,
-//! receives and claims need at least, on the same streams. Like the store, it watches whole teams.
+//! The contender that uses a bare NATS client instead of the NATS store. For each send, receive and claim, it
+//! makes as few requests as possible. Like the store, it watches whole teams.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,8 @@ use uuid::Uuid;
 use crate::contender::{Contender, LANES, READER, SHARDS, SINK, WRITER, message, team};
 use crate::fixtures::{member, text};
 
-/// The header with the subject filter of a compare-and-set: the write fails if a later message matches the filter.
+/// The name of a header that a compare-and-set write has. Its value is a subject filter: the server rejects the
+/// write if a message that matches the filter was stored after the expected sequence number.
 pub(crate) const EXPECTED_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 
 /// Two connections, like those of a sender and a reader on two hosts.
@@ -47,15 +48,15 @@ struct BareLane {
 #[derive(Debug)]
 struct ReaderState {
     wakes: UnboundedReceiver<Message>,
-    /// The sequence of the last write of read marks, needed for the compare-and-set of the next write.
+    /// The sequence number of the last write of read marks. The next write fails if another write came in between.
     marked: u64,
 }
 
 impl BareContender {
     /// Connects to servers on which the streams already exist.
     pub(crate) async fn connect(urls: &[String]) -> Self {
-        // Like the store, connect to the first server in the list, so that both use the same server: requests to
-        // the leader are faster.
+        // Connect to the first server in the list, as the store does. Otherwise one contender could be faster
+        // because its server happens to be the leader.
         let connect = async || {
             let options = async_nats::ConnectOptions::new().retain_servers_order();
             options.connect(urls).await.unwrap()
@@ -172,7 +173,7 @@ impl Contender for BareContender {
     }
 }
 
-/// Subscribes to a whole team, like a watch of the store, and forwards the messages to one mailbox.
+/// Subscribes to a whole team, as a watch of the store does. Forwards only the messages for one mailbox.
 async fn watch(reader: &Client, place: &Subjects, name: &MemberName) -> UnboundedReceiver<Message> {
     let filters = [place.mail(), place.all_marks(), place.records(), place.board(), place.roster()];
     let mut subscriptions = Vec::new();
@@ -193,7 +194,7 @@ async fn watch(reader: &Client, place: &Subjects, name: &MemberName) -> Unbounde
     receiver
 }
 
-/// How many messages a `publisher` publishes concurrently.
+/// How many unacknowledged messages a connection from `publisher` may have.
 pub(crate) const IN_FLIGHT: usize = 512;
 
 /// Opens a connection for many concurrent publishes.
@@ -205,8 +206,7 @@ pub(crate) async fn publisher(urls: &[String]) -> Context {
         .build(async_nats::connect(urls).await.unwrap())
 }
 
-/// Creates a consumer for some subjects, and returns the server's answer. The server deletes the consumer when it
-/// is inactive.
+/// Creates a consumer for these subjects, and returns the server's answer. The server deletes inactive consumers.
 pub(crate) async fn create_consumer(
     client: &Client,
     stream: &str,
@@ -225,7 +225,7 @@ pub(crate) async fn create_consumer(
     serde_json::from_slice(&answer.payload).unwrap()
 }
 
-/// Returns the payload with which the store would store a message.
+/// Returns the payload that the store would write for this message.
 pub(crate) fn entry(message: &Outgoing) -> Vec<u8> {
     serde_json::to_vec(&message.to_inbox_entry()).unwrap()
 }
@@ -243,7 +243,7 @@ pub(crate) fn sequence(message: &Message) -> u64 {
     headers.get(NATS_SEQUENCE).unwrap().as_str().parse().unwrap()
 }
 
-/// Converts the number of a task in its lane, counted from 0, to a task id, counted from 1.
+/// Returns the id of a lane's task. Task numbers start at 0, and task ids at 1.
 pub(crate) fn task_id(number: usize) -> TaskId {
     TaskId::new(number as u64 + 1).unwrap()
 }

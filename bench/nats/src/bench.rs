@@ -41,7 +41,7 @@ struct ContenderFigures {
     next: [usize; LANES],
 }
 
-/// The operations per second of repeated measurements.
+/// Operations per second, one value for each measurement.
 #[derive(Debug, Default)]
 struct Rate(Vec<f64>);
 
@@ -123,7 +123,7 @@ impl ContenderFigures {
         self.claim.push(start.elapsed());
     }
 
-    /// Discards all measurements, and keeps the number of tasks.
+    /// Discards all measurements, but keeps the number of tasks.
     fn reset(&mut self) {
         *self = Self { next: self.next, ..Self::default() };
     }
@@ -199,8 +199,8 @@ fn rates_of<'f>(
 ) -> [(&'static str, &'f Rate, &'f Rate); 3] {
     [
         ("sends, 64 concurrent", &ours.sends, &bare.sends),
-        ("receives, 8 readers of 8 teams", &ours.receives, &bare.receives),
-        ("claims, 8 claimers on 8 boards", &ours.claims, &bare.claims),
+        ("receives, 8 teams with a reader each", &ours.receives, &bare.receives),
+        ("claims, 8 boards with a claimer each", &ours.claims, &bare.claims),
     ]
 }
 

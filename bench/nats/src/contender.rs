@@ -16,7 +16,7 @@ pub(crate) const LANES: usize = 8;
 pub(crate) const SHARDS: u16 = 1;
 /// The name of the member that sends.
 pub(crate) const WRITER: &str = "writer";
-/// The name of the member that reads and marks messages, and claims tasks.
+/// The name of the member that reads messages, marks them as shown, and claims tasks.
 pub(crate) const READER: &str = "reader";
 /// The name of a member that receives messages but never reads them.
 pub(crate) const SINK: &str = "sink";
@@ -29,8 +29,8 @@ pub(crate) trait Contender {
     /// Sends a message to [`SINK`], and waits for the acknowledgement.
     async fn send(&self, lane: usize, number: usize);
 
-    /// Sends a message to the reader, which uses another connection and is woken, reads the message and marks it.
-    /// Returns the time from the start of the send until the reader was woken.
+    /// Sends a message to the reader, which uses another connection. The send wakes the reader, and the reader
+    /// reads the message and marks it as shown. Returns the time from the start of the send to the wake-up.
     async fn receive(&self, lane: usize, number: usize) -> Duration;
 
     /// Adds tasks to the board of a lane.

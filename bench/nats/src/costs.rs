@@ -51,7 +51,7 @@ fn subjects(length: Length) {
         each(disk - no_disk, count)
     );
     println!(
-        "another message on it: {:.0} bytes of memory, {:.0} of disk (n {})",
+        "another message on the same subject: {:.0} bytes of memory, {:.0} of disk (n {})",
         each(five.saturating_sub(once), 4 * count),
         each(more_disk - disk, 4 * count),
         4 * count
@@ -84,7 +84,7 @@ fn connections(length: Length) {
     });
 }
 
-/// Measures how many consumers a stream allows at the same time, and the cost of each.
+/// Measures how many consumers a stream can have at the same time, and the cost of each consumer.
 fn consumers(report: &mut BenchReport) {
     let engine = TestServers::single();
     block_on(async {
@@ -100,10 +100,12 @@ fn consumers(report: &mut BenchReport) {
                 Some(error) => break error["description"].as_str().unwrap_or_default().to_owned(),
                 None => made += 1,
             }
-            assert!(made < 100_000, "the server has no limit");
+            assert!(made < 100_000, "the server does not limit the number of consumers");
         };
         let each = (memory(engine.pid(0)) - before) as f64 / f64::from(made) / 1e3;
-        println!("consumers of one stream at once: {made}, then \"{refusal}\"; {each:.1} kB each");
+        println!(
+            "consumers of one stream: {made} ({each:.1} kB each), then the error \"{refusal}\""
+        );
         report
             .check(made >= 1_000, format!("concurrent consumers of one shard: {made} (bar 1000)"));
     });

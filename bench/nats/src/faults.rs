@@ -95,7 +95,7 @@ impl FaultBench {
         self.is_running(load, fault).await;
         self.until("all replicas are current", async |bench| bench.is_replicated().await).await;
         let whole = fault.elapsed();
-        // Wait for another operation of each kind, so that all pauses have ended.
+        // Wait until each member completes another operation. Then all pauses have ended.
         self.is_running(load, Instant::now()).await;
         let sends = (0..SENDERS).map(|number| pause(load, Operation::Sent(number), fault));
         let sends = sends.max().unwrap_or_default();

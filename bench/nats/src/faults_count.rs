@@ -41,7 +41,7 @@ pub(crate) async fn count(report: &mut BenchReport, load: &FaultLoad, urls: &[St
     report.check_none_of("messages shown, but not marked as shown in the store", marked, total);
     report.check_none_of("messages stored twice", twice(&sent), total);
     report.check_none_of("messages shown twice", twice(&seen.shown), total);
-    report.check_none_of("messages marked as shown twice", twice(&shown), total);
+    report.check_none_of("messages with two `shown` marks", twice(&shown), total);
     report.check_zero("messages shown out of order", seen.out_of_order);
 
     let owners: HashMap<_, _> = tasks
@@ -60,7 +60,7 @@ pub(crate) async fn count(report: &mut BenchReport, load: &FaultLoad, urls: &[St
     let unowned = tasks.iter().filter(|(id, _)| !owners.contains_key(id)).count();
     report.check_none_of("tasks without an owner", unowned, tasks.len());
 
-    println!("a claimer did not find an acknowledged task yet: {} times", seen.unseen);
+    println!("how often a claimer did not yet find an acknowledged task: {}", seen.unseen);
     println!("errors from the store, all retried: {}", seen.errors.len());
     let mut kinds: HashMap<&str, usize> = HashMap::new();
     for error in &seen.errors {

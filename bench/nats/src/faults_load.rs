@@ -173,7 +173,7 @@ impl FaultLoad {
         let seat = self.seat(&claimer(number)).await;
         let mut next = 0;
         loop {
-            // Read this flag before the list of tasks: if it is set, the list is complete.
+            // Read this flag before the list of tasks: if the flag is set, the list is complete.
             let all_added = self.all_added.load(Ordering::SeqCst);
             let id = self.tasks.lock().unwrap().get(next).copied();
             let Some(id) = id else {
@@ -211,7 +211,7 @@ impl FaultLoad {
             let seat = self.seat(READER).await;
             let Ok(mut watch) = seat.store.watch(&self.team).await else { continue };
             for _ in 0..POLLS_PER_CONNECTION {
-                // Read this before the poll: a message that is acknowledged during the poll needs another poll.
+                // Count the senders before the poll. If a message arrives during the poll, another poll follows.
                 let is_last = self.sending.load(Ordering::SeqCst) == 0;
                 match self.poll(&seat, &mut last).await {
                     Ok(0) if is_last => return,

@@ -48,7 +48,7 @@ impl TeamTemplate {
         let place = Subjects::new(&of, SHARDS);
         let mut subjects = vec![(Stream::Team, place.config())];
         for (number, to) in [LEAD].iter().chain(&MEMBERS).enumerate() {
-            // Each member gets its message from the member before it in the list.
+            // The sender is the previous member in the list. For the first member, it is the last member.
             let from = MEMBERS[(number + MEMBERS.len() - 2) % MEMBERS.len()];
             let from = if from == *to { LEAD } else { from };
             let message = message(from, number);
@@ -66,7 +66,7 @@ impl TeamTemplate {
         Self { of, patterns }
     }
 
-    /// Creates teams with these numbers. Returns how long that took.
+    /// Creates the teams with these numbers. Returns how long the creation took.
     pub(crate) async fn fill(&self, urls: &[String], teams: std::ops::Range<usize>) -> Duration {
         let context = publisher(urls).await;
         let start = Instant::now();

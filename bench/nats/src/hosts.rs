@@ -15,7 +15,7 @@ pub(crate) const SERVERS: usize = 3;
 /// The number of the host on which the clients run.
 pub(crate) const CLIENTS: usize = SERVERS;
 
-/// A shell script that deletes the namespaces when its standard input is closed, which also happens if this
+/// A shell script that deletes the namespaces when its standard input is closed. The input is also closed if this
 /// process is killed.
 const KEEPER: &str = r#"read -r word; for name in "$@"; do ip netns del "$name"; done"#;
 /// A shell script that starts a server on a host, and kills the server when the script's standard input is closed.
@@ -33,8 +33,8 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Creates the network and starts the servers. Moves the calling thread to the host of the clients; threads
-    /// that it starts later also run there.
+    /// Creates the network and starts the servers. Moves the calling thread to the host of the clients.
+    /// Threads that the calling thread starts later also run there.
     pub(crate) fn start() -> Self {
         let tag = format!("bp{}", std::process::id());
         let dir = tempfile::tempdir().unwrap();

@@ -19,7 +19,7 @@ mod faults;
 mod faults_count;
 mod faults_load;
 #[path = "../../store/src/figures.rs"]
-#[expect(dead_code, reason = "the benchmarks of the file store use more of it")]
+#[expect(dead_code, reason = "the benchmarks of the file store use the rest of this module")]
 mod figures;
 mod fill;
 #[path = "../../store/src/fixtures.rs"]

@@ -9,7 +9,7 @@ use crate::scale_steps::{Reads, Sends};
 use crate::server::{memory, processor, restart, usage};
 use crate::{Length, block_on};
 
-/// The number of teams on the small server; they have 102 mailboxes.
+/// The number of teams on the small server. Together, these teams have 102 mailboxes.
 const FEW: usize = 17;
 
 pub(crate) fn run(report: &mut BenchReport, length: Length) {
@@ -57,7 +57,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
             block_on(many.measure(&big.urls, there, samples / 10));
         }
         let cpu = (busy(&big) - cpu.0, busy(&small) - cpu.1);
-        heading("compared with a server of 102 mailboxes, in turn");
+        heading("sends, alternating with a server that has 102 mailboxes");
         many.print(there * MAILBOXES);
         few.print(FEW * MAILBOXES);
         println!("CPU time of the servers: {:.2} s and {:.2} s", cpu.0, cpu.1);
@@ -73,7 +73,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
             block_on(many.measure(&big.urls, there, samples / 40));
         }
         let cpu = (busy(&big) - cpu.0, busy(&small) - cpu.1);
-        heading("reading, in turn");
+        heading("reads, alternating with a server that has 102 mailboxes");
         many.print(there * MAILBOXES);
         few.print(FEW * MAILBOXES);
         println!("CPU time of the servers: {:.2} s and {:.2} s", cpu.0, cpu.1);

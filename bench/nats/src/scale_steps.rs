@@ -14,9 +14,9 @@ use crate::fill::{FILLED, MEMBERS};
 use crate::fixtures::member;
 use crate::store_contender::{connect, seat, send, wait_for};
 
-/// The delivery policies for which creating a consumer is measured.
+/// For each of these delivery policies, the benchmark measures how long creating a consumer takes.
 const POLICIES: [&str; 3] = ["all", "by_start_sequence", "last_per_subject"];
-/// The step from one team to the next, modulo the number of teams. It is prime, so that all teams are visited.
+/// The step from one team number to the next, modulo the number of teams. A prime step reaches all teams.
 const STEP: usize = 7_919;
 
 /// The times of sends to members of many teams.
@@ -93,16 +93,16 @@ impl Sends {
     }
 }
 
-/// The times of first reads of mailboxes, in many teams.
+/// The durations of reads from mailboxes that were never read before, in many teams.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
     n: usize,
     inbox: Times,
-    /// Reads of the last message on one subject, with the bare client.
+    /// How long the bare client takes to read the last message on one subject.
     literal: Times,
-    /// Reads of the last message in a mailbox from any sender, with the bare client.
+    /// How long the bare client takes to read the last message in a mailbox, whoever sent it.
     wildcard: Times,
-    /// Creations of a consumer for a mailbox with the bare client, for each delivery policy.
+    /// How long the bare client takes to create a consumer for a mailbox, with each delivery policy.
     readers: [Times; 3],
 }
 
@@ -115,7 +115,7 @@ impl Reads {
             let place = Subjects::new(&team, SHARDS);
             let (of, stream) = (member(MEMBERS[1]), place.stream(Stream::Mail));
             let start = Instant::now();
-            last(&client, &stream, &place.marks(&of)).await.expect("the mailbox has read marks");
+            last(&client, &stream, &place.marks(&of)).await.expect("the read marks exist");
             self.literal.push(start.elapsed());
             let start = Instant::now();
             last(&client, &stream, &place.mailbox(&of)).await.expect("the mailbox has a message");
@@ -143,11 +143,11 @@ impl Reads {
         let [all, from, each] = &self.readers;
         let rows = [
             ("first read of a mailbox", &self.inbox),
-            ("bare: last message of one subject", &self.literal),
-            ("bare: last of a mailbox, any sender", &self.wildcard),
-            ("bare: a consumer of all messages", all),
-            ("bare: a consumer from a sequence on", from),
-            ("bare: a consumer of the last of each subject", each),
+            ("bare: last message on one subject", &self.literal),
+            ("bare: last message from any sender", &self.wildcard),
+            ("bare: create a consumer, all messages", all),
+            ("bare: create a consumer, from a sequence", from),
+            ("bare: create a consumer, last per subject", each),
         ];
         for (name, times) in rows {
             line(&format!("{name}, among {among}"), times);

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::Length;
 use crate::figures::{BenchReport, Times, heading, line};
 
-/// The label and file name of each program. The files are in the same folder as this program's file.
+/// The label and file name of each program. The files are in the folder of the benchmark program.
 const PROGRAMS: [(&str, &str); 2] =
     [("with NATS", "brigade"), ("without NATS", "brigade-without-nats")];
 

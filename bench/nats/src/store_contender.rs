@@ -22,7 +22,7 @@ pub(crate) async fn connect(urls: &[String]) -> Arc<dyn Store> {
     connect_with(urls, SHARDS).await
 }
 
-/// Opens a store with its own connection. Creates the streams with this number of shards if they are missing.
+/// Opens a store with its own connection. If the streams are missing, creates them with this number of shards.
 pub(crate) async fn connect_with(urls: &[String], shards: u16) -> Arc<dyn Store> {
     try_connect(urls, shards).await.expect("the NATS store opens")
 }

@@ -123,7 +123,7 @@ fn print_line(line: &str) {
     out.flush().unwrap();
 }
 
-/// Returns a text of 500 bytes that starts with the name of its sender and its number.
+/// Returns a text of 500 bytes that starts with the sender's name and the message number.
 fn text(from: &str, number: usize) -> String {
     format!("{:.<500}", format!("{from}/{number} "))
 }

@@ -59,8 +59,8 @@ impl LibraryMember for Theirs {
         block_on(self.tasks.create_task(&self.team, request)).unwrap().id
     }
 
-    /// Claims a task. The crate has no claim operation, so this checks whether the task is free and then sets its
-    /// owner.
+    /// Claims a task. The crate has no operation for that, so this function checks that the task is free, and
+    /// then sets the owner.
     fn claim(&self, id: &str) -> Claim {
         let claimed = block_on(async {
             let task = self.tasks.get_task(&self.team, id).await?;

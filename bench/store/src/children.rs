@@ -114,9 +114,7 @@ pub(crate) fn child(name: &str, dirs: &TeamDirs, args: &[&str]) -> Command {
 
 /// Runs the operation with this name. Called in a child process.
 pub(crate) fn run(child: &str, args: &[String]) {
-    let [claude, state, rest @ ..] = args else {
-        panic!("the arguments with the two folders are missing")
-    };
+    let [claude, state, rest @ ..] = args else { panic!("the two folder arguments are missing") };
     let dirs = TeamDirs { claude: claude.into(), state: state.into() };
     let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
     match (child, rest.as_slice()) {
@@ -163,7 +161,7 @@ pub(crate) fn level(name: &str) -> Durability {
     }
 }
 
-/// Prints a line in one write, so that a process that is killed prints the whole line or nothing.
+/// Prints a line with a single write, so that a killed process prints either the whole line or nothing.
 pub(crate) fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("{line}\n").as_bytes()).unwrap();
@@ -220,7 +218,7 @@ fn mark(seat: &Seat) {
     }
 }
 
-/// Adds, claims and completes tasks in a loop, prints each step, and sometimes changes the roster.
+/// Adds, claims and completes tasks in a loop, and prints each step. Sometimes changes the roster.
 fn board(seat: &Seat) {
     for number in 0.. {
         let refused = |error: &dyn std::fmt::Display| print_line(&format!("refused {error}"));

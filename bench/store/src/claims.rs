@@ -18,7 +18,7 @@ const CLAIMERS: usize = 16;
 
 pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let tasks = length.pick(200, 1_000);
-    // If all processes claim the tasks in the same order, there are the most conflicts.
+    // Conflicts are most frequent if all processes claim the tasks in the same order.
     for apart in [false, true] {
         contest(report, tasks, apart);
     }
@@ -59,7 +59,8 @@ fn contest(report: &mut BenchReport, tasks: usize, apart: bool) {
     let twice: Vec<&str> = owners.iter().filter(|(_, n)| **n > 1).map(|(id, _)| *id).collect();
     let failed: Vec<&String> = output.iter().filter(|line| line.starts_with("refused")).collect();
     let rate = owners.len() as f64 / race;
-    let way = if apart { "each from its own start" } else { "all in the same order" };
+    let way =
+        if apart { "each process starts with a different task" } else { "all in the same order" };
     println!(
         "{CLAIMERS} claimers, {tasks} tasks, {way}: all claimed after {race:.3} s, all {} attempts done after {took:.3} s",
         CLAIMERS * tasks
@@ -73,7 +74,7 @@ fn contest(report: &mut BenchReport, tasks: usize, apart: bool) {
         );
     }
     let median = late.median();
-    println!("a failed attempt without other processes: {median:.0} us (n {tasks})");
+    println!("a failed attempt while no other process runs: {median:.0} us (n {tasks})");
     report.check_empty("tasks claimed twice", &twice);
     report.check(owners.len() == tasks, format!("claimed: {} of {tasks}", owners.len()));
     report.check_empty("claims that failed with an error", &failed);

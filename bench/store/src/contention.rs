@@ -13,7 +13,7 @@ use crate::node;
 use crate::readers;
 use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, team};
 
-/// The fate of the messages of a group of senders.
+/// What happened to the messages that a group of senders sent.
 #[derive(Debug, Default)]
 struct SenderCounts {
     acked: usize,
@@ -41,7 +41,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let alone = contend(&modules, 0, 1, seconds);
     let mixed = contend(&modules, 8, 1, seconds);
     let ours = contend(&modules, 8, 0, seconds);
-    println!("one inbox, {seconds} s, 500-byte messages, a reader that parses it in a loop");
+    println!("{seconds} s; 500-byte messages to one inbox; a reader parses the inbox in a loop");
     let columns = ["acked", "refused", "lost", "twice", "disorder", "kept/s", "reads", "torn"];
     println!("{:<34} {}", "", columns.map(|name| format!("{name:>8}")).join(" "));
     let line = |name: &str, counts: &SenderCounts, run: &ContentionResult| {
@@ -54,9 +54,9 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     };
     line("(a) eight Node peers", &eight.peers, &eight);
     line("(b) one Node peer", &alone.peers, &alone);
-    line("(c) eight brigade, with one peer", &mixed.ours, &mixed);
-    line("(c) one Node peer, with eight", &mixed.peers, &mixed);
-    line("(d) eight brigade, for comparison", &ours.ours, &ours);
+    line("(c) 8 brigade + 1 Node: brigade", &mixed.ours, &mixed);
+    line("(c) 8 brigade + 1 Node: Node", &mixed.peers, &mixed);
+    line("(d) eight brigade", &ours.ours, &ours);
     let SenderCounts { acked, refused, lost, doubled, unordered } = mixed.ours;
     report.check_none_of("our sends that failed", refused, acked + refused);
     report.check_none_of("our messages lost", lost, acked);
@@ -65,7 +65,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     report.check_none_of("torn reads", mixed.torn, mixed.reads);
     let baseline = loss(&eight.peers).max(loss(&alone.peers));
     let text = format!(
-        "acknowledged messages that the other program loses: {:.2} % while brigade also writes, {:.2} % alone",
+        "acknowledged messages that Node peers lose: {:.2} % while brigade also writes, {:.2} % without brigade",
         loss(&mixed.peers) * 100.0,
         baseline * 100.0
     );
@@ -76,8 +76,10 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
         mixed.polls,
     );
     let (us, them) = (rate(&mixed.ours, seconds), rate(&eight.peers, seconds));
-    let text =
-        format!("our rate: {:.1} x eight Node peers' (bar 3 x; {us:.0}/s, {them:.0}/s)", us / them);
+    let text = format!(
+        "our rate: {:.1} x the rate of eight Node peers (bar 3 x; {us:.0}/s, {them:.0}/s)",
+        us / them
+    );
     report.check_time(3.0 * them / us, text);
 }
 
@@ -127,7 +129,7 @@ fn read_counts(reader: ChildProcess) -> (usize, usize) {
     (numbers.next().unwrap(), numbers.next().unwrap())
 }
 
-/// Returns the message ids in the inbox, with their positions. First lets a new store read the inbox once.
+/// Lets a new store read the inbox once. Then returns the message ids in the inbox file, with their positions.
 fn kept(dirs: &TeamDirs) -> HashMap<String, Vec<usize>> {
     block_on(dirs.store(Durability::Process).inbox(&team(), &member(READER))).unwrap();
     let inbox = std::fs::read(dirs.inbox()).unwrap();

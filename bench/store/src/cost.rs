@@ -1,7 +1,6 @@
-//! Measures what one operation costs as the team grows, compared with the file operations that are needed at
-//! least.
+//! Measures the cost of store operations as the team grows, and the cost of the bare file operations.
 //!
-//! The two are measured alternately, so that noise affects both.
+//! Store operations and bare file operations are measured alternately, so that noise affects both.
 
 use std::fs::File;
 use std::io::Write;
@@ -31,7 +30,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     tasks(report, length);
 }
 
-/// Measures a send to a mailbox with a history of read messages, with both durabilities.
+/// Measures, with each durability, a send to a mailbox that has a history of read messages.
 fn sends(report: &mut BenchReport, length: Length) {
     let sizes = length.pick(&[10, 1_000, 10_000][..], &[10, 1_000, 10_000, 100_000]);
     let temps: Vec<TempTeam> = sizes.iter().map(|&size| with_history(size)).collect();
@@ -67,7 +66,9 @@ fn sends(report: &mut BenchReport, length: Length) {
         let biggest = sizes[sizes.len() - 1];
         let what = format!("send, {durability:?}, history of {biggest} compared with 10");
         report.check_ratio(&what, last, 1.5, first);
-        let what = format!("send, {durability:?}, history of {biggest} compared with bare");
+        let what = format!(
+            "send, {durability:?}, {biggest} messages in the history, compared with plain file writes"
+        );
         report.check_ratio(&what, last, 2.5, least.median());
     }
 }

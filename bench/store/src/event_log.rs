@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use brigade_core::clock::{Clock, SystemClock};
-use brigade_core::event::{Event, MessageKey, Record, WorkEvent, one_line};
+use brigade_core::event::{Event, MessageKey, UncheckedRecord, WorkEvent, one_line};
 use brigade_core::store::Actor;
 use brigade_files::{Durability, claude_dir_key};
 
@@ -54,7 +54,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
         let seconds = feed.median() / 1e6;
         report.check_time(seconds / 0.7, format!("all records read in {seconds:.2} s (bar 0.7 s)"));
     }
-    report.check(most < 40 << 10, format!("memory grew by {} MiB, less than 40", most >> 10));
+    report.check(most < 40 << 10, format!("memory grew by {} MiB (must be below 40)", most >> 10));
     live(report, length, &temp);
 }
 
@@ -92,7 +92,7 @@ fn live(report: &mut BenchReport, length: Length, temp: &TempTeam) {
     let sent = count as usize + 1;
     report.check(
         records == sent && twice == 0,
-        format!("received: {records} of {sent}, {twice} twice"),
+        format!("records received: {records} of {sent}; received twice: {twice}"),
     );
     report.check_time(share / 0.1, format!("{:.1} % of a core (bar 10 %)", share * 100.0));
 }
@@ -103,9 +103,8 @@ fn numbers<const N: usize>(line: &str) -> [usize; N] {
     numbers.try_into().unwrap()
 }
 
-/// Reads the event log. Prints the number of records, the duration in microseconds, the growth of its memory in
-/// KiB and its CPU time in milliseconds; then the figures for new records, up to the last one. Runs in a child
-/// process.
+/// Reads the event log, in a child process. Prints the number of records, the duration in microseconds, the memory
+/// growth in KiB and the CPU time in milliseconds. Then follows new records, and prints their figures at the end.
 pub(crate) fn read(dirs: &TeamDirs) {
     block_on(async {
         let store = dirs.store(Durability::Process);
@@ -145,7 +144,7 @@ pub(crate) fn read(dirs: &TeamDirs) {
     });
 }
 
-/// Does the least work that reading all records needs: reads the file and counts the lines.
+/// Reads the file and counts its lines: the least work that any reader of all records must do.
 fn count_lines(path: &Path) -> usize {
     let mut file = File::open(path).unwrap();
     let mut piece = vec![0; 1 << 20];
@@ -198,7 +197,7 @@ impl JournalWriter {
                 }
                 _ => ("work", to, Event::Worked { name: to.into(), act: act(number) }),
             };
-            self.append(journal, to, &Record { at, by: Some(by.into()), event });
+            self.append(journal, to, &UncheckedRecord { at, by: Some(by.into()), event });
         }
         let paths = self.open.keys().cloned().collect();
         for (_, journal) in self.open {
@@ -207,7 +206,7 @@ impl JournalWriter {
         paths
     }
 
-    fn append(&mut self, folder: &str, of: &str, record: &Record) {
+    fn append(&mut self, folder: &str, of: &str, record: &UncheckedRecord) {
         let path = match folder {
             "" => self.own.join("team.jsonl"),
             folder => self.own.join(folder).join(format!("{of}.jsonl")),

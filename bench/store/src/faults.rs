@@ -28,8 +28,8 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     faults_files::run(report, length);
 }
 
-/// Sends a message. Returns the error with its causes, or the reason why the message waits to be put into the
-/// inbox.
+/// Sends a message. If the send fails, returns `Err` with the error and its causes. If the message is not in the
+/// inbox yet, returns the reason.
 pub(crate) fn try_send(dirs: &TeamDirs, text: &str) -> Result<Option<String>, String> {
     let seat = dirs.seat("writer", Durability::Process);
     match send_text(&seat, READER, text) {
@@ -49,7 +49,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Returns the content of every file in a folder; for symbolic links, their targets.
+/// Returns the content of every file in a folder. For a symbolic link, returns its target.
 pub(crate) fn snapshot(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let paths =
         crate::kill::walk(dir).into_iter().filter(|path| path.is_symlink() || path.is_file());
@@ -116,9 +116,9 @@ fn links_and_owners(report: &mut BenchReport) {
     report.check(well == Ok(None), format!("afterwards a send succeeds: {well:?}"));
 }
 
-/// Returns the command that runs this program as a child process of a user that is not root.
+/// Returns the command that runs this program as a child process, as a user other than root.
 pub(crate) fn as_unprivileged(temp: &TempTeam, child: &str, args: &[&str]) -> Command {
-    // Copy the program, because other users may not be able to read its path.
+    // Copy the program, because other users might lack permission to read the original file.
     let program = temp.root.join("brigade-bench-store");
     if !program.exists() {
         std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
@@ -165,14 +165,14 @@ fn no_access(report: &mut BenchReport) {
         refused(report, what, &temp, attempt);
         mode(&path, open);
     }
-    // The store notices an unreadable inbox only after the message is in the journal, so the message waits and is
-    // not lost.
+    // The store writes the message to the journal before it opens the inbox. If the store cannot read the
+    // inbox, the message stays in the journal and is not lost.
     mode(&dirs.inbox(), 0o000);
     let before = snapshot(&dirs.claude);
     let result = attempt();
     println!("inbox not readable\n      {result:?}");
     let waits = result.is_ok_and(|result| result.is_some_and(|result| result.contains("waits")));
-    report.check(waits, "inbox not readable: the message is safe and waits");
+    report.check(waits, "inbox not readable: the message waits in the journal");
     report.check(snapshot(&dirs.claude) == before, "inbox not readable: the inbox is unchanged");
     mode(&dirs.inbox(), 0o644);
     let last = attempt();

@@ -19,15 +19,15 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let whole = native_inbox(many);
     let cut = whole[..whole.len() * 6 / 10].to_vec();
     let kept = String::from_utf8_lossy(&cut).matches("\"type\": \"message\"").count();
-    damaged(report, "truncated to 60 %, unknown to the store", &cut, None, kept);
-    damaged(report, "truncated to 60 %, known to the store", &cut, Some(&whole), many);
-    damaged(report, "empty, unknown to the store", b"", None, 0);
-    damaged(report, "empty, known to the store", b"", Some(&whole), many);
-    // The store keeps a complete JSON value as an entry, even if it is not a message.
+    damaged(report, "truncated to 60 %, never read before", &cut, None, kept);
+    damaged(report, "truncated to 60 %, read before the damage", &cut, Some(&whole), many);
+    damaged(report, "empty, never read before", b"", None, 0);
+    damaged(report, "empty, read before the damage", b"", Some(&whole), many);
+    // The store keeps a complete JSON value as an entry, even if the value is not a message.
     damaged(report, "an object instead of an array", br#"{"a": 1}"#, None, 1);
     damaged(
         report,
-        "an object instead of an array, known to the store",
+        "an object instead of an array, read before the damage",
         br#"{"a": 1}"#,
         Some(&whole),
         many + 1,
@@ -37,7 +37,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     big(report, length);
 }
 
-/// Sends a message to a damaged inbox, and checks that the damaged file is backed up and `kept` entries remain.
+/// Sends a message to a damaged inbox. Checks that the store backs up the damaged file and keeps `kept` entries.
 fn damaged(report: &mut BenchReport, what: &str, bytes: &[u8], before: Option<&[u8]>, kept: usize) {
     let temp = TempTeam::with_team(&["writer"]);
     let dirs = &temp.dirs;
@@ -96,7 +96,7 @@ fn deep(report: &mut BenchReport) {
     let intact = held || aside || snapshot(&dirs.claude) == before;
     report.check(
         intact,
-        format!("no entry is lost (all in the inbox: {held}, inbox backed up: {aside})"),
+        format!("no entry is lost (inbox has all entries: {held}; backup exists: {aside})"),
     );
     let plain = now.contains(r#""x": 1"#) && now.contains(r#""x": 2"#);
     report.check(plain, "the other entries stay in the inbox");

@@ -30,7 +30,7 @@ pub(crate) fn run(report: &mut BenchReport) {
             );
         }
     }
-    // Repeat the test as another user, because root may open any folder.
+    // Repeat the test as another user, because file permissions do not restrict root.
     let temp = TempTeam::new();
     let mut command = as_unprivileged(&temp, "modes", &["077"]);
     mode(&temp.root, 0o777);
@@ -46,7 +46,9 @@ pub(crate) fn run(report: &mut BenchReport) {
         ChildProcess::start(&mut as_unprivileged(&second, "own", &["777"])).finish().join(" ");
     report.check(
         output == "made",
-        format!("umask 777, as another user, brigade's own folders can be used: {output}"),
+        format!(
+            "umask 777, as another user: brigade can use the folders that it creates: {output}"
+        ),
     );
 }
 
@@ -81,7 +83,7 @@ fn set(umask: &str) {
     rustix::process::umask(Mode::from_raw_mode(u32::from_str_radix(umask, 8).unwrap()));
 }
 
-/// Sends a message, and adds and claims a task, with this umask. Runs in a child process.
+/// Sets this umask, sends a message, and adds and claims a task. Runs in a child process.
 pub(crate) fn use_store(dirs: &TeamDirs, umask: &str) {
     set(umask);
     if !dirs.inboxes().exists() {
@@ -93,7 +95,7 @@ pub(crate) fn use_store(dirs: &TeamDirs, umask: &str) {
     block_on(board::claim(&writer, id)).unwrap();
 }
 
-/// Creates only brigade's own folders, with this umask. Runs in a child process.
+/// Sets this umask, and creates only brigade's own folders. Runs in a child process.
 pub(crate) fn use_own_folders(dirs: &TeamDirs, umask: &str) {
     set(umask);
     match block_on(dirs.store(Durability::Process).history(&crate::temp_team::team())) {

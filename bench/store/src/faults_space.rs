@@ -49,7 +49,7 @@ fn fill(report: &mut BenchReport, which: &str, size: &str) {
     let whole = serde_json::from_slice::<Vec<serde_json::Value>>(&full).is_ok();
     report.check(whole, format!("{what}: the inbox can be read while the disk is full"));
     mount.remount("size=20m");
-    // Drop the seat, because its store keeps files open.
+    // Drop the seat: its store has open files, and unmounting the disk would fail.
     drop(seat);
     ChildProcess::start(&mut child("read-all", &temp.dirs, &[])).finish();
     let after = crate::faults::try_send(&temp.dirs, "after");
@@ -65,7 +65,11 @@ fn fill(report: &mut BenchReport, which: &str, size: &str) {
     }
     let lost = acked.iter().filter(|id| !there.contains_key(id.as_str())).count();
     let twice = there.values().filter(|count| **count > 1).count();
-    report.check_none_of(format!("{what}: messages acknowledged and lost"), lost, acked.len());
+    report.check_none_of(
+        format!("{what}: messages that were acknowledged, but are lost"),
+        lost,
+        acked.len(),
+    );
     report.check_zero(format!("{what}: messages stored twice"), twice);
     let refused_but_there = there.len().saturating_sub(acked.len() + 1);
     report.check_zero(

@@ -23,8 +23,8 @@ impl Length {
 /// The name and the function of a benchmark.
 pub(crate) type Benchmark = (&'static str, fn(&mut BenchReport, Length));
 
-/// Runs the benchmark named by the first command-line argument; `all` runs all benchmarks, and `--short` selects
-/// the short form.
+/// Runs the benchmark that the first command-line argument names. If that argument is `all`, runs all benchmarks.
+/// The argument `--short` makes the runs shorter.
 pub(crate) fn run_benchmarks(program: &str, benchmarks: &[Benchmark]) -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let name = args.first().map_or("", String::as_str);
@@ -73,8 +73,8 @@ impl BenchReport {
         self.check(found.is_empty(), format!("{what}: {}", sample(found)));
     }
 
-    /// Checks a time limit; `share` is the measured time divided by the limit. On a shared machine, the factor in
-    /// `BENCH_SLACK` raises the limit, and the printed line mentions it.
+    /// Checks a time limit. `share` is the measured time divided by the limit. If `BENCH_SLACK` is set, it
+    /// multiplies the limit. If a check passes only for that reason, the printed line reports it.
     pub(crate) fn check_time(&mut self, share: f64, what: impl fmt::Display) {
         let slack = std::env::var("BENCH_SLACK").map_or(1.0, |slack| slack.parse().unwrap());
         if share > 1.0 && share <= slack {
@@ -136,7 +136,7 @@ impl Times {
         sorted.sort_by(f64::total_cmp);
         assert!(!sorted.is_empty(), "nothing was measured");
         let last = sorted.len() - 1;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0..=1 x len")]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 <= q <= 1")]
         let index = (last as f64 * q).round() as usize;
         sorted[index.min(last)]
     }

@@ -12,7 +12,7 @@ pub(crate) fn member(name: &str) -> MemberName {
     name.parse().unwrap()
 }
 
-/// Returns a text of 500 bytes that starts with the name of its sender and its number.
+/// Returns a text of 500 bytes that starts with the sender's name and the message number.
 pub(crate) fn text(from: &str, number: usize) -> String {
     format!("{:.<500}", format!("{from}/{number} "))
 }

@@ -1,5 +1,5 @@
-//! Runs many members in one process, each with its own mailbox, all on one board. Compares that with the bare
-//! store, which does the same operations without delivering messages to members.
+//! Runs many members in one process, each with its own mailbox, all on one board. Then, for comparison, does the
+//! same operations on the bare store, without delivering messages to members.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     );
     let team = in_child("team", load, 1);
     let (sent, turns) = (number(&team, "sent"), number(&team, "turns"));
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some messages")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small count")]
     let batch = (sent / turns.max(1.0)).round().max(1.0) as usize;
     let bare = in_child("bare", load, batch);
     let Workload { members, messages, tasks } = load;
@@ -51,20 +51,20 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
         number(of, "processor") * 1e3 / number(of, "sent")
     });
     both("MiB of peak memory", &|of| number(of, "most") / 1024.0);
-    both("times that messages were marked", &|of| number(of, "turns"));
+    both("operations that marked messages as shown", &|of| number(of, "turns"));
     println!("reports to the lead: {}", number(&team, "reports"));
-    println!("MiB of memory when up: {:.1}", number(&team, "when_up") / 1024.0);
+    println!("MiB of memory after all members started: {:.1}", number(&team, "when_up") / 1024.0);
     let up = number(&team, "up");
     let bar = UP.as_secs();
     report.check_time(
         up / UP.as_secs_f64(),
-        format!("{members} members up after {up:.2} s (bar {bar} s)"),
+        format!("{members} members started after {up:.2} s (bar {bar} s)"),
     );
     for (field, what) in [
-        ("lost", "sent and never shown"),
-        ("twice", "shown twice, or to another member"),
-        ("disorder", "shown out of order of their sender"),
-        ("not_once", "tasks not claimed once and completed once"),
+        ("lost", "messages sent but never shown"),
+        ("twice", "messages shown twice or to the wrong member"),
+        ("disorder", "messages shown in a different order than they were sent"),
+        ("not_once", "tasks whose number of claims or completions is not 1"),
         ("early", "tasks claimed before their blockers were completed"),
         ("faults", "errors"),
     ] {
@@ -73,7 +73,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let shown = number(&team, "shown");
     report.check(sent >= messages as f64, format!("messages sent: {sent}, shown: {shown}"));
     let done = number(&team, "done");
-    #[expect(clippy::float_cmp, reason = "both are whole")]
+    #[expect(clippy::float_cmp, reason = "both are whole numbers")]
     report.check(done == tasks as f64, format!("tasks done: {done} of {tasks}"));
 }
 
@@ -115,8 +115,8 @@ pub(crate) async fn join(lead: &Seat, number: usize) -> Seat {
     lead.for_member(member(&name))
 }
 
-/// Adds the tasks in layers; a layer has one task per member. Each task is blocked by two tasks of the layer
-/// before.
+/// Adds the tasks in layers. A layer has one task per member. Each task is blocked by two tasks of the previous
+/// layer.
 pub(crate) async fn fill_board(lead: &Seat, load: Workload) -> Vec<TaskId> {
     let mut ids: Vec<TaskId> = Vec::new();
     for number in 0..load.tasks {
@@ -153,7 +153,7 @@ impl CpuTime {
         Self { at: Instant::now(), processor: ticks / 100.0 }
     }
 
-    /// Returns the seconds and the CPU seconds since this moment.
+    /// Returns the seconds that have passed since this moment, and the CPU seconds used since then.
     pub(crate) fn since(self) -> (f64, f64) {
         let now = Self::now();
         ((now.at - self.at).as_secs_f64(), now.processor - self.processor)

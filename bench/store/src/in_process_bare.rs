@@ -1,5 +1,5 @@
-//! Runs the same load on the bare store: as many sends, marks, claims and completions from as many async tasks,
-//! but without delivering messages to members.
+//! Runs the same load on the bare store. The numbers of async tasks, sends, marks, claims and completions are the
+//! same, but no message is delivered to a member.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::children::print_line;
 use crate::in_process::{CpuTime, Workload, block_on, create_team, fill_board, join, memory, name};
 use crate::temp_team::TeamDirs;
 
-/// Runs the load. Each member marks its unread messages whenever it has sent `batch` messages.
+/// Runs the load. Each member marks its unread messages as shown after every `batch` messages that it sends.
 pub(crate) fn run(dirs: &TeamDirs, load: Workload, batch: usize) {
     let (turns, (took, processor)) = block_on(async {
         let lead = create_team(dirs).await;
@@ -66,7 +66,7 @@ pub(crate) fn run(dirs: &TeamDirs, load: Workload, batch: usize) {
     print_line(&found.to_string());
 }
 
-/// Marks the unread messages of a member. Returns the number of mark operations, which is 0 or 1.
+/// Marks the unread messages of a member as shown. Returns the number of store operations: 0 or 1.
 async fn mark(seat: &Seat) -> usize {
     let new = mail::inbox(seat, &seat.name, InboxFilter::Unread).await.unwrap();
     let keys: Vec<_> = new.iter().map(|mail| mail.key).collect();

@@ -1,5 +1,6 @@
-//! Runs members in one process that send messages to each other. A member that is told the number of a ready task
-//! does the task, and sends the numbers of the tasks that this unblocked to other members.
+//! Runs members in one process. They send each other messages. If a message names a task that is ready, the
+//! member that reads the message does the task. If other tasks become ready as a result, that member sends
+//! their numbers to other members.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -111,13 +112,13 @@ impl Worker for TestWorker {
 }
 
 impl TestWorker {
-    /// Does a task unless another member has claimed it, and sends the tasks that this unblocked to other members.
+    /// Does a task unless another member has claimed it. Sends the numbers of unblocked tasks to other members.
     async fn work(&self, seat: &Seat, task: usize) -> Result<(), BoardError> {
         let width = self.shared.load.members;
         let ids = self.shared.ids.lock().unwrap().clone();
         match board::claim(seat, ids[task]).await {
             Ok(()) => {}
-            // If two members complete the blockers of a task at the same time, both send the task.
+            // If two members completed the task's blockers at the same time, both may have sent its number.
             Err(BoardError::Taken { .. } | BoardError::Done(_)) => return Ok(()),
             Err(error) => return Err(error),
         }
@@ -146,7 +147,7 @@ async fn all_done(seat: &Seat, ids: &[TaskId], tasks: &[usize]) -> Result<bool, 
     Ok(true)
 }
 
-/// Returns the numbers in a text that are enclosed in this character.
+/// Splits a text at this character. Returns the pieces that are numbers.
 fn between(text: &str, sign: char) -> Vec<usize> {
     text.split(sign).filter_map(|piece| piece.parse().ok()).collect()
 }
@@ -201,7 +202,7 @@ async fn run_team(dirs: &TeamDirs, load: Workload) -> Value {
             for sent in 0..share {
                 let to = (number + 1 + sent % (load.members - 1)) % load.members;
                 shared.send(&seat, number, to, "").await;
-                // Yield, because the file store never does.
+                // Let other async tasks run: the file store never yields to them.
                 tokio::task::yield_now().await;
             }
         })
@@ -221,7 +222,7 @@ async fn run_team(dirs: &TeamDirs, load: Workload) -> Value {
     }
     let (took, processor) = used.since();
     let most = memory("VmHWM:");
-    // Wait a while, to notice messages that are delivered again.
+    // Wait for messages that are wrongly delivered a second time.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let (not_once, early) = check_tasks(&lead, &ids, load.members).await;
     shared.log(|log| {
@@ -248,7 +249,7 @@ async fn read_reports(lead: Seat, reports: Arc<Mutex<usize>>) {
     }
 }
 
-/// Reads the journal. Returns the tasks that were not claimed once and completed once, and the tasks that were
+/// Reads the journal. Returns the tasks whose number of claims or completions is not 1, and the tasks that were
 /// claimed before their blockers were completed.
 async fn check_tasks(lead: &Seat, ids: &[TaskId], width: usize) -> (Vec<usize>, Vec<usize>) {
     let numbers: HashMap<u64, usize> =

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use brigade_core::event::{Event, MessageKey, Record};
+use brigade_core::event::{Event, MessageKey, UncheckedRecord};
 use brigade_core::store::Mail;
 use brigade_files::Durability;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     kill_board::run(report, length.pick(100, 1_000));
 }
 
-/// The output of the child processes before they were killed.
+/// The output that the child processes printed before they were killed.
 #[derive(Default)]
 struct ChildOutput {
     acked: HashSet<String>,
@@ -64,13 +64,13 @@ fn mail(report: &mut BenchReport, mailboxes: usize) {
     let rounds = mailboxes * ROUNDS;
     let KillTotals { kills, acked, marked, reads, torn, leftovers, refused } = totals;
     println!(
-        "mail: {rounds} rounds, {kills} kills, {acked} acknowledged ({PREFILL} of other programs in each mailbox), {marked} marked as read"
+        "mail: {rounds} rounds, {kills} kills, {acked} messages acknowledged ({PREFILL} per mailbox are from other programs), {marked} marked as read"
     );
     for (what, found) in [
-        ("messages acknowledged and lost", violations.lost),
-        ("messages acknowledged and stored twice", violations.doubled),
-        ("messages marked as read and unread again", violations.unread_again),
-        ("locks and temporary files left after a read", leftovers),
+        ("messages that were acknowledged, but are lost", violations.lost),
+        ("acknowledged messages that are stored twice", violations.doubled),
+        ("messages that were marked as read, but are unread again", violations.unread_again),
+        ("locks and temporary files that a read did not remove", leftovers),
     ] {
         report.check_empty(what, &Vec::from_iter(found));
     }
@@ -130,7 +130,7 @@ fn mailbox(totals: &mut KillTotals, violations: &mut Violations) {
         output.take(&running.kill());
     }
     violations.add(check(dirs, &output, &mut journal));
-    // Check once more, against the store's history instead of the journal files.
+    // Check once more. This time, compare with the store's history instead of the journal files.
     violations.add(check_history(dirs, &output));
     totals.leftovers.extend(leftovers(dirs));
     let (reads, torn) = watcher.stop();
@@ -171,7 +171,7 @@ impl Violations {
     }
 }
 
-/// Reads the journals, in each round only the new lines: reading all lines would take too long.
+/// Reads the journals. Each round reads only the new lines, because reading all lines would take too long.
 #[derive(Default)]
 struct JournalReader {
     offsets: HashMap<PathBuf, usize>,
@@ -193,7 +193,7 @@ impl JournalReader {
             *offsets += whole;
             for line in bytes[..whole].split(|&byte| byte == b'\n').filter(|line| !line.is_empty())
             {
-                match serde_json::from_slice::<Record>(line) {
+                match serde_json::from_slice::<UncheckedRecord>(line) {
                     Ok(record) => self.read.extend(read_key(&record)),
                     Err(_) => self.bad += 1,
                 }
@@ -203,16 +203,17 @@ impl JournalReader {
 }
 
 /// Returns the key of the message that this record marks as read.
-pub(crate) fn read_key(record: &Record) -> Option<MessageKey> {
+pub(crate) fn read_key(record: &UncheckedRecord) -> Option<MessageKey> {
     match &record.event {
         Event::Read { key, .. } => Some(*key),
         _ => None,
     }
 }
 
-/// Checks that every acknowledged message is in the inbox once, or recorded as read in the journal.
+/// Checks that every acknowledged message is in the inbox exactly once, or that the journal records it as read.
 fn check(dirs: &TeamDirs, output: &ChildOutput, journals: &mut JournalReader) -> Violations {
-    // Read the inbox before the journal: a message that is read in between moves from the inbox to the journal.
+    // Read the inbox before the journal. In the other order, a message that is marked as read between the two
+    // reads would seem lost.
     let inbox = block_on(dirs.store(Durability::Process).inbox(&team(), &member(READER))).unwrap();
     journals.read_on(&dirs.state);
     Violations { journal: journals.bad, ..compare(output, &inbox, &journals.read) }
@@ -222,7 +223,7 @@ fn check_history(dirs: &TeamDirs, output: &ChildOutput) -> Violations {
     let store = dirs.store(Durability::Process);
     let inbox = block_on(store.inbox(&team(), &member(READER))).unwrap();
     let history = block_on(store.history(&team())).unwrap();
-    compare(output, &inbox, &history.iter().filter_map(read_key).collect())
+    compare(output, &inbox, &history.iter().filter_map(|record| read_key(record)).collect())
 }
 
 fn compare(output: &ChildOutput, inbox: &[Mail], read: &HashSet<MessageKey>) -> Violations {
@@ -261,8 +262,8 @@ pub(crate) fn walk(dir: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Lets another process read the inbox and the tasks. Returns the locks and temporary files that are left after
-/// that.
+/// Lets another process read the inbox and the tasks. That read should remove abandoned locks and temporary files.
+/// Returns the names of those that remain.
 pub(crate) fn leftovers(dirs: &TeamDirs) -> Vec<String> {
     ChildProcess::start(&mut child("read-all", dirs, &[])).finish();
     let left = |path: PathBuf, locks: bool| {
@@ -270,7 +271,7 @@ pub(crate) fn leftovers(dirs: &TeamDirs) -> Vec<String> {
         let lock = locks && name.ends_with(".lock") && path.is_dir();
         (lock || name.contains(".tmp.")).then_some(name)
     };
-    // Ignore lock directories in brigade's own folder: they are spare ones that lock nothing.
+    // Ignore the spare lock directories in brigade's own folder, because they lock nothing.
     let native = walk(&dirs.claude).into_iter().filter_map(|path| left(path, true));
     let own = walk(&dirs.state).into_iter().filter_map(|path| left(path, false));
     native.chain(own).collect()
@@ -284,7 +285,7 @@ pub(crate) struct FileWatcher {
 }
 
 impl FileWatcher {
-    /// Starts to read these files, and the JSON files in these folders.
+    /// Starts a thread that reads these files and the JSON files in these folders.
     pub(crate) fn start(paths: Vec<PathBuf>) -> Self {
         let (stop, torn) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (stopped, counted) = (Arc::clone(&stop), Arc::clone(&torn));
@@ -292,7 +293,7 @@ impl FileWatcher {
             let mut reads = 0;
             while !stopped.load(Ordering::Relaxed) {
                 for path in paths.iter().flat_map(|path| documents(path)) {
-                    // The file was deleted, which is not an error.
+                    // The file was deleted in the meantime. That is not an error.
                     let Ok(bytes) = std::fs::read(&path) else { continue };
                     reads += 1;
                     if serde_json::from_slice::<serde_json::Value>(&bytes).is_err() {

@@ -1,4 +1,4 @@
-//! Kills processes that add, claim and complete tasks and change the roster, at random moments.
+//! At random moments, kills processes that change the board and the roster.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -63,14 +63,15 @@ pub(crate) fn run(report: &mut BenchReport, rounds: usize) {
     check_board(report, dirs, &output);
     println!("board: {rounds} rounds, {kills} kills");
     report.check_none_of("torn reads of tasks and config", torn, reads);
-    report.check_empty("locks and temporary files left after a read", &Vec::from_iter(left));
+    report
+        .check_empty("locks and temporary files that a read did not remove", &Vec::from_iter(left));
     let text = format!(
         "rounds in which the board stalled for {STALL:?}: {stalls} of {rounds} (longest {longest:?})"
     );
     report.check(stalls == 0, text);
 }
 
-/// Returns which shared locks exist: the lock for new tasks, and the lock of the roster.
+/// Returns the names of the shared locks that exist now. These are the lock for new tasks and the roster's lock.
 fn locks(dirs: &TeamDirs) -> Vec<String> {
     let name = |path: PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
     let locks = walk(&dirs.claude).into_iter().filter(|path| path.is_dir()).map(name);
@@ -116,6 +117,6 @@ fn check_board(report: &mut BenchReport, dirs: &TeamDirs, output: &[String]) {
     }
     println!("board: {} tasks added, {} lines of output", added.len(), output.len());
     report.check_empty("task numbers used twice", &twice);
-    report.check_empty("changes acknowledged and not on the board", &lost);
+    report.check_empty("acknowledged changes that are not on the board", &lost);
     report.check_empty("operations that failed", &refused);
 }

@@ -1,11 +1,11 @@
-//! Tests locks that are held too long, and files that block a lock. Checks that senders wait only for a limited
-//! time, and that no message is lost.
+//! Tests locks that are held too long, and files at the path of a lock. Checks that a send waits only for a
+//! limited time, and that no message is lost.
 //!
-//! All cases run at the same time, in their own folders, because each mostly waits.
+//! All cases run at the same time, because each case mostly waits. Each case has its own folder.
 
 use std::fs::File;
 use std::path::Path;
-use std::thread::{JoinHandle, sleep};
+use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant, SystemTime};
 
 use brigade_core::board;
@@ -63,7 +63,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
         ),
         ("lock abandoned just now", aged(None)),
         ("lock abandoned, an hour old", aged(now.checked_sub(hour))),
-        ("lock abandoned, an hour in the future", aged(now.checked_add(hour))),
+        ("lock abandoned, dated an hour in the future", aged(now.checked_add(hour))),
         (
             "a file at the path of the lock",
             spawn(|| send_behind(|lock: &Path| std::fs::write(lock, "").unwrap())),
@@ -78,7 +78,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
             }),
         ),
         ("lock of a task abandoned just now", spawn(task)),
-        ("a message that waits for the lock is read and marked", spawn(marked)),
+        ("a message is marked as read while it waits for the lock", spawn(marked)),
     ];
     for (name, case) in cases {
         let result = case.join().expect("no case panics");
@@ -90,10 +90,6 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
             report.check(reached, what);
         }
     }
-}
-
-fn spawn(case: impl FnOnce() -> LockResult + Send + 'static) -> JoinHandle<LockResult> {
-    std::thread::spawn(case)
 }
 
 fn make(lock: &Path, modified: Option<SystemTime>) {
@@ -130,12 +126,12 @@ fn timed_send(dirs: &TeamDirs, number: usize, result: &mut LockResult) -> String
     let took = start.elapsed();
     result.check(took <= BOUND, format!("send acknowledged after {:.2} s", took.as_secs_f64()));
     if let Some(why) = &sent.receipt.pending {
-        result.note(format!("the message waits: {why}"));
+        result.note(format!("the message is not in the inbox yet: {why}"));
     }
     sent.receipt.msg_id
 }
 
-/// Checks that the inbox contains each of these messages once, and all messages from other programs.
+/// Checks that the inbox contains each of these messages exactly once, and all messages from other programs.
 pub(crate) fn all_there(dirs: &TeamDirs, ids: &[String], others: usize, result: &mut LockResult) {
     let inbox = std::fs::read_to_string(dirs.inbox()).unwrap();
     let entries: Vec<serde_json::Value> = serde_json::from_str(&inbox).unwrap();
@@ -152,8 +148,8 @@ pub(crate) fn all_there(dirs: &TeamDirs, ids: &[String], others: usize, result: 
     );
 }
 
-/// Stops a Node program that behaves like Claude Code after it has read the inbox. When it resumes, it overwrites
-/// the inbox with its outdated copy.
+/// Starts a Node program that behaves like Claude Code. Stops the program after it has read the inbox. When the
+/// program resumes, it overwrites the inbox with its outdated copy.
 fn native_stopped(modules: &Path, known: usize, pause: Duration) -> LockResult {
     let mut result = LockResult::default();
     let temp = TempTeam::with_team(&["writer"]);
@@ -198,9 +194,12 @@ fn marked() -> LockResult {
     let again = unread().iter().filter(|mail| shown.contains(&mail.key)).count();
     result.check(
         shown.len() == 1,
-        format!("unread messages returned while one waits for the lock: {}", shown.len()),
+        format!("unread messages returned while a message waits for the lock: {}", shown.len()),
     );
-    result.check(again == 0, format!("messages marked as read and unread again: {again}"));
+    result.check(
+        again == 0,
+        format!("messages that were marked as read, but are unread again: {again}"),
+    );
     result
 }
 

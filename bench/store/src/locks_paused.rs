@@ -13,7 +13,7 @@ use crate::locks::{LockResult, all_there};
 use crate::node;
 use crate::temp_team::TempTeam;
 
-/// The number of messages in the inbox: enough that a write takes long and can be interrupted.
+/// The number of messages in the inbox. A write to an inbox of this size takes long enough to be interrupted.
 const PREFILL: usize = 5_000;
 
 pub(crate) fn run(modules: &Path, pause: Duration) -> LockResult {
@@ -50,7 +50,7 @@ pub(crate) fn run(modules: &Path, pause: Duration) -> LockResult {
     sleep(Duration::from_millis(500));
     let mut lines = stopped.kill();
     let first: Vec<String> = early.iter().flat_map(|lines| lines.iter().take(1)).cloned().collect();
-    result.note(format!("first output of each other process while it was stopped: {first:?}"));
+    result.note(format!("first line from each of the other processes during the stop: {first:?}"));
     let output: Vec<Vec<String>> = others.into_iter().map(ChildProcess::finish).collect();
     result.note(format!(
         "messages sent by each of the other processes: {:?}",

@@ -68,7 +68,7 @@ fn main() -> ExitCode {
         children::run(child, &args[1..]);
         return ExitCode::SUCCESS;
     }
-    // Results depend on the file system of the folder for temporary files, which TMPDIR selects.
+    // Results depend on the file system of the folder for temporary files (TMPDIR).
     println!("files in {}", temp_team::describe_location());
     figures::run_benchmarks("brigade-bench-store", BENCHMARKS)
 }

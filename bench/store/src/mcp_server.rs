@@ -12,7 +12,7 @@ use crate::temp_team::{TEAM, TempTeam};
 pub(crate) fn brigade() -> PathBuf {
     let brigade = std::env::var_os("BRIGADE")
         .map_or_else(|| PathBuf::from("target/release/brigade"), PathBuf::from);
-    let hint = "build it with cargo build --release -p brigade, or set $BRIGADE";
+    let hint = "run \"cargo build --release -p brigade\", or set $BRIGADE";
     assert!(brigade.is_file(), "{} does not exist: {hint}", brigade.display());
     brigade
 }
@@ -27,7 +27,7 @@ pub(crate) struct McpProcess {
 }
 
 impl McpProcess {
-    /// Starts and initializes a server for a member; if `name` is `None`, without a team.
+    /// Starts and initializes a server for the member `name`. If `name` is `None`, the server has no team.
     pub(crate) fn start(temp: &TempTeam, name: Option<&str>) -> Self {
         let mut command = Command::new(brigade());
         command.env_clear().arg("mcp");

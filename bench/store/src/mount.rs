@@ -11,7 +11,7 @@ pub(crate) struct Mount {
 }
 
 impl Mount {
-    /// Mounts a file system in memory, of this size.
+    /// Mounts an in-memory file system of this size.
     pub(crate) fn memory(at: &Path, size: &str) -> Self {
         std::fs::create_dir_all(at).unwrap();
         must("mount", &["-t", "tmpfs", "-o", &format!("size={size},mode=755"), "none"], at);

@@ -32,7 +32,7 @@ fn has(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Returns the command that runs `peer.js` on an inbox. `what` is the operation it repeats.
+/// Returns the command that runs `peer.js` on an inbox. `what` is the operation of `peer.js`.
 pub(crate) fn peer(modules: &Path, what: &str, inbox: &Path, name: &str) -> Command {
     let mut node = Command::new("node");
     node.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/peer.js"));

@@ -1,8 +1,8 @@
-//! Simulates power cuts. Processes write to an ext4 file system that is stored in a file; the file system is cut
-//! off from its disk, and mounted again.
+//! Simulates power cuts. Processes write to an ext4 file system that is stored in a file. While they write, the
+//! file system is shut down without a sync, and then mounted again.
 //!
 //! The kernel may write files to the disk in any order. To reach more of the possible states in a short time, this
-//! benchmark syncs single files of the store at random.
+//! benchmark also syncs single files of the store, which it chooses at random.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -63,7 +63,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
         report.check_zero(format!("{level}: messages stored twice"), totals.twice);
         report.check_empty(format!("{level}: unreadable files"), &totals.corrupt);
         report.check_empty(
-            format!("{level}: messages sent after the cut and lost"),
+            format!("{level}: messages that were sent after the cut, but are lost"),
             &totals.after_lost,
         );
     }
@@ -78,7 +78,7 @@ fn round(level: &str, totals: &mut PowerTotals) {
     let mount = Mount::image(&image, &at);
     let dirs = TeamDirs::under(&at);
     dirs.make_team(&WORKERS);
-    // Sync everything, because the team itself must survive the cut.
+    // Sync the new team, because it must survive the cut.
     rustix::fs::sync();
     let mut rng = Rng::new();
     let output = write_until_cut(level, &dirs, &at, &mut rng);
@@ -90,7 +90,7 @@ fn round(level: &str, totals: &mut PowerTotals) {
 
 /// Lets processes write, then cuts the power. Returns what the processes printed before the cut.
 fn write_until_cut(level: &str, dirs: &TeamDirs, at: &Path, rng: &mut Rng) -> Vec<String> {
-    // Discard standard error: all processes fail after the cut.
+    // Discard the error messages, because all processes fail after the cut.
     let start = |name: &str, args: &[&str]| {
         ChildProcess::start(child(name, dirs, args).stderr(std::process::Stdio::null()))
     };
@@ -103,7 +103,7 @@ fn write_until_cut(level: &str, dirs: &TeamDirs, at: &Path, rng: &mut Rng) -> Ve
         std::thread::sleep(rng.moment(40));
         write_back(dirs, rng);
     }
-    // Collect the output before the cut, because later acknowledgements may not have reached the disk.
+    // Collect the output before the cut. Changes that a process acknowledges after the cut are not on the disk.
     let output: Vec<String> = running.iter().flat_map(ChildProcess::lines).collect();
     let cut = concat!(env!("CARGO_MANIFEST_DIR"), "/cut.py");
     must("python3", &[cut], at);
@@ -128,7 +128,7 @@ fn check(dirs: &TeamDirs, output: &[String], totals: &mut PowerTotals) {
     for path in walk(&dirs.claude) {
         let document = path.extension().is_some_and(|end| end == "json") && path.is_file();
         let bytes = std::fs::read(&path).unwrap_or_default();
-        // All files must be intact except the inbox, which the store repairs when it is read below.
+        // All files except the inbox must be intact. The store repairs the inbox when it reads the inbox below.
         let inbox = path == dirs.inbox();
         if document && !inbox && serde_json::from_slice::<serde_json::Value>(&bytes).is_err() {
             totals.corrupt.push(format!("{} ({} bytes)", path.display(), bytes.len()));
@@ -147,7 +147,7 @@ fn check(dirs: &TeamDirs, output: &[String], totals: &mut PowerTotals) {
     for mail in &inbox {
         *live.entry(mail.key).or_default() += 1;
     }
-    let read: HashSet<MessageKey> = history.iter().filter_map(read_key).collect();
+    let read: HashSet<MessageKey> = history.iter().filter_map(|record| read_key(record)).collect();
     totals.twice += live.values().filter(|count| **count > 1).count();
     totals.copies += walk(&dirs.state)
         .iter()

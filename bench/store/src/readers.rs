@@ -1,8 +1,8 @@
-//! Tests a slow reader that takes no lock: it opens the inbox, others send messages, and only then it continues to
-//! read.
+//! Tests a slow reader that takes no lock. The reader opens the inbox. Then other members send messages.
+//! After that, the reader reads the rest of the inbox.
 //!
-//! Claude Code polls its inbox this way: it opens the file, gets the size and reads that many bytes. However long
-//! that takes, the reader must get a consistent inbox.
+//! Claude Code polls its inbox this way: it opens the file, gets its size, and reads that many bytes. The reader
+//! must get a consistent inbox, however long the read takes.
 
 use std::fs::File;
 use std::io::Read;
@@ -19,10 +19,10 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     for (what, messages) in [("3 messages", 3), ("2,000 messages", 2_000)] {
         for sends in [1, 2, 3] {
             // How much of the inbox the reader reads before the sends, in percent.
-            for (part, percent) in [("opened", 0), ("half read", 50)] {
+            for (part, percent) in [("opens it", 0), ("reads half of it", 50)] {
                 let (torn, first) = slow(messages, sends, percent, rounds);
                 let text = format!(
-                    "inbox of {what}, {part}, {sends} sends, then read: {torn} of {rounds} torn {first}"
+                    "torn reads of an inbox with {what}, if the reader {part} before {sends} sends: {torn} of {rounds} {first}"
                 );
                 report.check(torn == 0, text);
             }

@@ -13,7 +13,7 @@ use crate::fixtures::text;
 use crate::mcp_server::McpProcess;
 use crate::temp_team::{READER, TempTeam, send, send_text};
 
-/// The largest allowed size of the tool list for one role, in tokens of four bytes.
+/// The largest size that the tool list of a role may have, in tokens. A token counts as four bytes.
 const TOKENS: usize = 2_500;
 
 pub(crate) fn run(report: &mut BenchReport, length: Length) {
@@ -34,8 +34,8 @@ fn sends(report: &mut BenchReport, length: Length) {
     let rounds = length.pick(300, 3_000);
     for number in 0..rounds {
         let words = json!({ "to": READER, "message": text("tool", number) });
-        // The tool and the library alternate in going first, because the file system is slower for the second
-        // send.
+        // In each round, the file system is slower for the second send. So the tool and the library take turns in
+        // sending first.
         for by_tool in [number % 2 == 0, number % 2 == 1] {
             if by_tool {
                 let sent = tool.time(|| server.call("send_message", &words));
@@ -54,11 +54,17 @@ fn sends(report: &mut BenchReport, length: Length) {
     line("mail::send of the library", &library);
     line("send_message without its arguments", &empty);
     line("ping", &ping);
-    println!("on average {:.0}, {:.0}, {:.0} us", tool.mean(), library.mean(), empty.mean());
+    println!(
+        "averages of the first three rows: {:.0}, {:.0}, {:.0} us",
+        tool.mean(),
+        library.mean(),
+        empty.mean()
+    );
     let median = [&tool, &library, &empty].map(Times::median);
     let mean = [&tool, &library, &empty].map(Times::mean);
     for (name, [tool, library, empty]) in [("median", median), ("mean", mean)] {
-        let what = format!("send_message compared with 1.5 x library + empty call, {name}");
+        let what =
+            format!("{name} of send_message, compared with 1.5 x library + call without arguments");
         report.check_ratio(&what, tool, 1.0, 1.5 * library + empty);
     }
 }
@@ -94,9 +100,9 @@ fn start(length: Length) {
         server.request("tools/list", &json!({}));
         listed.push(start.elapsed());
     }
-    heading("start of a server");
-    line("to the answer to initialize", &initialized);
-    line("to the list of tools", &listed);
+    heading("from the start of a server process");
+    line("until it answers initialize", &initialized);
+    line("until it lists its tools", &listed);
 }
 
 /// Measures the size of the tool list, which a model reads in every turn.

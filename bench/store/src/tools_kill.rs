@@ -1,5 +1,5 @@
-//! Kills MCP servers while they work. Checks that every acknowledged call took effect once, and that messages
-//! which the client did not receive are still unread.
+//! Kills MCP servers while they work. Checks that every acknowledged call took effect exactly once, and that
+//! messages which the client did not receive are still unread.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Write};
@@ -23,7 +23,7 @@ use crate::temp_team::{READER, TempTeam, block_on, send_text};
 
 /// The name of the member whose server is killed.
 const WORKER: &str = "worker";
-/// The number of messages that wait for the worker at the start. As many more arrive while the worker works.
+/// The number of unread messages that the worker has at the start. The same number of messages arrives later.
 const WAITING: usize = 10;
 /// The number of plans that wait for the lead.
 const PLANS: usize = 10;
@@ -38,13 +38,16 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     }
     let ToolTotals { acked, unacked, read, answers, lost, doubled, unread } = totals;
     println!(
-        "{rounds} rounds, {} kills: {acked} acknowledged, {unacked} interrupted, {read} read before the kill, \
-         {answers} plans answered",
+        "{rounds} rounds, {} kills: {acked} calls acknowledged, {unacked} calls interrupted, \
+         {read} messages read before the kill, {answers} plans answered",
         3 * rounds
     );
-    report.check_empty("calls acknowledged and lost", &lost);
-    report.check_empty("calls stored twice", &doubled);
-    report.check_empty("messages neither received nor still unread", &unread);
+    report.check_empty("acknowledged calls without effect", &lost);
+    report.check_empty("calls that took effect twice", &doubled);
+    report.check_empty(
+        "messages that are no longer unread, although the client did not receive them",
+        &unread,
+    );
     report.check(
         acked > rounds && unacked > 0,
         "some calls were acknowledged before a kill, and some were interrupted",
@@ -81,7 +84,7 @@ impl ToolTotals {
         }
     }
 
-    /// Checks that the next server returns every message that was in no answer from the killed server.
+    /// Checks that the next server returns every message that the client did not get from the killed server.
     fn read_on(&mut self, run: &KilledRun, server: &mut McpProcess, sent: Vec<String>) {
         let texts = |answer: &Value| -> Vec<String> {
             let messages = answer["messages"].as_array();
@@ -95,7 +98,7 @@ impl ToolTotals {
     }
 }
 
-/// Calls that were sent without waiting for answers, and the answers that the client got before the server was
+/// The calls that the client sent without waiting for answers, and the answers that it got before the server was
 /// killed.
 struct KilledRun {
     calls: Vec<(&'static str, Value)>,
@@ -132,8 +135,8 @@ impl KilledRun {
         Self { calls, answers: answers.collect() }
     }
 
-    /// Returns the value of an argument in every call of a tool, and whether the client got the answer that it
-    /// succeeded.
+    /// For every call of a tool, returns the value of an argument, and whether the client got an answer that
+    /// reports success.
     fn asked(&self, tool: &str, argument: &str) -> Vec<(String, bool)> {
         let calls = (FIRST..).zip(&self.calls).filter(|(_, (name, _))| *name == tool);
         let done = |id: u64| self.answers.get(&id).is_some_and(|a| a["isError"] == false);
@@ -147,7 +150,7 @@ const FIRST: u64 = 1_000;
 fn write(input: &mut ChildStdin, calls: &[(&'static str, Value)]) {
     for (id, (tool, arguments)) in (FIRST..).zip(calls) {
         let call = line(id, "tools/call", &json!({ "name": tool, "arguments": arguments }));
-        // The server was killed and reads no more calls.
+        // Stop at the first error: the server was killed.
         if input.write_all(call.as_bytes()).is_err() {
             return;
         }
@@ -195,7 +198,7 @@ fn at_work(totals: &mut ToolTotals, rng: &mut Rng) {
     totals.read_on(&run, &mut server, incoming);
 }
 
-/// Kills the server of a teammate that reads messages in a loop, while another member sends messages to it.
+/// Kills the server of a teammate that reads messages in a loop. Meanwhile, another member sends it messages.
 fn reading(totals: &mut ToolTotals, rng: &mut Rng) {
     let temp = TempTeam::with_team(&[WORKER]);
     let writer = temp.dirs.seat(READER, Durability::Process);
@@ -229,7 +232,7 @@ fn answering(totals: &mut ToolTotals, rng: &mut Rng) {
     let temp = TempTeam::with_team(&[WORKER]);
     let worker = temp.dirs.seat(WORKER, Durability::Process);
     let plan = |number: usize| {
-        // Wait, because the id of a plan contains the time in milliseconds.
+        // Wait, because plan ids contain the time in milliseconds and must differ.
         sleep(std::time::Duration::from_millis(2));
         let asked = block_on(handshake::submit_plan(&worker, &format!("plan {number}"), None));
         asked.unwrap().request_id
@@ -247,36 +250,31 @@ fn answering(totals: &mut ToolTotals, rng: &mut Rng) {
             totals.doubled.push(format!("the answer to {id}"));
         }
     }
-    let told: Vec<(String, bool)> = bodies(&worker)
-        .into_iter()
+    let told: Vec<(String, bool)> = inbox_texts(&worker)
+        .map(|text| serde_json::from_str::<Value>(&text).unwrap())
         .map(|body| (string(&body["requestId"]), body["approved"] == true))
         .collect();
     totals.answers += told.len();
     let ids: Vec<String> = told.iter().map(|(id, _)| id.clone()).collect();
     let all: Vec<(String, bool)> = plans.into_iter().map(|id| (id, true)).collect();
     totals.compare(&all, &ids);
-    // Check that every acknowledged approval reached the worker as an approval.
+    // An acknowledged approval must reach the worker as an approval.
     let kept = |id: &String| told.iter().any(|(told, approved)| told == id && *approved);
     totals.lost.extend(yes.into_iter().filter(|(id, acked)| *acked && !kept(id)).map(|(id, _)| id));
 }
 
-/// Returns the texts of the messages in an inbox. For a submitted plan, returns the content of the plan.
-fn texts(seat: &Seat) -> Vec<String> {
-    let mail = block_on(mail::inbox(seat, &seat.name, InboxFilter::All)).unwrap();
-    let text = |json: &[u8]| {
-        let entry: Value = serde_json::from_slice(json).unwrap();
-        let text = string(&entry["text"]);
-        match Body::parse(&text) {
-            Body::Text => text,
-            _ => string(&serde_json::from_str::<Value>(&text).unwrap()["planContent"]),
-        }
-    };
-    mail.iter().map(|mail| text(&mail.json)).collect()
-}
-
-/// Returns the protocol messages in an inbox.
-fn bodies(seat: &Seat) -> Vec<Value> {
+/// Returns the texts of the messages in an inbox.
+fn inbox_texts(seat: &Seat) -> impl Iterator<Item = String> {
     let mail = block_on(mail::inbox(seat, &seat.name, InboxFilter::All)).unwrap();
     let entry = |json: &[u8]| serde_json::from_slice::<Value>(json).unwrap();
-    mail.iter().map(|m| serde_json::from_str(&string(&entry(&m.json)["text"])).unwrap()).collect()
+    mail.into_iter().map(move |mail| string(&entry(&mail.json)["text"]))
+}
+
+/// Returns the texts of the messages in an inbox. For a submitted plan, returns the content of the plan.
+fn texts(seat: &Seat) -> Vec<String> {
+    let content = |text: String| match Body::parse(&text) {
+        Body::Text => text,
+        _ => string(&serde_json::from_str::<Value>(&text).unwrap()["planContent"]),
+    };
+    inbox_texts(seat).map(content).collect()
 }

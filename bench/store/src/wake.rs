@@ -19,7 +19,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     send(&writer, 0);
     let watcher = ChildProcess::start(&mut child("watch", &temp.dirs, &[]));
     watcher.wait_for("ready");
-    // Wait until the watch has seen a message: then it is completely set up.
+    // Wait until the watch has seen a message. Only then is the watch certainly ready.
     send(&writer, 0);
     watcher.wait_for("heard");
     let mut sent: HashMap<String, (u64, u64)> = HashMap::new();
@@ -43,14 +43,14 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     }
     heading("from a send to the watch of another process");
     line("from the start of the send", &wake);
-    line("from the acknowledgement (0 if seen before)", &after);
+    line("from the acknowledgement (0 if seen earlier)", &after);
     println!("p99 {:.0} us, max {:.0} us", wake.quantile(0.99), wake.quantile(1.0));
     report.check(heard == samples, format!("messages seen: {heard} of {samples}"));
     let median = wake.median() / 1_000.0;
     report.check_time(median / 2.0, format!("median {median:.2} ms (bar 2 ms)"));
 }
 
-/// Returns the time in nanoseconds since 1970, which all processes share.
+/// Returns the nanoseconds since 1970. All processes read the same clock.
 pub(crate) fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     u64::try_from(now.as_nanos()).unwrap()

@@ -13,24 +13,24 @@ use crate::driver::{AgentEvent, MidTurn, TextNumber, TurnEnd};
 use brigade_core::event::MessageKey;
 use brigade_core::hash::Fnv;
 
-/// Maximum text of one batch, in bytes. A longer backlog is split into several batches.
+/// Maximum length of a batch's text, in bytes. A longer backlog is split into several batches.
 const MAX_TURN_TEXT: usize = 200_000;
 
 /// The prompt for an agent whose program was restarted in the middle of a turn.
 pub(crate) const RESUME_PROMPT: &str =
     "Your program was restarted in the middle of a turn. Continue where you left off.";
 
-/// One message, or one line a person typed, waiting to be shown to the agent.
+/// A text to show to the agent: a message, or a line that a person typed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
-    /// The message this text comes from; `None` for text a person typed.
+    /// The key of the message; `None` for a line that a person typed.
     #[serde(rename = "key")]
     pub message: Option<MessageKey>,
-    /// The text the agent reads.
+    /// The text that the agent reads.
     pub text: String,
 }
 
-/// Items sent to the agent together. The batch keeps its number when it is sent again after a restart.
+/// Items that are sent to the agent together. A batch that is sent again after a restart keeps its number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct MailBatch {
     number: u64,
@@ -43,29 +43,28 @@ struct MailBatch {
 /// Whether the agent has received a batch. Not saved: after a crash, every saved batch is `Unknown`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum BatchState {
-    /// The agent may or may not have received the batch. If the agent's session does not contain the batch, it
-    /// is sent again with the same number.
+    /// The agent may or may not have received the batch. If the agent's session does not contain the batch, the
+    /// batch is sent again with the same number.
     #[default]
     Unknown,
     /// The batch was sent to the agent, but the agent has not acknowledged it yet.
     Sent,
-    /// The agent acknowledged the batch, or its resumed session contains the batch.
+    /// The agent acknowledged the batch, or the agent's resumed session contains it.
     Received,
 }
 
-/// State that must survive a crash. The caller saves it before the actions that depend on it.
+/// State that must survive a crash. The caller saves this state on each [`Action::Persist`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedState {
-    /// The vendor's session id, used to resume.
+    /// The session id that the agent assigned, needed to resume the session.
     pub session: Option<String>,
-    /// Makes the headings of batches unpredictable: a sender who could forge a heading could make a later
-    /// batch look as if the agent had already received it.
+    /// A random number that makes the headings of batches unpredictable; see `heading`.
     #[serde(default, rename = "secret")]
     heading_secret: u64,
     /// The number of the newest batch.
     #[serde(rename = "last")]
     last_number: u64,
-    /// The batches sent to the agent in the current turn, and unacknowledged ones from before.
+    /// The batches of the current turn, and earlier batches that the agent has not acknowledged.
     #[serde(rename = "given")]
     sent: Vec<MailBatch>,
     /// Whether a turn is running.
@@ -79,8 +78,9 @@ impl SavedState {
         Self { heading_secret, ..Self::default() }
     }
 
-    /// Returns the first line of a batch's text, by which the batch is found in the agent's session. The line
-    /// is unpredictable, so that a sender cannot forge it and make a later batch look received.
+    /// Returns the first line of a batch's text, which identifies the batch in the agent's session. The line is
+    /// unpredictable: otherwise a sender could put the heading of a later batch into a message, and that batch
+    /// would count as received before it is sent.
     fn heading(&self, address: &str, number: u64) -> String {
         let secret = Fnv::default().field(&self.heading_secret.to_le_bytes());
         let mark = secret.field(&number.to_le_bytes()).finish() >> 32;
@@ -97,11 +97,11 @@ pub enum Action {
     StartTurn(TextNumber, String),
     /// Add this text to the running turn.
     Steer(TextNumber, String),
-    /// Mark these messages as shown: the agent has received them.
+    /// Mark these messages as shown, because the agent has received them.
     MarkShown(Vec<MessageKey>),
     /// A turn has started.
     TurnStarted,
-    /// The turn has ended, and no further turn starts now.
+    /// The turn has ended, and no other turn starts immediately.
     TurnEnded(TurnEnd),
 }
 
@@ -114,7 +114,7 @@ enum Phase {
     Busy,
 }
 
-/// Delivers mail to the agent of one member.
+/// Delivers mail to one member's agent.
 #[derive(Clone, Debug)]
 pub struct Delivery {
     /// The member's address, such as `bob@demo`.
@@ -126,13 +126,13 @@ pub struct Delivery {
     /// Whether the agent has made progress since text was last added to its turn. Each added text interrupts
     /// the model's output, so without this check frequent mail would keep the model from ever answering.
     may_steer: bool,
-    /// Whether we resent a batch to start the current turn and the agent has not reported the turn's start yet.
-    /// If such a turn ends without having started, the agent's session already contained the batch.
+    /// Set when a batch is resent as a new turn, and cleared when the agent reports the start of that turn. If the
+    /// turn ends while this is set, the agent's session already contained the batch.
     is_resend: bool,
 }
 
 impl Delivery {
-    /// Creates the delivery for the member with this address, and continues from the saved state.
+    /// Creates the delivery for the member with this address. The delivery continues from the state `saved`.
     pub fn new(address: String, mid_turn: MidTurn, saved: SavedState) -> Self {
         let mut delivery = Self {
             address,
@@ -152,12 +152,12 @@ impl Delivery {
         &self.saved
     }
 
-    /// Returns whether there is a batch that the agent may or may not have received.
+    /// Returns whether the state of any batch is `Unknown`.
     pub fn has_unknown_batches(&self) -> bool {
         self.saved.sent.iter().any(|batch| batch.state == BatchState::Unknown)
     }
 
-    /// Returns whether the message is queued, or part of a batch that was sent in the current turn.
+    /// Returns whether the message is queued, or part of a batch in `SavedState::sent`.
     pub fn contains(&self, key: MessageKey) -> bool {
         let sent = self.saved.sent.iter().flat_map(|batch| &batch.items);
         sent.chain(&self.waiting).any(|item| item.message == Some(key))
@@ -213,7 +213,7 @@ impl Delivery {
         actions
     }
 
-    /// Handles the end of the agent's program: it is unknown which batches the agent received.
+    /// Handles the end of the agent's program. From now on, it is unknown which batches the agent received.
     pub fn agent_exited(&mut self) {
         self.phase = Phase::NotReady;
         for batch in &mut self.saved.sent {
@@ -221,13 +221,13 @@ impl Delivery {
         }
     }
 
-    /// Forgets a session that cannot be resumed, so that the batches sent to it are sent again. Returns
+    /// Forgets a session that cannot be resumed, so that the batches are sent again, to the next session. Returns
     /// whether there was a session.
     pub fn forget_session(&mut self) -> bool {
         self.saved.session.take().is_some()
     }
 
-    /// Marks those batches as received whose heading appears in this text from a resumed session.
+    /// Marks the batches whose headings appear in `text` as received. `text` is part of the resumed session.
     fn mark_remembered(&mut self, text: &str) {
         let saved = &self.saved;
         let remembered: Vec<bool> = saved
@@ -255,8 +255,8 @@ impl Delivery {
         self.saved.in_turn = false;
         self.saved.session = Some(session.to_owned());
         self.phase = Phase::Idle;
-        // Mark the messages as shown before saving this state. In the opposite order, a crash in between would
-        // leave them unread and missing from the saved state, and they would be sent once more.
+        // Mark the messages as shown before this state is saved. If the state were saved first, a crash could
+        // leave messages that are unread but no longer in the saved state, and they would be sent again.
         let shown = keys(&received);
         if !shown.is_empty() {
             actions.push(Action::MarkShown(shown));
@@ -287,8 +287,8 @@ impl Delivery {
     }
 
     fn turn_ended(&mut self, actions: &mut Vec<Action>) {
-        // Keep unacknowledged batches: they may have come too late for this turn. The agent will report
-        // whether it received them.
+        // Keep the batches that the agent has not acknowledged: they may have come too late for this turn. The
+        // agent will report whether it received them.
         self.saved.sent.retain(|batch| batch.state != BatchState::Received);
         self.saved.in_turn = false;
         actions.push(Action::Persist(self.saved.clone()));
@@ -296,7 +296,7 @@ impl Delivery {
 
     /// Sends the next batch, if the agent can receive one now.
     fn send_next(&mut self, actions: &mut Vec<Action>) {
-        // Send only one batch at a time and wait for its acknowledgement: the agent could reorder two.
+        // Wait for the acknowledgement of the previous batch: the agent could reorder unacknowledged batches.
         let is_sending = self.saved.sent.iter().any(|batch| batch.state == BatchState::Sent);
         let can_steer = self.mid_turn == MidTurn::Steered && self.may_steer;
         let can_send = match self.phase {

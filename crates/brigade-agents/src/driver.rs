@@ -1,8 +1,8 @@
-//! Drivers: how to start and prompt each agent CLI, and how to parse its output.
+//! Drivers. A driver knows how to start one agent CLI, how to prompt it, and how to parse its output.
 //!
-//! A driver does no I/O. The member passes it the bytes that the agent's program wrote, and calls its methods
-//! to prompt or interrupt the agent. The driver returns bytes for the program and [`AgentEvent`]s for the
-//! member. [`AGENTS`] has one row for each agent. A new agent needs a new row, and sometimes a new driver.
+//! A driver does no I/O. The member passes the program's output to the driver, and calls the driver's methods to
+//! prompt or interrupt the agent. The driver returns bytes for the program and [`AgentEvent`]s for the member.
+//! [`AGENTS`] has one row for each agent. A new agent needs a new row, and sometimes a new driver.
 //!
 //! ```
 //! use brigade_agents::driver::{self, AGENTS};
@@ -28,14 +28,14 @@ mod rpc;
 mod text;
 
 pub(crate) use self::agents::IN_PROCESS;
-pub use self::agents::{AGENTS, AgentChoice, agent};
+pub use self::agents::{AGENTS, AgentChoice, agent, is_command};
 pub use self::change::{ChangedPart, FileChange};
 pub use self::event::{AgentAsk, AgentEvent, DriverOutput, PermissionAnswer, TurnEnd, Usage};
 
 /// One agent CLI.
 #[derive(Clone, Copy, Debug)]
 pub struct Agent {
-    /// The agent's name, which is also the agent type that a lead chooses when it spawns a teammate.
+    /// The agent's name. To spawn a teammate with this agent, a lead gives this name as the agent type.
     pub name: &'static str,
     /// The agent's display name.
     pub title: &'static str,
@@ -45,8 +45,8 @@ pub struct Agent {
     pub package: &'static str,
     /// The version of the program that the end-to-end tests run.
     pub tested: &'static str,
-    /// Whether the agent reads and writes Claude Code's team files itself, so that it can be a teammate
-    /// without a driver.
+    /// Whether the agent itself reads and writes Claude Code's team files. If so, it can be a teammate without a
+    /// driver.
     pub native: bool,
     /// The agent's capabilities.
     pub can: AgentCapabilities,
@@ -72,8 +72,8 @@ pub struct AgentCapabilities {
 pub enum ResumeTiming {
     /// The session can be resumed at any time.
     AtOnce,
-    /// The session cannot be resumed in the clock minute in which it was started: the agent names the
-    /// session's file after the minute, and would overwrite that file.
+    /// The session cannot be resumed in the clock minute in which it was started. The agent names session files
+    /// after the minute, so it would overwrite the session's file.
     NextMinute,
 }
 
@@ -82,8 +82,8 @@ pub enum ResumeTiming {
 pub enum MidTurn {
     /// The mail is added to the running turn.
     Steered,
-    /// The mail waits for the end of the turn. If it were sent earlier, the agent would end the turn or
-    /// lose the text.
+    /// The mail waits for the end of the turn. If the mail were sent earlier, the agent would end the turn or lose
+    /// the mail.
     Held,
 }
 
@@ -125,15 +125,14 @@ pub struct LaunchOptions {
     pub access: Access,
     /// The id of the session to resume, as assigned by the agent.
     pub resume: Option<String>,
-    /// Additional arguments for the program, placed before all others.
+    /// Additional arguments for the program, placed before all other arguments.
     pub arguments: Vec<String>,
     /// Claude Code's configuration folder, if known. It contains Claude Code's session records.
     pub claude_dir: Option<String>,
 }
 
 impl LaunchOptions {
-    /// Returns the settings of a new conversation in the folder `cwd` with these tools. The agent asks for
-    /// permission where its own rules require it.
+    /// Returns the settings of a new conversation in the folder `cwd`, with the access level [`Access::Ask`].
     pub fn new(cwd: impl Into<String>, tools: ToolServer) -> Self {
         Self {
             cwd: cwd.into(),
@@ -159,6 +158,12 @@ pub struct ToolServer {
     pub env: Vec<(String, String)>,
 }
 
+impl ToolServer {
+    fn env_object(&self) -> serde_json::Value {
+        self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    }
+}
+
 /// The name of the team's MCP server in the agents' configuration.
 pub const TOOL_SERVER_NAME: &str = "team";
 
@@ -178,7 +183,7 @@ pub enum Access {
 pub struct Invocation {
     /// The program's arguments.
     pub args: Vec<String>,
-    /// Environment variables, in addition to those the program inherits.
+    /// Environment variables, in addition to those that the program inherits.
     pub env: Vec<(String, String)>,
 }
 
@@ -201,13 +206,13 @@ pub trait Driver: Send + std::fmt::Debug {
     /// exit code.
     fn on_exit(&mut self, _code: i32) {}
 
-    /// Starts a turn with this text. Call this only after [`AgentEvent::Ready`], and while no turn is
-    /// running. [`AgentEvent::TurnEnded`] follows even if the turn never starts because the agent refused
-    /// the text or already had it.
+    /// Starts a turn with this text. Call this only after [`AgentEvent::Ready`], and while no turn is running. The
+    /// driver always reports [`AgentEvent::TurnEnded`] later. If the agent refuses the text or already has it, the
+    /// driver reports the end of the turn without reporting a start.
     fn prompt(&mut self, note: TextNumber, text: &str);
 
-    /// Adds this text to the running turn. Call this only for agents with [`MidTurn::Steered`]. If the text
-    /// comes too late for the turn, [`AgentEvent::NotTaken`] follows.
+    /// Adds this text to the running turn. Call this only for agents with [`MidTurn::Steered`]. If the text comes
+    /// too late for the turn, the driver reports [`AgentEvent::NotTaken`].
     fn steer(&mut self, note: TextNumber, text: &str);
 
     /// Sends the agent the answer to one of its permission requests.
@@ -230,8 +235,8 @@ pub trait Driver: Send + std::fmt::Debug {
 }
 // ANCHOR_END: driver
 
-/// The number of a text sent to an agent, unique within a session. A text that is sent again after a resume
-/// keeps its number, so that an agent that supports such numbers processes the text only once.
+/// The number of a text that is sent to an agent, unique within a session. A text that is sent again after a
+/// resume keeps its number. Some agents recognize the number, and ignore a text that they already have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TextNumber(pub u64);
 

@@ -1,4 +1,4 @@
-//! The instructions that explain to a model its role on a team.
+//! The instructions that tell a model what its role on a team is.
 //!
 //! ```
 //! use brigade_agents::instructions::{MailDelivery, teammate_instructions};
@@ -51,7 +51,7 @@ pub async fn lead_instructions(seat: &Seat, mail: MailDelivery) -> Result<String
     Ok(format!("{}\n\n{LEADING}\n{mail}", identity(seat).await?))
 }
 
-/// Returns a sentence with the seat's name, and another one that lists the other members, if there are any.
+/// Returns a sentence with the seat's name, and a second sentence that lists the other members, if there are any.
 async fn identity(seat: &Seat) -> Result<String, StoreError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;

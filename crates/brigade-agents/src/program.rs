@@ -1,7 +1,7 @@
-//! Starts an agent's program, and ends the program together with all processes it started.
+//! Starts an agent's program, and ends the program together with all processes that it started.
 //!
-//! The `brigade` program runs next to each agent, as its guard and as the MCP server for the team's tools. The
-//! guard ensures that no process that the agent started outlives the agent.
+//! The `brigade` program runs next to each agent, as the agent's guard and as the MCP server for the team's tools.
+//! The guard ensures that no process that the agent started outlives the agent.
 //!
 //! ```
 //! use std::path::Path;
@@ -95,8 +95,9 @@ impl BrigadeProgram {
     pub(crate) fn start(&self, program: &str, cwd: PathBuf) -> ProgramCommand {
         let guard = vec![self.program.clone().into_os_string(), "guard".into()];
         let mut start = ProgramCommand::new(guard, program, cwd);
-        // With these variables, a `brigade` command that the agent runs in its shell acts as an agent and uses
-        // the team's store. The variables for other folders are not passed: the agent keeps its own.
+        // With these variables, a `brigade` command in the agent's shell uses the team's store, and knows that it
+        // is run by an agent. Variables such as `CLAUDE_CONFIG_DIR` are left out, because they would change the
+        // agent's own folders.
         let env = self.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let env = env.filter(|(name, _)| name.starts_with("BRIGADE_"));
         start.env =
@@ -105,18 +106,17 @@ impl BrigadeProgram {
     }
 }
 
-/// Claude Code's environment variable for its folder.
+/// The environment variable that sets Claude Code's folder.
 const CLAUDE_DIR: &str = "CLAUDE_CONFIG_DIR";
-/// Tells `brigade` that an agent runs it, and that the agent may not answer plans and permission requests: a
-/// person does.
+/// Tells `brigade` that an agent runs it, and that only a person may decide on plans and permission requests.
 const RUN_BY_AGENT: (&str, &str) = ("BRIGADE_ANSWERS", "person");
 
 /// The command that starts a program under a guard.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProgramCommand {
-    /// The guard's command. The guard starts the program in a process session of its own. It ends all
-    /// processes of that session when the program ends, when the guard gets a signal, or when our process
+    /// The guard's command. The guard starts the program in a process session of its own. The guard ends all
+    /// processes of that session when the program ends, when the guard receives a signal, or when our process
     /// dies.
     pub guard: Vec<OsString>,
     /// Ends the processes that a killed guard left behind. Receives the guard's process id.
@@ -134,8 +134,8 @@ pub struct ProgramCommand {
 }
 
 impl ProgramCommand {
-    /// Returns the command that starts `program` under `guard` in the folder `cwd`, with all environment
-    /// variables of our process. If the guard is killed, the processes in its process group are ended.
+    /// Returns the command that starts `program` under `guard` in the folder `cwd`, with all environment variables
+    /// of our process. If the guard is killed, the processes in the guard's process group are ended.
     pub fn new(
         guard: Vec<OsString>,
         program: impl Into<OsString>,
@@ -167,14 +167,14 @@ pub(crate) struct RunningProgram {
     /// The program's guard. `None` once the guard has ended.
     guard: Option<Pid>,
     sweep: fn(u32),
-    /// The task that ends the processes a killed guard left behind.
+    /// The task that ends the processes that a killed guard left behind.
     sweep_task: Option<JoinHandle<()>>,
-    /// The queue of a separate task that writes the program's input: even if the program does not read its
-    /// input, we must be able to read its output.
+    /// The queue of the task that writes the program's input. The task is separate, so that we can read the
+    /// program's output even if the program does not read its input.
     input: Option<mpsc::UnboundedSender<Vec<u8>>>,
     output: ChildStdout,
     last_lines: Arc<Mutex<VecDeque<String>>>,
-    /// The task that reads the program's standard error until it is closed.
+    /// The task that reads the program's standard error until that stream is closed.
     stderr_task: Option<JoinHandle<()>>,
 }
 
@@ -221,7 +221,7 @@ impl RunningProgram {
         loop {
             tokio::select! {
                 read = self.output.read(buffer) => return read,
-                // If the guard was killed, the program is still running, and we must end it.
+                // If the guard was killed, the program is still running, and we must end the program.
                 status = self.child.wait(), if self.guard.is_some() => self.guard_ended(status?),
             }
         }
@@ -229,8 +229,8 @@ impl RunningProgram {
 
     /// Returns the last lines that the program wrote to standard error.
     pub(crate) async fn last_output(&mut self) -> String {
-        // Lines may arrive after the program closed its standard output, so wait for the end of standard error,
-        // but not for long: the program's child processes can keep the pipe open.
+        // The program can write to standard error after it has closed standard output, so wait until standard
+        // error ends. Do not wait long: the program's child processes can keep standard error open.
         if let Some(stderr_task) = self.stderr_task.take() {
             let _complete = tokio::time::timeout(GRACE, stderr_task).await;
         }
@@ -238,7 +238,7 @@ impl RunningProgram {
         lines.join("\n")
     }
 
-    /// Ends the program and all processes it started. Returns the exit code if the program exited by itself.
+    /// Ends the program and all processes that it started. Returns the exit code if the program exited by itself.
     pub(crate) async fn end(mut self) -> io::Result<Option<i32>> {
         drop(self.input.take());
         let by_itself = tokio::time::timeout(GRACE, self.child.wait()).await;
@@ -276,7 +276,7 @@ impl RunningProgram {
 
 impl Drop for RunningProgram {
     fn drop(&mut self) {
-        // `guard` is `None` once the guard has ended, so we never signal another process that reuses its id.
+        // `guard` is `None` once the guard has ended, so we never signal a process that reuses the guard's id.
         self.signal_guard();
     }
 }

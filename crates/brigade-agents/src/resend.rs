@@ -1,13 +1,13 @@
-//! Resends mail that Claude Code took out of its inbox but its model never saw.
+//! Resends mail that Claude Code took out of its inbox but did not show to its model.
 //!
-//! Claude Code marks mail as read, or removes it from the inbox, as soon as it polls the inbox. It then holds the
-//! mail in memory until the current turn ends. When it shows the mail to its model, it writes the mail to its
-//! session transcript. If Claude Code is killed in between, only our journal still has the message. So before we
-//! start Claude Code again, we compare the journal with the transcript. A message that is in the journal but not
-//! in the transcript is sent again, unchanged, as a new inbox entry.
+//! As soon as Claude Code polls its inbox, it marks the mail as read or removes the mail from the inbox. Then it
+//! holds the mail in memory until the current turn ends. When it shows the mail to its model, it also writes the
+//! mail to its session transcript. If Claude Code is killed before it shows the mail, only our journal still has
+//! the mail. So before we start Claude Code again, we compare the journal with the transcript. A message that is
+//! in the journal but not in the transcript is sent again, unchanged, as a new inbox entry.
 //!
-//! The id of the new entry is derived from the id of the old one, so both are recognized as one message.
-//! Calling [`resend_lost_mail`] twice sends only one copy. If that copy is lost too, the next call sends another.
+//! The id of the new entry is derived from the id of the old entry, so both are recognized as the same message. A
+//! second call of [`resend_lost_mail`] sends no second copy, unless the first copy is lost too.
 //!
 //! ```
 //! use brigade_agents::resend::{ModelInput, ShownMessages, resend_lost_mail};
@@ -51,16 +51,16 @@ use brigade_core::mail::{self, MailError};
 use brigade_core::seat::Seat;
 use brigade_core::store::{Mark, Outgoing, StoreError};
 
-/// Maximum age of a signature in the inbox; a message with an older one is signed again. Claude Code 2.1.325
+/// Maximum age of a signature in the inbox. A message with an older signature is signed again. Claude Code 2.1.325
 /// accepted a signature that was two minutes old and rejected one that was four minutes old.
 const SIGNATURE_MAX_AGE: SignedDuration = SignedDuration::from_secs(60);
 
-/// The input a member's model received, according to its session transcripts.
+/// The input that a member's model received, according to the member's session transcripts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelInput {
-    /// User turns shown to the model, oldest first.
+    /// The user turns that the model saw, oldest first.
     pub turns: Vec<String>,
-    /// An id of the last turn, if that turn did not finish.
+    /// Identifies the last turn, if that turn did not finish.
     pub unfinished: Option<String>,
 }
 
@@ -95,7 +95,8 @@ impl<'h> Envelopes<'h> {
 
     /// Returns how many envelopes carry this text from this sender.
     fn count(&self, from: &str, text: &str) -> usize {
-        // Claude Code appends instructions to some messages, such as shutdown requests, always on a new line.
+        // Claude Code appends instructions to some messages, such as shutdown requests. The instructions begin on
+        // a new line.
         let with_newline = format!("{}\n", unescape(text));
         let line = with_newline.split('\n').next().unwrap_or_default();
         let found = self.by_line.get(&(from, line)).into_iter().flatten();
@@ -110,8 +111,8 @@ fn unescape(text: &str) -> String {
     text.replace("<\\/teammate-message", "</teammate-message")
 }
 
-/// The messages that a member's model received, each identified by the key of its first copy. This stays small
-/// even for long mailboxes: usually all messages up to `upto` were shown, and few or none after it.
+/// The messages that a member's model received, each identified by the key of the original message. The value
+/// stays small even for long mailboxes, because `upto` covers most messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ShownMessages {
@@ -126,20 +127,20 @@ pub struct ShownMessages {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResendReport {
-    /// The messages the model has received.
+    /// The messages that the model has received.
     pub shown: ShownMessages,
-    /// The messages that were sent again, each identified by the key of its first copy.
+    /// The messages that were sent again, each identified by the key of the original message.
     pub sent: Vec<MessageKey>,
-    /// Whether the member was sent a message that asks it to continue an interrupted turn.
+    /// Whether this call sent a message that asks the member to continue an interrupted turn.
     pub go_on: bool,
 }
 
-/// Sends a member again the messages that its program took from the inbox but did not show to its model. Also
-/// signs and sends unread messages again whose signature is too old to be accepted. If the program was killed
-/// during a turn, also sends the member a message that asks it to continue.
+/// Resends the messages that a member's program took out of the inbox but did not show to its model. If the
+/// signature of an unread message is too old to be accepted, signs and resends that message too. If the program
+/// was killed during a turn, also sends a message that asks the member to continue.
 ///
-/// Call this only while the member's program is not running. `known` is the [`ResendReport::shown`]
-/// of an earlier call. It is needed because Claude Code may have deleted older transcripts.
+/// Call this only while the member's program is not running. `known` is the [`ResendReport::shown`] of an earlier
+/// call. `known` is needed because Claude Code may have deleted older transcripts.
 pub async fn resend_lost_mail(
     seat: &Seat,
     heard: &ModelInput,
@@ -170,12 +171,12 @@ pub async fn resend_lost_mail(
             if !tracked.signed || at + SIGNATURE_MAX_AGE >= seat.clock.now() {
                 continue;
             }
-            // Mark the old copy as read first. If we crash after this, the next call sees a message that was taken
-            // but not shown, and sends it.
+            // Mark the old copy as read first. If we crash after this, the next call finds a message that the
+            // member took but did not show to its model, and resends the message.
             seat.store.mark(&seat.team, &seat.name, &[last], Mark::Read).await?;
         }
         seat.store.send(&seat.team, &seat.name, &tracked.next_copy(seat, &team)).await?;
-        tracing::info!(team = %seat.team, member = %seat.name, from, "resent");
+        tracing::info!(team = %seat.team, member = %seat.name, from, "resent a message");
         report.sent.push(tracked.key);
     }
     report.shown = mailbox.compact(&shown);
@@ -203,7 +204,7 @@ pub async fn resend_lost_mail(
 /// The content of a member's mailbox, read from the journal and the inbox.
 #[derive(Default)]
 struct TrackedMailbox {
-    /// The messages meant for the model, oldest first.
+    /// The messages to the model, oldest first.
     messages: Vec<TrackedMessage>,
     /// Every message that was ever in the mailbox.
     all: HashSet<MessageKey>,
@@ -213,7 +214,7 @@ struct TrackedMailbox {
     shown: HashSet<MessageKey>,
 }
 
-/// A message meant for the model, and the state of its copies.
+/// A message to the model, and the state of the message's copies.
 struct TrackedMessage {
     key: MessageKey,
     message: Outgoing,
@@ -229,7 +230,7 @@ impl TrackedMailbox {
     async fn read(seat: &Seat, team: &Team<'_>) -> Result<Self, StoreError> {
         let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
         let mut mailbox = Self::default();
-        // Maps the key that each message's next copy would have to the index of the message.
+        // The index of each message, by the key that the message's next copy will get.
         let mut next: HashMap<MessageKey, usize> = HashMap::new();
         let created = team.created_at().unwrap_or_default();
         for record in records.iter().filter(|record| record.belongs_to_team(created)) {
@@ -273,7 +274,7 @@ impl TrackedMailbox {
         Ok(mailbox)
     }
 
-    /// Expands `known` to the keys of all shown messages.
+    /// Returns the keys of all messages that `known` covers.
     fn expand(&self, known: &ShownMessages) -> HashSet<MessageKey> {
         let keys = || self.messages.iter().map(|tracked| tracked.key);
         let upto = keys().position(|key| Some(key) == known.upto).map_or(0, |at| at + 1);
@@ -292,8 +293,8 @@ impl TrackedMailbox {
 }
 
 impl TrackedMessage {
-    /// Returns `None` if the message is not for the model. Answers to requests are for the member's program,
-    /// and the process that sent the request is dead.
+    /// Returns `None` if the message is not for the model. For example, an answer to a request is for the process
+    /// that sent the request, and that process is dead.
     fn parse(seat: &Seat, key: MessageKey, record: &Record, message: &Message<'_>) -> Option<Self> {
         let for_the_model = match message.body() {
             Body::Text | Body::Unknown { .. } | Body::Malformed { .. } => true,

@@ -68,7 +68,7 @@ const ENTRY_WAIT: Duration = Duration::from_secs(10);
 const ENTRY_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Delay before the first restart of an agent. Each further restart waits twice as long.
 const FIRST_RESTART_DELAY: Duration = Duration::from_millis(500);
-/// The agent is marked failed after this many failed starts in a row. The next message resets the count and
+/// The agent is marked as failed after this many failed starts in a row. The next message resets the count and
 /// starts the agent again.
 const MAX_FAILED_STARTS: u32 = 5;
 /// Delay before a failed store operation is retried.
@@ -100,7 +100,7 @@ pub enum TeammateEvent {
         /// Whether the request was approved.
         yes: bool,
     },
-    /// An error occurred. The text contains the error, and how the member reacts to it if that is not obvious.
+    /// An error occurred. The text describes the error and, if that is not obvious, how the member reacts.
     Trouble(String),
 }
 
@@ -128,10 +128,10 @@ pub enum TeammateError {
     Store(#[from] StoreError),
 }
 
-/// The state of a member that survives a restart of its process.
+/// The part of a member's state that survives a restart of the member's process.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct SavedTeammate {
-    /// When the team was created, which distinguishes teams with the same name.
+    /// When the team was created. This distinguishes teams with the same name.
     team_created: u64,
     /// When the member joined the team. A later member with the same name must not inherit the session or the
     /// approved plan.
@@ -159,12 +159,12 @@ struct TeammateLoop<S> {
     plan_approved: bool,
     /// The minute in which the agent's session was started, counted from 1970.
     session_minute: i64,
-    /// Requests that wait for the lead's answer, by request id. The value has the driver's id of the request.
+    /// The requests that wait for the lead's answer, by request id. The driver knows a request by its `AskId`.
     asks: HashMap<String, (RequestKind, AskId)>,
     /// Whether the agent's current process has reported that it is ready.
     ready: bool,
-    /// Whether the agent's current process reported a fatal error before it was ready. False if the process
-    /// only exited.
+    /// Whether the agent's current process reported a fatal error before it was ready. Stays false if the process
+    /// exits without such a report.
     failed_to_start: bool,
     turn: Turn,
     /// Whether the agent's current process has completed a turn.
@@ -245,7 +245,7 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
         teammate.handle_exit(&why);
         teammate.beat().await;
         if failed_starts > 1 && teammate.failed_to_start && teammate.delivery.forget_session() {
-            let new = "its session cannot be resumed; starting a new one";
+            let new = "the agent's session cannot be resumed; starting a new one";
             (teammate.observer)(TeammateEvent::Trouble(new.to_owned()));
         }
         if failed_starts < MAX_FAILED_STARTS {
@@ -257,7 +257,7 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
             return Ok(());
         }
         failed_starts = 0;
-        // The sender of the new message must be informed if the agent fails again.
+        // Forget the reported failure. If the agent fails in the same way again, the lead must be informed again.
         teammate.failed = None;
     }
 }
@@ -275,12 +275,12 @@ async fn wait_for_roster_entry(seat: &Seat) -> Result<(), TeammateError> {
     Ok(())
 }
 
-/// Releases the tasks of a member that has left the team. The tool that removed the member releases them too,
-/// but may have been killed together with the agent before it finished.
+/// Releases the tasks of a member that has left the team. Normally, the tool that removed the member has already
+/// released them. But that tool may have been killed together with the agent.
 async fn release_tasks(seat: &Seat) -> Result<(), TeammateError> {
     match seat.role().await {
         Ok(None) => {}
-        // The member is still on the team, or the team was deleted.
+        // There is nothing to release if the member is still on the team or the team was deleted.
         Ok(Some(_)) | Err(StoreError::NoTeam { .. }) => return Ok(()),
         Err(error) => return Err(error.into()),
     }
@@ -358,7 +358,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             && self.delivery.saved().session.is_some();
         if waits && self.this_minute() == self.session_minute {
             (self.observer)(TeammateEvent::Trouble(
-                "its session can be resumed in the next minute; waiting".to_owned(),
+                "waiting for the next minute to resume the agent's session".to_owned(),
             ));
             while self.this_minute() == self.session_minute {
                 self.beat().await;
@@ -421,7 +421,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         }
     }
 
-    /// Logs an error that a later attempt may resolve, and passes it to the observer.
+    /// Logs the error and passes it to the observer. The operation may succeed later.
     fn trouble(&mut self, what: &str, error: &dyn std::error::Error) {
         let (team, member) = (&self.config.seat.team, &self.config.seat.name);
         tracing::warn!(%team, %member, %error, what);
@@ -437,7 +437,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         self.asks.clear();
     }
 
-    /// Marks the agent failed and informs the lead.
+    /// Marks the agent as failed and informs the lead.
     async fn mark_failed(&mut self, why: &str) {
         self.set_activity(Activity::Idle).await;
         self.vitals.failure = Some(why.to_owned());

@@ -22,7 +22,7 @@
 //!
 //! impl Worker for Echo {
 //!     async fn turn(&mut self, context: &WorkerContext, text: &str) -> Result<String, String> {
-//!         // A member that is asked to stop answers yes or no. On yes it leaves the team.
+//!         // If a member is asked to shut down, it answers yes or no. After a yes, it leaves the team.
 //!         for request in handshake::open(&context.seat).await.map_err(|error| error.to_string())? {
 //!             let answer = handshake::answer_shutdown(&context.seat, &request.id, Answer::Yes);
 //!             answer.await.map_err(|error| error.to_string())?;
@@ -64,9 +64,9 @@ use brigade_core::seat::Seat;
 
 /// A value that performs a member's turns.
 pub trait Worker: Send + 'static {
-    /// Performs one turn. `text` is the mail in the form in which a model would read it. Returns the final
-    /// text, or why the turn failed; the lead receives either. If this method panics, the worker is dropped,
-    /// a new one is created, and the new one gets the messages of this turn again.
+    /// Performs one turn. `text` is the mail in the form in which a model would read it. Returns the final text,
+    /// or the reason why the turn failed. In both cases, the lead receives the returned text. If this method
+    /// panics, the worker is dropped, and a new worker gets the messages of this turn again.
     ///
     /// The returned future may be dropped at any await point: when the member leaves the team, when the turn
     /// is interrupted, or when the program that runs the member ends.
@@ -107,7 +107,7 @@ impl fmt::Debug for Workers {
     }
 }
 
-/// The context of a worker's turn: its seat, and its connection to the lead.
+/// The context of a worker's turn: the worker's seat, and the worker's connection to the lead.
 #[derive(Debug)]
 pub struct WorkerContext {
     /// The worker's seat on the team.

@@ -22,7 +22,6 @@
 //! # }
 //! ```
 
-use brigade_wire::body::Body;
 use brigade_wire::inbox::with_message;
 use brigade_wire::message::Message;
 use brigade_wire::name::MemberName;
@@ -31,16 +30,18 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::event::{Event, Record};
-use crate::handshake::{self, Answer, Answered, HandshakeError, Request, RequestKind};
+use crate::handshake::{
+    self, Answer, Answered, AnsweredRequest, HandshakeError, Request, RequestDigest, RequestKind,
+};
 use crate::mail::MailError;
 use crate::policy::{self, Rule, RuleDecision};
 use crate::seat::{Seat, SeatUser};
 
 /// A plan or permission request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Approval {
-    /// The request's number, counted from 1 over all requests ever sent to this team's lead. It never changes.
+    /// The position among all requests ever sent to this team's lead, counted from 1. It never changes.
     pub number: usize,
     /// The request id.
     pub request_id: String,
@@ -48,12 +49,14 @@ pub struct Approval {
     pub from: MemberName,
     /// When the request was made.
     pub at: Timestamp,
+    /// Identifies what is asked. An answer is for this content only.
+    pub digest: RequestDigest,
     /// The subject of the request.
     pub subject: ApprovalSubject,
 }
 
 /// The subject of a request to the lead.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApprovalSubject {
     /// Approval of a plan.
     Plan {
@@ -76,7 +79,7 @@ pub enum ApprovalSubject {
 }
 
 /// A request that a rule answered.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RuleAnswer {
     /// The request that the rule answered.
@@ -104,24 +107,9 @@ impl Approval {
         let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
             return None;
         };
-        let read = |message: Option<Message<'_>>| {
-            let message = message?;
-            let Body::Protocol(body) = message.body() else { return None };
-            let (kind, id) = match &body {
-                Protocol::PlanApprovalRequest(asked) => {
-                    (RequestKind::Plan, asked.request_id.clone())
-                }
-                Protocol::PermissionRequest(asked) => {
-                    (RequestKind::Permission, asked.request_id.clone())
-                }
-                _ => return None,
-            };
-            let from = message.from().parse().ok()?;
-            // A message from another program may be found long after that program wrote it.
-            let written = message.timestamp().parse().unwrap_or(record.at);
-            Self::from_request(Request { kind, id, from, body, number, at: written.min(record.at) })
-        };
-        with_message(message.get().as_bytes(), read).ok()?
+        let read = |message: Option<Message<'_>>| Request::parse(&message?, record.at, number);
+        let (request, _) = with_message(message.get().as_bytes(), read).ok()??;
+        Self::from_request(request)
     }
 
     fn from_request(request: Request) -> Option<Self> {
@@ -136,15 +124,15 @@ impl Approval {
                     None => (asked.tool_name, asked.input, None),
                 };
                 let input: Value = serde_json::from_str(input.as_str()).unwrap_or_default();
-                // An agent can choose another working directory for a single command.
+                // The input may name a working directory for this one command.
                 let command_cwd = input.get("cwd").and_then(Value::as_str).map(str::to_owned);
                 let cwd = command_cwd.or(cwd).filter(|cwd| !cwd.is_empty());
                 ApprovalSubject::Permission { tool, input, description: asked.description, cwd }
             }
             _ => return None,
         };
-        let Request { id: request_id, from, number, at, .. } = request;
-        Some(Self { number, request_id, from, at, subject: wanted })
+        let Request { id: request_id, from, number, at, digest, .. } = request;
+        Some(Self { number, request_id, from, at, digest, subject: wanted })
     }
 }
 
@@ -154,8 +142,8 @@ pub async fn waiting(seat: &Seat) -> Result<Vec<Approval>, HandshakeError> {
     Ok(waiting.into_iter().filter_map(Approval::from_request).collect())
 }
 
-/// Finds a request, answered or not, by its number or its id. A number takes precedence: the asking member chooses
-/// the id and could otherwise choose another request's number.
+/// Finds an open or answered request by its number or its id. A number is never treated as an id: a member chooses
+/// the ids of its requests, and could use another request's number as an id.
 pub async fn find(seat: &Seat, number_or_id: &str) -> Result<Approval, HandshakeError> {
     let number = number_or_id.parse::<usize>().ok();
     let asked = handshake::asked(seat).await?;
@@ -169,21 +157,25 @@ pub async fn find(seat: &Seat, number_or_id: &str) -> Result<Approval, Handshake
     Err(HandshakeError::Unknown { word: number_or_id.to_owned(), who: seat.name.clone(), open })
 }
 
-/// Answers a request on behalf of the seat. Only the lead may call this.
+/// Answers a request on behalf of the seat, if the request still says what `approval` says. Only the lead may call
+/// this.
 pub async fn answer(
     seat: &Seat,
     approval: &Approval,
     answer: Answer<'_>,
 ) -> Result<Answered, HandshakeError> {
-    let id = &approval.request_id;
+    let Approval { request_id, digest, .. } = approval;
+    let request = AnsweredRequest { id: request_id, shown: Some(*digest) };
     match approval.subject {
-        ApprovalSubject::Plan { .. } => handshake::answer_plan(seat, id, answer).await,
-        ApprovalSubject::Permission { .. } => handshake::answer_permission(seat, id, answer).await,
+        ApprovalSubject::Plan { .. } => handshake::answer_plan(seat, request, answer).await,
+        ApprovalSubject::Permission { .. } => {
+            handshake::answer_permission(seat, request, answer).await
+        }
     }
 }
 
 /// Answers every waiting permission request that a rule for the asking member allows or denies. The other requests
-/// keep waiting. Several processes and people may answer at the same time: each request still gets one answer.
+/// keep waiting. Even if several processes and people answer at the same time, each request gets only one answer.
 /// Also sends answers that an earlier process decided on but did not send before it died.
 pub async fn apply_rules(
     seat: &Seat,

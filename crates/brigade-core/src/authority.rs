@@ -75,6 +75,12 @@ pub enum Denied {
         /// The name of the team.
         team: String,
     },
+    /// Only a person may start a member whose agent is a command.
+    #[error("only a person may start a command as a member of team {team}")]
+    CommandByAgent {
+        /// The name of the team.
+        team: String,
+    },
     /// Only the lead and the member that the operation affects may perform it.
     #[error("only {about} or the lead may {what}; {who} is neither")]
     NotTheirs {
@@ -151,7 +157,7 @@ pub fn require_teammate(seat: &Seat, team: &Team<'_>, what: &'static str) -> Res
     }
 }
 
-/// Fails unless the seat is the lead or member `about`. A member that has left may still release its own tasks.
+/// Fails unless the seat is the lead or member `about`. Member `about` may already have left the team.
 pub(crate) fn require_lead_or(
     seat: &Seat,
     team: &Team<'_>,

@@ -49,7 +49,8 @@ use crate::mail;
 use crate::seat::Seat;
 use crate::store::{Document, StoreError};
 
-/// Returns the content of every task, ordered by number, and the graph of the tasks that Claude Code would show.
+/// Returns the content of every task, ordered by number. Also returns the dependency graph, which contains only
+/// the tasks that Claude Code would show.
 pub async fn list(seat: &Seat) -> Result<(Vec<(TaskId, Document)>, Graph), BoardError> {
     let mut tasks = seat.store.tasks(&seat.team).await?;
     let mut graph = Graph::default();
@@ -101,11 +102,11 @@ pub async fn add(seat: &Seat, plan: &TaskPlan) -> Result<TaskId, BoardError> {
         task.to_bytes()
     };
     let (id, _) = seat.store.create_task(&seat.team, &write, &seat.actor()).await?;
-    // No task depends on the new task yet, so adding its dependencies cannot create a cycle. Only `blockedBy`
-    // counts: if this process dies here, only the redundant `blocks` entry is missing.
+    // No task depends on the new task yet, so the new dependencies cannot create a cycle. If this process dies
+    // here, only `blocks` entries are missing. They are redundant, because readers use `blockedBy`.
     for &blocker in &blocked_by {
         match edit(seat, blocker, |task| Ok(with_blocked(task, id))).await {
-            // The blocker was deleted in the meantime, so the new task does not wait for it.
+            // `NoTask`: the blocker was deleted in the meantime, so the new task does not wait for it.
             Ok(_) | Err(BoardError::NoTask(_)) => {}
             Err(error) => return Err(error),
         }
@@ -114,7 +115,8 @@ pub async fn add(seat: &Seat, plan: &TaskPlan) -> Result<TaskId, BoardError> {
     Ok(id)
 }
 
-/// Changes a task. Notifies a new owner, as Claude Code does, unless the owner assigned the task to itself.
+/// Changes a task. If the task gets a new owner, notifies that member, as Claude Code does. Does not
+/// notify a member that assigns the task to itself.
 pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), BoardError> {
     let lead = is_lead(seat).await?;
     let owner = match &update.owner {
@@ -138,7 +140,7 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
         blocked_by: None,
         metadata: &update.metadata,
     };
-    // Apply the changes that can be refused first.
+    // Add the dependencies first: if one of them is refused, the other fields stay unchanged.
     for &blocker in &update.add_blocked_by {
         add_dependency(seat, id, blocker).await?;
     }
@@ -155,7 +157,7 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
         before = task.owner().map(Cow::into_owned);
         let edited = task.with(&change).into_owned();
         let len = edited.len();
-        // A task that another program made too long may still be shortened or assigned.
+        // Another program may have made the task too long. Changes that add no text are still allowed.
         if len > MAX_TASK_BYTES && grows { Err(BoardError::TooLong { len }) } else { Ok(edited) }
     });
     let document = document.await?;
@@ -167,16 +169,16 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
     }
 }
 
-/// Claims a task that has no owner: the task then belongs to the seat and is in progress. Fails if another member
-/// owns the task. Claiming a task that the seat already owns changes nothing.
+/// Claims a task: the seat becomes the owner, and the task is in progress. Fails if another member owns the task,
+/// or if the task is completed or blocked.
 pub async fn claim(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
     let me = seat.name.as_str();
     loop {
-        // Read both concurrently, because with NATS each read is a network round trip.
+        // Read the task and the roster concurrently, because with NATS each read is a network round trip.
         let (document, is_member) = tokio::join!(show(seat, id), is_lead(seat));
         let document = document?;
-        // The blockers and the owner come from the same revision. If the task changes before the write, the write
-        // fails and the loop reads the task again.
+        // The blockers and the owner come from the same revision of the task. If the task changes before the
+        // write, the write fails and the loop reads the task again.
         let waits_for = open_blockers(seat, id, &document).await?;
         let edited = claimed(id, &document, me, waits_for)?;
         is_member?;
@@ -192,7 +194,7 @@ pub async fn claim(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
     }
 }
 
-/// Returns the task as it is after `me` claimed it.
+/// Returns the new content of a task that member `me` claims. Fails if the member cannot claim the task.
 fn claimed(
     id: TaskId,
     document: &Document,
@@ -214,7 +216,7 @@ fn claimed(
     Ok(task.with(&change).into_owned())
 }
 
-/// Marks a task completed. Does not change the tasks that depend on it: readers compute whether a task is blocked.
+/// Marks a task as completed. The tasks that depend on it stay unchanged: readers compute which tasks are blocked.
 pub async fn done(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
     let lead = is_lead(seat).await?;
     let finish = |task: &Task<'_>| {
@@ -248,7 +250,7 @@ pub async fn delete(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
         let Ok(task) = Task::read(&document.bytes) else { continue };
         if without_dependency(&task, &number) != document.bytes {
             let result = edit(seat, other, |task| Ok(without_dependency(task, &number))).await;
-            // Another member has deleted the dependent task in the meantime.
+            // `NoTask`: another member has deleted the dependent task in the meantime.
             match result {
                 Ok(_) | Err(BoardError::NoTask(_)) => {}
                 Err(error) => return Err(error),
@@ -289,7 +291,7 @@ fn is_unfinished_of(task: &Task<'_>, owner: &MemberName) -> bool {
     open && task.owner().is_some_and(|name| name == owner.as_str())
 }
 
-/// Fails if the task belongs to another member and the seat is not the lead.
+/// Fails if the task belongs to another member. Callers skip this check for the lead.
 fn check_owner(seat: &Seat, id: TaskId, task: &Task<'_>) -> Result<(), BoardError> {
     match task.owner().filter(|owner| !owner.is_empty() && *owner != seat.name.as_str()) {
         Some(owner) => Err(BoardError::Taken { id, owner: owner.into_owned() }),

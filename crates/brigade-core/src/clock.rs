@@ -30,12 +30,12 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock for tests: each call returns a time one second after the previous one.
+/// A clock for tests. Each call returns a time that is one second later than the previous call's.
 #[derive(Debug)]
 pub struct SteppingClock(Mutex<Timestamp>);
 
 impl SteppingClock {
-    /// Creates a clock that returns `start` first.
+    /// Creates a clock whose first call returns `start`.
     pub fn from(start: Timestamp) -> Self {
         Self(Mutex::new(start))
     }

@@ -1,4 +1,4 @@
-//! The mail backlog of a member: how many messages are unread, and how old they are. Operators check this first.
+//! The mail backlog of a member: how many messages are unread, and how old the oldest of them is.
 //!
 //! ```
 //! use brigade_core::depth::depth;
@@ -32,9 +32,9 @@ use serde::Serialize;
 pub struct MailBacklog {
     /// The name of the member.
     pub name: MemberName,
-    /// The number of unread messages; `None` if the seat may not read the member's inbox.
+    /// The number of unread messages; `None` if the store forbids reading the member's inbox.
     pub unread: Option<usize>,
-    /// When the store accepted the oldest message that has neither been shown to a model nor been marked read.
+    /// When the store accepted the oldest unread message. A message that was shown to a model counts as read.
     pub oldest_unshown: Option<Timestamp>,
     /// The retry counters that the member's process last reported, if it reported any.
     pub strain: Option<RetryStats>,

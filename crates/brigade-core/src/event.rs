@@ -17,10 +17,12 @@
 //! let mut watch = lead.store.watch(&lead.team).await?;
 //! mail::send(&lead, "bob", "hello").await?;
 //! let record = watch.next().await.ok_or("the watch has ended")?;
-//! assert!(matches!(record.event, Event::Sent { to, .. } if to == "bob"));
+//! assert!(matches!(&record.event, Event::Sent { to, .. } if to == "bob"));
 //! # Ok(())
 //! # }
 //! ```
+
+mod authenticated;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -35,12 +37,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
+pub use self::authenticated::{Authenticated, Record, RefusedEvent, RefusedEvents, WITHDRAWN};
 use crate::hash::Fnv;
+use crate::rights::EventKind;
 pub use crate::work_event::{TurnOutcome, WorkEvent};
 
-/// An event, with the time when it was recorded.
+/// An event as it was recorded. Its author has not been checked: see [`Record`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Record {
+pub struct UncheckedRecord {
     /// When the event was recorded. Other programs' actions are recorded slightly after they happen.
     pub at: Timestamp,
     /// The member that acted, if it acted through brigade.
@@ -50,9 +54,9 @@ pub struct Record {
     pub event: Event,
 }
 
-impl Record {
-    /// Returns whether the record belongs to the team created at `created`, in milliseconds, and not to an earlier
-    /// team with the same name.
+impl UncheckedRecord {
+    /// Returns whether the record belongs to the team that was created at `created`, not to an earlier team with
+    /// the same name. `created` is in milliseconds.
     pub fn belongs_to_team(&self, created: u64) -> bool {
         match self.event {
             Event::Sent { team_created, .. } => team_created == created,
@@ -60,7 +64,7 @@ impl Record {
         }
     }
 
-    /// Returns whether the record was made after the member joined at `joined_at`, in milliseconds. Older records
+    /// Returns whether the record was made after the member joined. `joined_at` is in milliseconds. Older records
     /// may be about an earlier member with the same name.
     pub fn belongs_to_member(&self, joined_at: u64) -> bool {
         self.millis() >= joined_at
@@ -71,7 +75,7 @@ impl Record {
     }
 }
 
-/// Something that happened in a team. Wire documents are embedded unchanged, but on one line.
+/// Something that happened in a team. An embedded wire document is put on one line and otherwise unchanged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -85,7 +89,7 @@ pub enum Event {
         /// When the message's team was created, in milliseconds. Distinguishes that team from a later team with
         /// the same name.
         team_created: u64,
-        /// Whether the sender was promised that the message survives a power failure.
+        /// Whether brigade promised the sender that the message survives a power failure.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         power_safe: bool,
         /// The message as an inbox entry.
@@ -100,13 +104,13 @@ pub enum Event {
         /// The message as an inbox entry.
         message: Box<RawValue>,
     },
-    /// A message was marked read, or removed from the inbox.
+    /// A message was marked as read, or removed from the inbox.
     Read {
         /// The owner of the inbox.
         to: String,
         /// Identifies the message in the owner's mailbox.
         key: MessageKey,
-        /// Whether the message disappeared from the inbox. Claude Code 2.1.325 removes the messages it has read.
+        /// Whether the message disappeared from the inbox. Claude Code 2.1.325 removes messages that it has read.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         gone: bool,
     },
@@ -130,8 +134,8 @@ pub enum Event {
         /// The reason, if the answer is no.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// The decider: `person`, `agent` or `rule N of NAME`; `taken back` if the asking member withdrew the
-        /// request.
+        /// The decider: `person`, `agent` or `rule N of NAME`. The value is `taken back` if the asking member
+        /// withdrew the request.
         hand: String,
     },
     /// An inbox file was damaged. brigade copied the file and kept the readable messages.
@@ -186,6 +190,25 @@ pub enum Event {
 }
 
 impl Event {
+    /// Returns the kind of the event.
+    pub fn kind(&self) -> EventKind {
+        match self {
+            Self::Sent { .. } => EventKind::Sent,
+            Self::Seen { .. } => EventKind::Seen,
+            Self::Read { .. } => EventKind::Read,
+            Self::Shown { .. } => EventKind::Shown,
+            Self::Answered { .. } => EventKind::Answered,
+            Self::Salvaged { .. } => EventKind::Salvaged,
+            Self::Task { .. } => EventKind::Task,
+            Self::TaskDeleted { .. } => EventKind::TaskDeleted,
+            Self::TeamCreated { .. } => EventKind::TeamCreated,
+            Self::TeamDeleted {} => EventKind::TeamDeleted,
+            Self::Member { .. } => EventKind::Member,
+            Self::MemberLeft { .. } => EventKind::MemberLeft,
+            Self::Worked { .. } => EventKind::Worked,
+        }
+    }
+
     /// Returns the owner of the mailbox that the event is about, if any.
     pub fn mailbox(&self) -> Option<&str> {
         match self {
@@ -207,7 +230,7 @@ impl Event {
     }
 }
 
-/// Identifies a message in a mailbox. Derived from the message id or, without an id, from the message's content.
+/// Identifies a message in a mailbox. Derived from the message id or, if there is none, from the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageKey(u64);
 
@@ -217,7 +240,7 @@ impl MessageKey {
         Self(Fnv::default().field(msg_id.as_bytes()).finish() & !1)
     }
 
-    /// Creates the key of a message in an inbox. `nth` is the number of identical messages before it in the inbox.
+    /// Creates a message's key. `nth` is the number of identical messages that precede the message in its inbox.
     pub fn of_message(message: &Message<'_>, nth: usize) -> Self {
         if let Some(id) = message.msg_id() {
             return Self::from_id(&id);
@@ -245,7 +268,7 @@ impl MessageKey {
         messages.map(key).collect()
     }
 
-    /// Returns the key as a number. Its lowest bit is always zero, so callers can use that bit.
+    /// Returns the key as a number whose lowest bit is zero. Callers may store a flag in that bit.
     pub fn bits(self) -> u64 {
         self.0
     }

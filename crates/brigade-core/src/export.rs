@@ -45,7 +45,7 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 
 pub use self::import::{ImportError, Imported, import};
-use crate::event::{Event, MessageKey, Record, one_line};
+use crate::event::{Event, MessageKey, Record, UncheckedRecord, one_line};
 use crate::handshake::{RequestKind, request};
 use crate::store::{NoteKind, Question, Store, StoreError};
 
@@ -81,8 +81,8 @@ enum ExportLine {
         answer: String,
     },
     /// A journal record that is not about messages.
-    Record(Record),
-    /// The counts of the exported content, which are the last line.
+    Record(UncheckedRecord),
+    /// The last line, which contains the number of exported tasks and messages.
     End(ExportCounts),
 }
 
@@ -199,7 +199,7 @@ pub async fn export(
         }
     }
     for record in history.iter().filter(|record| record.event.mailbox().is_none()) {
-        write_line(to, &ExportLine::Record(record.clone()))?;
+        write_line(to, &ExportLine::Record(UncheckedRecord::clone(record)))?;
     }
     write_line(to, &ExportLine::End(exported))?;
     to.flush()?;
@@ -241,7 +241,8 @@ impl<'h> ExportHistory<'h> {
                 Event::Task { id, .. } | Event::TaskDeleted { id } => {
                     history_index.last_task = history_index.last_task.max(*id);
                 }
-                // A later team with the same name is a different team, even if both were imported from one export.
+                // Forget the deleted team. A later team with the same name is a different team, even if both were
+                // imported from the same export.
                 Event::TeamDeleted {} => history_index = Self::default(),
                 _ => {}
             }
@@ -249,8 +250,8 @@ impl<'h> ExportHistory<'h> {
         history_index
     }
 
-    /// Returns the messages in a mailbox, each once. Takes a message from the inbox if it is still there,
-    /// otherwise from the journal. A message that is no longer in the inbox counts as read.
+    /// Returns each message of a mailbox once: from the inbox if the inbox still contains it, otherwise from the
+    /// journal. A message that is no longer in the inbox counts as read.
     async fn mailbox(
         &self,
         store: &dyn Store,
@@ -279,8 +280,8 @@ impl<'h> ExportHistory<'h> {
     }
 }
 
-/// Returns the stored questions about a request: how it is answered, which answer the asking member accepts, and
-/// whether the request is withdrawn.
+/// Returns the names of the store's three questions about a request: how is the request answered, which answer
+/// does the asking member accept, and is the request withdrawn? Pairs each name with the member that may answer.
 fn questions_about(
     to: &MemberName,
     created: u64,

@@ -124,9 +124,9 @@ impl Graph {
         })
     }
 
-    /// Returns the longest chain of unfinished tasks, first to last. Its length is a lower bound on the remaining
-    /// steps, however many members work. If several chains are equally long, returns the one with the lowest task
-    /// numbers.
+    /// Returns the longest chain of unfinished tasks, in the order in which they must be done. However many
+    /// members work, they need at least as many steps as the chain has tasks. If several chains are equally long,
+    /// returns the one with the lowest task numbers.
     pub fn critical_path(&self) -> Vec<TaskId> {
         let mut best: BTreeMap<TaskId, (usize, Option<TaskId>)> = BTreeMap::new();
         let stuck = self.stuck();
@@ -154,8 +154,8 @@ impl Graph {
         path
     }
 
-    /// Returns the tasks in topological order, ties by number. Tasks in a cycle, which another program may have
-    /// created, come last.
+    /// Returns the tasks in topological order, and otherwise ordered by number. Tasks in a cycle, which another
+    /// program may have created, come last, together with the tasks that depend on them.
     pub fn topological_order(&self) -> Vec<TaskId> {
         let mut waiting: BTreeMap<TaskId, usize> =
             self.nodes.iter().map(|(&id, node)| (id, node.after.len())).collect();
@@ -220,7 +220,7 @@ impl Graph {
 
     /// Returns the tasks in cycles, and the tasks on a path between two cycles.
     fn in_cycles(&self) -> BTreeSet<TaskId> {
-        // A stuck task that no other stuck task depends on is not in a cycle; it only depends on one.
+        // A stuck task that no other stuck task depends on is not in a cycle; it only depends on a cycle.
         let stuck = self.stuck();
         let mut dependents: BTreeMap<TaskId, usize> = stuck.iter().map(|&id| (id, 0)).collect();
         for &id in &stuck {

@@ -46,9 +46,9 @@ use uuid::Uuid;
 
 pub use self::past::{is_plan_approved, remove_agreed_members};
 pub use self::permission::PermissionAsk;
+pub use self::reply::First;
 use self::reply::reply;
-pub use self::reply::{First, WITHDRAWN};
-pub use self::request::{Request, RequestKind, answer_question};
+pub use self::request::{AnsweredRequest, Request, RequestDigest, RequestKind, answer_question};
 use crate::authority::{self, Denied};
 use crate::clock::wire_time;
 use crate::event::MessageKey;
@@ -57,8 +57,8 @@ use crate::roster::{self, RosterError};
 use crate::seat::Seat;
 use crate::store::{Question, Receipt, StoreError};
 
-/// The permission mode in which a teammate continues after its plan is approved. Claude Code obeys this value, so
-/// brigade sends the mode that asks before every other action.
+/// The permission mode in which a teammate continues after its plan is approved. A Claude Code teammate obeys this
+/// value, so brigade sends the mode in which the teammate asks before each further action.
 const APPROVED_MODE: &str = "default";
 
 /// An answer to a request.
@@ -105,6 +105,14 @@ pub enum HandshakeError {
         /// The name of the team.
         team: String,
     },
+    /// The request with this id is not the one that was shown to the caller.
+    #[error("the {kind} request {id:?} is not the one that was shown; nothing was answered")]
+    NotAsShown {
+        /// The kind of request.
+        kind: RequestKind,
+        /// The request id.
+        id: String,
+    },
     /// The seat received no request with this id.
     #[error("no {kind} request {id:?} for {who}")]
     NoRequest {
@@ -122,20 +130,20 @@ pub enum HandshakeError {
     Answered {
         /// The request id.
         id: String,
-        /// The first answer, which is the one that counts.
+        /// The first answer. Later answers have no effect.
         first: Option<Box<First>>,
     },
     /// The seat received no request with this id or number.
     #[error("no approval request {word}")]
     Unknown {
-        /// The id or number searched for.
+        /// The id or number that the caller searched for.
         word: String,
         /// The seat's member name.
         who: MemberName,
         /// The numbers of the waiting requests.
         open: Vec<usize>,
     },
-    /// The seat made the request itself. A member may not answer its own request.
+    /// The seat made the request itself. A member must not answer its own request.
     #[error("{who} cannot answer its own request {id:?}")]
     Own {
         /// The request id.
@@ -215,13 +223,13 @@ pub async fn request_permission(
     authority::require_teammate(seat, &team, "ask for permission")?;
     let lead = lead(seat, &team)?;
     let token = Token::from_random(Uuid::new_v4().as_u64_pair().0);
-    let request_id = RequestId::Permission { at: now(seat), token }.to_string();
+    let request_id = RequestId::Permission { at: seat.now_ms(), token }.to_string();
     let request = permission.request(&request_id, &seat.name);
     send_request(seat, &team, lead, request_id, request.into()).await
 }
 
-/// Withdraws the seat's waiting permission requests for which `gone` returns true, because no process waits for an
-/// answer to them any more.
+/// Withdraws the seat's open permission requests for which `gone` returns true. `gone` receives a request id, and
+/// returns true if no process waits for the answer any more.
 pub async fn withdraw(seat: &Seat, gone: impl Fn(&str) -> bool) -> Result<(), HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -229,8 +237,8 @@ pub async fn withdraw(seat: &Seat, gone: impl Fn(&str) -> bool) -> Result<(), Ha
     reply::take_back(&lead_seat, seat, &team, gone).await
 }
 
-/// Returns whether the seat may act on an answer it received: the seat must have asked its lead, and this message
-/// must be the first answer. `message` identifies the message that carries the answer.
+/// Returns whether the seat may act on the answer in `message`: the seat must have sent the request to its lead,
+/// and the message must be the first answer to the request.
 pub async fn accept_answer(
     seat: &Seat,
     kind: RequestKind,
@@ -255,7 +263,7 @@ pub async fn accept_answer(
 }
 
 /// Answers the lead's shutdown request. A member that agrees leaves the team, and its open tasks return to the
-/// board. The member must remove itself, because a lead does not remove members that it did not start.
+/// board. The member must remove itself, because a Claude Code lead removes only members that it started.
 pub async fn answer_shutdown(
     seat: &Seat,
     id: &str,
@@ -268,7 +276,7 @@ pub async fn answer_shutdown(
     let own = team.member(seat.name.as_str());
     let pane_id = own.as_ref().and_then(|own| own.tmux_pane_id().filter(|pane| !pane.is_empty()));
     let backend_type = own.as_ref().and_then(Member::backend_type).filter(|_| pane_id.is_some());
-    let answered = reply(seat, &team, RequestKind::Shutdown, id, |_| {
+    let answered = reply(seat, &team, RequestKind::Shutdown, id.into(), |_| {
         let (request_id, from) = (id.to_owned(), seat.name.to_string());
         let timestamp = wire_time(seat.clock.now());
         match answer {
@@ -289,7 +297,7 @@ pub async fn answer_shutdown(
     let answered = answered.await;
     let approved = match &answered {
         Ok(_) => answer == Answer::Yes,
-        // The member may have agreed earlier and crashed before it left.
+        // If the member agreed earlier but crashed before it left, it leaves now.
         Err(HandshakeError::Answered { first, .. }) => {
             first.as_ref().is_some_and(|first| first.outcome().0)
         }
@@ -302,12 +310,14 @@ pub async fn answer_shutdown(
     answered
 }
 
-/// Answers a teammate's plan. Only the lead may call this.
-pub async fn answer_plan(
+/// Approves or rejects a teammate's plan. Only the lead may call this.
+pub async fn answer_plan<'r>(
     seat: &Seat,
-    id: &str,
+    request: impl Into<AnsweredRequest<'r>>,
     answer: Answer<'_>,
 ) -> Result<Answered, HandshakeError> {
+    let answered = request.into();
+    let id = answered.id;
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     authority::require_answering_lead(seat, &team, "answer a plan")?;
@@ -326,16 +336,18 @@ pub async fn answer_plan(
         }
         response.into()
     };
-    reply(seat, &team, RequestKind::Plan, id, response).await
+    reply(seat, &team, RequestKind::Plan, answered, response).await
 }
 
-/// Answers a teammate's permission request. Only the lead may call this. A yes grants only this one tool call,
-/// with the input in the request.
-pub async fn answer_permission(
+/// Answers a teammate's permission request. Only the lead may call this. If the answer is yes, the teammate
+/// may make only this one tool call, with the input in the request.
+pub async fn answer_permission<'r>(
     seat: &Seat,
-    id: &str,
+    request: impl Into<AnsweredRequest<'r>>,
     answer: Answer<'_>,
 ) -> Result<Answered, HandshakeError> {
+    let answered = request.into();
+    let id = answered.id;
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     authority::require_answering_lead(seat, &team, "answer a permission request")?;
@@ -353,7 +365,7 @@ pub async fn answer_permission(
         let (request_id, tool_use_id) = (id.to_owned(), None);
         PermissionResponse { request_id, tool_use_id, approved_request: None, verdict }.into()
     };
-    reply(seat, &team, RequestKind::Permission, id, response).await
+    reply(seat, &team, RequestKind::Permission, answered, response).await
 }
 
 /// Returns the requests waiting for the seat's answer, oldest first.
@@ -373,7 +385,7 @@ pub(crate) async fn asked(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
     Ok(asked)
 }
 
-/// Returns current members' plan and permission requests that wait for an answer. Only the lead may call this.
+/// Returns the open plan and permission requests of current members. Only the lead may call this.
 pub(crate) async fn waiting(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -392,7 +404,7 @@ pub(crate) async fn finish(seat: &Seat) -> Result<(), HandshakeError> {
     reply::finish_all(seat, &team).await
 }
 
-/// Creates a request id that no request to `asked` has yet: two requests can be made in the same millisecond.
+/// Creates a unique id for a request to `asked`, even if two requests are made in the same millisecond.
 async fn fresh_id(
     seat: &Seat,
     team: &Team<'_>,
@@ -400,7 +412,7 @@ async fn fresh_id(
     id: impl Fn(u64) -> RequestId,
 ) -> Result<String, HandshakeError> {
     let requests = request::all(&Seat { name: asked.clone(), ..seat.clone() }, team).await?;
-    let mut at = now(seat);
+    let mut at = seat.now_ms();
     loop {
         let id = id(at).to_string();
         if !requests.iter().any(|request| request.id == id) {
@@ -427,8 +439,4 @@ fn lead(seat: &Seat, team: &Team<'_>) -> Result<MemberName, HandshakeError> {
     let none = || HandshakeError::NoLead { team: seat.team.to_string() };
     let lead = team.lead().and_then(|lead| lead.name()?.parse().ok());
     lead.ok_or_else(none)
-}
-
-fn now(seat: &Seat) -> u64 {
-    u64::try_from(seat.clock.now().as_millisecond()).unwrap_or_default()
 }

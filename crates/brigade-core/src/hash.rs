@@ -1,5 +1,5 @@
-//! The FNV-1a hash with 64 bits. Unlike the standard library's hashes, it is stable across machines and versions.
-//! It protects against accidental collisions, not against deliberate ones.
+//! The 64-bit FNV-1a hash. Unlike the standard library's hashes, it is stable across machines and versions. It
+//! protects against accidental collisions, not against deliberate ones.
 
 use uuid::{Builder, Uuid};
 
@@ -22,8 +22,8 @@ impl Fnv {
         self
     }
 
-    /// Adds a field to the hash: its bytes and their length, so that different splits into fields hash
-    /// differently.
+    /// Adds a field to the hash: its bytes and its length. Without the length, the fields `ab` and `c` would hash
+    /// like the fields `a` and `bc`.
     pub fn field(self, bytes: &[u8]) -> Self {
         self.bytes(bytes).bytes(&bytes.len().to_le_bytes())
     }
@@ -39,8 +39,8 @@ pub fn derived_uuid(fields: &[&[u8]]) -> Uuid {
     Builder::from_custom_bytes(hash_128(["high", "low"], fields)).into_uuid()
 }
 
-/// Derives 128 bits from these fields, with one 64-bit hash per salt. Some stored message ids were made with other
-/// salts than those of [`derived_uuid`]; their callers must keep passing those salts.
+/// Derives 128 bits from these fields, with one 64-bit hash per salt. Some stored message ids were derived with
+/// salts other than those of [`derived_uuid`]. The code that derives these ids must keep its salts.
 pub fn hash_128(salts: [&str; 2], fields: &[&[u8]]) -> [u8; 16] {
     let [high, low] = salts.map(|salt| {
         let hash = Fnv::default().field(salt.as_bytes());
@@ -53,7 +53,7 @@ pub fn hash_128(salts: [&str; 2], fields: &[&[u8]]) -> [u8; 16] {
 mod tests {
     use super::*;
 
-    /// A stored message is sent twice if its derived id changes.
+    /// If the derived id of a stored message changed, the message would be sent a second time.
     #[test]
     fn derived_ids_are_stable() {
         let fields: [&[u8]; 2] = [b"demo", b"bob"];

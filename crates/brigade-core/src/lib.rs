@@ -23,7 +23,7 @@
 //! let bob = lead.for_member("bob".parse()?);
 //! roster::join(&lead, &bob.name, MemberPlan::new("general-purpose", "/work")).await?;
 //!
-//! // Send a message, and add a task, which belongs to bob once he claims it.
+//! // Send bob a message, add a task, and let bob claim the task.
 //! mail::send(&lead, "bob", "there is a task on the board").await?;
 //! let task = board::add(&lead, &TaskPlan::new("fix the parser")).await?;
 //! board::claim(&bob, task).await?;
@@ -35,7 +35,7 @@
 //!
 //! The basics:
 //!
-//! - [`store`]: the store traits, and [`store::memory`] for tests; brigade-files and brigade-nats implement them too;
+//! - [`store`]: the store traits, which brigade-files and brigade-nats implement; [`store::memory`], for tests;
 //! - [`seat`]: the caller's identity: one member of one team, fixed when the program starts;
 //! - [`mail`], [`board`] and [`roster`]: the operations that a seat can perform;
 //! - [`wire`]: the names and documents of Claude Code's file format.
@@ -44,7 +44,8 @@
 //!
 //! - [`handshake`]: requests between members and the answers to them: shutdown, plan, permission;
 //! - [`approvals`]: requests waiting for the lead's answer; [`policy`]: rules that answer some of these requests;
-//! - [`authority`]: which role may do what; [`signature`]: checks that a message comes from the lead;
+//! - [`authority`]: which role may do what; [`rights`]: who may record which event;
+//!   [`signature`]: checks that a message comes from the lead;
 //! - [`protocol_text`]: renders protocol messages as text for models and people.
 //!
 //! Observing a team:
@@ -82,6 +83,7 @@ pub mod projection;
 pub mod protocol_text;
 pub mod pulse;
 pub mod revive;
+pub mod rights;
 pub mod roster;
 pub mod seat;
 pub mod signature;

@@ -1,4 +1,4 @@
-//! Messages between members: send, broadcast, read, mark read.
+//! Messages between members: send, broadcast, read, mark as read.
 //!
 //! ```
 //! use std::time::Duration;
@@ -26,9 +26,9 @@
 //! # }
 //! ```
 //!
-//! Only plain text can be sent here. Text that the recipient's program would interpret is rejected: protocol
-//! messages and message envelopes. brigade itself creates protocol messages, in [`handshake`](crate::handshake)
-//! and [`board`](crate::board), if the seat's role allows it.
+//! Only plain text can be sent with this module. Text that the recipient's program would interpret is rejected:
+//! protocol messages and message envelopes. brigade itself creates protocol messages, in
+//! [`handshake`](crate::handshake) and [`board`](crate::board), if the seat's role allows it.
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ impl<'w> From<&'w String> for MessageText<'w> {
     }
 }
 
-/// A message that was acknowledged.
+/// A message that the store acknowledged.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Sent {
@@ -89,13 +89,13 @@ pub struct Sent {
     pub to: MemberName,
     /// The store's receipt for the message.
     pub receipt: Receipt,
-    /// Whether the recipient is a lead that does not read its inbox now: a Claude Code lead of the newer
+    /// Whether the recipient is a lead that currently does not read its inbox: a Claude Code lead of the newer
     /// generation reads its inbox only while a teammate that it started itself is running.
     pub lead_not_reading: bool,
 }
 
 impl Sent {
-    /// Explains why the recipient does not see a safely stored message yet, if that is the case.
+    /// If the message is stored but the recipient does not see it yet, explains why.
     pub fn caveat(&self) -> Option<String> {
         let waits = self.receipt.pending.as_ref();
         let waits = waits.map(|why| format!("not in {}'s inbox yet: {why}", self.to));
@@ -141,7 +141,7 @@ pub enum MailError {
         /// The length of the text or summary in bytes.
         len: usize,
     },
-    /// The text is JSON with a `type`: the recipient's program would interpret it, not show it to its model.
+    /// The text is JSON with a `type`. The recipient's program would interpret it instead of showing it.
     #[error(
         "the text is JSON of type {kind:?}, which the recipient would treat as a protocol message"
     )]
@@ -149,7 +149,7 @@ pub enum MailError {
         /// The value of `type`.
         kind: String,
     },
-    /// The text contains an envelope tag. Claude Code 2.1.50 shows texts to its model unescaped.
+    /// The text contains an envelope tag, which Claude Code 2.1.50 would show to its model unescaped.
     #[error(
         "the message contains a <{ENVELOPE}> tag, so part of it could pass for another message"
     )]
@@ -228,8 +228,8 @@ pub async fn broadcast<'w>(
     send_each(seat, &team, others, text).await
 }
 
-/// Sends a message only once, even if this function is called again for the same message. `what` identifies the
-/// message among those that this sender sends to this member of this team with this function.
+/// Sends a message only once: if this function is called again with the same seat, recipient and `what`, it sends
+/// nothing. `what` identifies the message.
 pub async fn send_once<'w>(
     seat: &Seat,
     to: &MemberName,
@@ -270,7 +270,7 @@ async fn send_each(
         let message = outgoing(seat, team, &to, text)?;
         match seat.store.send(&seat.team, &to, &message).await {
             Ok(receipt) => {
-                tracing::info!(team = %seat.team, member = %to, "sent");
+                tracing::info!(team = %seat.team, member = %to, "sent message");
                 let leads = team.lead().is_some_and(|lead| lead.is(to.as_str()));
                 let unheard = leads && !lead_reads_inbox(team);
                 reached.push(Sent { to, receipt, lead_not_reading: unheard });
@@ -282,8 +282,8 @@ async fn send_each(
     Ok(reached)
 }
 
-/// Returns whether the lead reads its inbox. A lead of the newer generation reads its inbox only while a teammate
-/// that it started itself is running.
+/// Returns whether the lead currently reads its inbox. A lead of the newer generation reads its inbox only while a
+/// teammate that it started itself is running.
 pub(crate) fn lead_reads_inbox(team: &Team<'_>) -> bool {
     let lead = team.lead().and_then(|lead| Some(lead.name()?.into_owned()));
     let native = |member: &Member<'_>| {
@@ -324,7 +324,7 @@ pub async fn inbox(
 pub enum InboxFilter {
     /// Selects all messages.
     All,
-    /// Selects the messages that are not marked read.
+    /// Selects the messages that are not marked as read.
     Unread,
 }
 
@@ -333,8 +333,8 @@ pub async fn mark(seat: &Seat, keys: &[MessageKey], mark: Mark) -> Result<(), St
     seat.store.mark(&seat.team, &seat.name, keys, mark).await
 }
 
-/// Waits for unread mail in the seat's own inbox, marks it read and returns it. Returns an empty list if no mail
-/// arrives within `timeout`.
+/// Waits for unread mail in the seat's own inbox, marks it as read and returns it. Returns an empty list if no
+/// mail arrives within `timeout`.
 ///
 /// A message is returned only once, even if the program crashes before it handles the message. A program that must
 /// not lose a message calls [`inbox`] instead, and calls [`mark`] after it has handled the message.
@@ -375,8 +375,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Builds a protocol message.
 ///
-/// The message's fields (a plan, a reason, a task subject) may contain a forged message envelope. They need not be
-/// rejected, because `<` can be escaped in JSON.
+/// The message's fields (a plan, a reason, a task subject) may contain a forged message envelope. In that case,
+/// `<` is escaped, as JSON allows, so the message need not be rejected.
 pub(crate) fn protocol(
     seat: &Seat,
     team: &Team<'_>,

@@ -1,9 +1,9 @@
 //! Rules that answer permission requests before a person or the lead is asked.
 //!
-//! A rule compares text with text; it does not understand commands. So in case of doubt, the request waits for an
-//! answer: in a rule that allows, a `*` matches only arguments of a single command, while a rule that asks or
-//! denies is checked against every part of a command line. Rules spare honest agents the wait. They do not protect
-//! against an agent that hides what it does.
+//! A rule only compares text; it does not understand commands. In case of doubt, the request waits for an answer.
+//! In an allow rule, a `*` matches only arguments of a single command. An ask or deny rule is checked against
+//! every part of a command line. Rules spare honest agents the wait for an answer. They do not protect against an
+//! agent that hides what it does.
 //!
 //! ```
 //! use brigade_core::policy::{Rule, RuleDecision, decide};
@@ -60,7 +60,7 @@ pub fn decide(rules: &[Rule], tool: &str, input: &Value) -> Option<(usize, RuleD
         .map(|(number, rule)| (number, rule.ruling))
 }
 
-/// The input of a tool, in the form that rules are compared with.
+/// The input of a tool, in the form against which rules are matched.
 enum RuleInput {
     Command(String),
     Json(String),
@@ -87,7 +87,7 @@ impl Rule {
                 !leaves_folder(pattern, line) && matches(pattern, line, one_command)
             }
             (RuleDecision::Allow, RuleInput::Json(json)) => {
-                // A `*` stays within one JSON string. At the end of the pattern, it matches the rest of the input.
+                // A `*` stays within one JSON string. A `*` that ends the pattern matches the rest of the input.
                 let (pattern, rest) = match pattern.strip_suffix('*') {
                     Some(begin) => (begin, true),
                     None => (pattern, false),
@@ -148,8 +148,8 @@ fn match_ends(
             if !text.get(end..).is_some_and(|rest| rest.starts_with(piece)) {
                 continue;
             }
-            // If `star` accepts a text, it accepts every suffix of that text, so only the nearest start is
-            // checked.
+            // If `star` accepts a text, it accepts every suffix of that text, so checking the last start
+            // before `end` is enough.
             if nearest.and_then(|start| text.get(start..end)).is_some_and(&star) {
                 next.push(end + piece.len());
             }

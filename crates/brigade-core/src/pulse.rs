@@ -28,7 +28,7 @@ pub const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 const REPORT_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);
 /// A report from another host is trusted for this long.
 const REMOTE_REPORT_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
-/// An agent in a turn that has produced no output for this long counts as hung. The limit is long, because a
+/// If an agent produces no output for this long during a turn, it counts as hung. The limit is long, because a
 /// command that the agent runs may take minutes.
 const OUTPUT_TIMEOUT: SignedDuration = SignedDuration::from_mins(15);
 
@@ -53,7 +53,7 @@ pub struct Pulse {
     pub at: Timestamp,
     /// The member's state.
     pub state: ReportedState,
-    /// When that state began.
+    /// When the member's current state began.
     pub since: Timestamp,
     /// When the agent last produced output.
     #[serde(default)]
@@ -81,7 +81,7 @@ pub enum ReportedState {
     Starting {},
     /// The agent is in a turn.
     Working {
-        /// The agent's error message, if it cannot reach its vendor and is retrying.
+        /// The agent's error message, if the agent cannot reach its vendor and is retrying.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retries: Option<String>,
     },
@@ -93,7 +93,7 @@ pub enum ReportedState {
     },
     /// The agent waits for answers to its requests.
     Waiting {
-        /// The ids of those requests.
+        /// The ids of the requests whose answers the agent waits for.
         requests: Vec<String>,
     },
     /// The agent has reached the vendor's rate limit.
@@ -148,7 +148,7 @@ impl Liveness {
 pub struct Judgement {
     /// The state of the member.
     pub liveness: Liveness,
-    /// The reason for that conclusion, as text.
+    /// Why the reader concludes this state, as text.
     pub evidence: String,
 }
 
@@ -159,7 +159,8 @@ impl Pulse {
     }
 }
 
-/// Concludes a member's state from its last report and its running process on this host (`here`), if there is one.
+/// Concludes a member's state from its last report and its running process on this host, if there is one. `here`
+/// is the name of this host.
 pub fn judge(
     pulse: Option<&Pulse>,
     running: Option<&Process>,
@@ -199,7 +200,8 @@ fn judge_remote(pulse: &Pulse, now: Timestamp) -> Judgement {
     let host = &pulse.host;
     let silent = now.duration_since(pulse.at);
     if silent > REMOTE_REPORT_TIMEOUT {
-        let evidence = format!("no report for {}; it ran on {host}", format_duration(silent));
+        let evidence =
+            format!("no report for {}; its process ran on {host}", format_duration(silent));
         return Judgement { liveness: Liveness::Dead, evidence };
     }
     judge_report(pulse, &format!("on {host}"), now)
@@ -389,7 +391,7 @@ mod tests {
             Working,
             "on b, in a turn for 5 s",
         );
-        check(&remote(IDLE), None, 31, Dead, "no report for 31 s; it ran on b");
+        check(&remote(IDLE), None, 31, Dead, "no report for 31 s; its process ran on b");
         // A process on this host may have the same pid as one on another host.
         check(&remote(IDLE), Some(7), 5, Starting, "process 7 has not reported yet");
         let old = Pulse { host: String::new(), ..pulse(IDLE) };

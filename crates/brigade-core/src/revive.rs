@@ -51,7 +51,7 @@ pub struct Revived {
     pub messages: usize,
 }
 
-/// The last state of a team that the journal contains.
+/// The last state of a team, according to the journal.
 struct RecordedTeam {
     config: Vec<u8>,
     created: u64,

@@ -37,7 +37,7 @@ use crate::store::StoreError;
 
 /// The maximum number of attempts to change the roster if other programs change it at the same time.
 const MAX_TRIES: usize = 100;
-/// How often to check that another program has not overwritten a change to the roster.
+/// How long to wait between checks that no other program has overwritten a change to the roster.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A new team.
@@ -52,7 +52,7 @@ pub struct TeamPlan<'p> {
 }
 
 impl<'p> TeamPlan<'p> {
-    /// Plans a team with this description, whose lead works in this folder with an unknown model.
+    /// Plans a team with this description. Its lead works in folder `cwd` and has an unknown model.
     pub fn new(description: &'p str, cwd: &'p str) -> Self {
         Self { description, lead_model: UNKNOWN, cwd }
     }
@@ -74,8 +74,8 @@ pub struct MemberPlan<'p> {
 }
 
 impl<'p> MemberPlan<'p> {
-    /// Plans a member with this kind of agent, working in this folder. The agent runs as a process outside Claude
-    /// Code's windows, with an unknown model.
+    /// Plans a member with this kind of agent, which works in folder `cwd` and has an unknown model. The agent
+    /// runs as a process outside Claude Code's windows.
     pub fn new(agent_type: &'p str, cwd: &'p str) -> Self {
         Self { agent_type, model: UNKNOWN, prompt: "", cwd, backend_type: backend::PROCESS }
     }
@@ -86,7 +86,7 @@ impl<'p> MemberPlan<'p> {
     }
 }
 
-/// The model name if the model is unknown.
+/// The value of a model field if the model is unknown.
 const UNKNOWN: &str = "unknown";
 
 /// Whether a member is in a turn.
@@ -102,10 +102,10 @@ pub enum Activity {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RosterError {
-    /// The member name is not valid.
+    /// The member name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The member is not on the roster. A late write must not add a member that has left.
+    /// The member is not on the roster. It may have left, and a late write must not add it again.
     #[error("no member named \"{name}\" in team \"{team}\"")]
     NoMember {
         /// The name of the member.
@@ -134,7 +134,7 @@ pub enum RosterError {
     },
     /// Other programs kept changing the roster, so every attempt to change it failed.
     #[error(
-        "could not change the roster of team {team}: other programs changed it {MAX_TRIES} times meanwhile"
+        "could not change the roster of team {team}: other programs changed it during each of {MAX_TRIES} attempts"
     )]
     Contended {
         /// The name of the team.
@@ -151,12 +151,12 @@ pub enum RosterError {
     Store(#[from] StoreError),
 }
 
-/// Creates a team of the older generation, with the seat as its lead.
+/// Creates a team in the older Claude Code generation's format, with the seat as its lead.
 pub async fn create(seat: &Seat, plan: TeamPlan<'_>) -> Result<(), RosterError> {
     let team = NewTeam {
         name: &seat.team,
         description: plan.description,
-        created_at: milliseconds(seat),
+        created_at: seat.now_ms(),
         lead_session_id: &Uuid::new_v4().to_string(),
         lead_model: plan.lead_model,
         lead_cwd: plan.cwd,
@@ -171,7 +171,7 @@ pub async fn join(
     name: &MemberName,
     plan: MemberPlan<'_>,
 ) -> Result<Color, RosterError> {
-    let joined_at = milliseconds(seat);
+    let joined_at = seat.now_ms();
     let mut assigned_color = None;
     let add = |team: &Team<'_>| {
         let color = *assigned_color.get_or_insert_with(|| next_color(team));
@@ -206,9 +206,8 @@ pub async fn leave(seat: &Seat, name: &MemberName) -> Result<Left, RosterError> 
         }
         Ok(team.without_member(name.as_str()).into_owned())
     };
-    let mut remove = remove;
-    change_durably(seat, name, Presence::Absent, &mut remove).await?;
-    // Release the tasks after removing the member: if this process crashes in between, the next call finds them.
+    change_durably(seat, name, Presence::Absent, &mut { remove }).await?;
+    // Remove the member first: if this process crashes before it releases the tasks, the next call releases them.
     let released = board::release(seat, name).await?;
     Ok(Left { was_there, released })
 }
@@ -239,8 +238,8 @@ pub async fn set_activity(
     Ok(())
 }
 
-/// Returns whether the lead reads its inbox. A lead of the newer generation reads its inbox only while a teammate
-/// that it started itself is running.
+/// Returns whether the lead currently reads its inbox. A lead of the newer generation reads its inbox only while a
+/// teammate that it started itself is running.
 pub async fn is_lead_reading(seat: &Seat) -> Result<bool, StoreError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -274,9 +273,9 @@ pub async fn delete(seat: &Seat, force: SkipChecks) -> Result<(), RosterError> {
 /// Whether to skip the checks before deleting a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkipChecks {
-    /// Refuse to delete the team if something could be lost.
+    /// Refuse to delete the team while members are active or a Claude Code session leads it.
     No,
-    /// Delete the team in any case; the person has confirmed.
+    /// Delete the team in any case. The user has confirmed the deletion.
     Yes,
 }
 
@@ -287,9 +286,9 @@ enum Presence {
     Absent,
 }
 
-/// Changes the roster, and applies the change again until no other program can overwrite it any more. Claude Code
-/// of the older generation takes no lock, so it may overwrite the change with a copy of the file that it read
-/// earlier.
+/// Changes the roster. Applies the change again whenever another program overwrites it: Claude Code of the older
+/// generation takes no lock, so it may write back a copy of the file that it read before the change. Returns once
+/// no program can overwrite the change any more.
 async fn change_durably(
     seat: &Seat,
     name: &MemberName,
@@ -298,7 +297,7 @@ async fn change_durably(
 ) -> Result<(), RosterError> {
     change(seat, edit).await?;
     let window = seat.store.undo_window(&seat.team).await?;
-    // Count checks instead of time: a machine that is too busy to run this process also delays the other writer.
+    // Count the checks instead of measuring time: a busy machine delays both this process and the other writer.
     let checks = window.as_millis().div_ceil(CHECK_INTERVAL.as_millis());
     let mut passed = 0;
     while passed < checks {
@@ -346,8 +345,4 @@ fn next_color(team: &Team<'_>) -> Color {
     };
     let free = Color::ALL.iter().copied().find(|color| !taken(color));
     free.unwrap_or_else(|| Color::nth(team.members().len().saturating_sub(1)))
-}
-
-fn milliseconds(seat: &Seat) -> u64 {
-    u64::try_from(seat.clock.now().as_millisecond()).unwrap_or_default()
 }

@@ -26,8 +26,8 @@ use crate::event::Record;
 use crate::signature::{LeadKey, Signer};
 use crate::store::{Actor, Document, Store, StoreError, Watch};
 
-/// One member of one team. Every operation on a seat acts in that member's name. No call argument can choose
-/// another sender, so nothing that a model writes can either.
+/// One member of one team. Every operation on a seat acts in that member's name. No operation has an argument for
+/// the sender, so a model cannot choose another sender.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Seat {
@@ -56,7 +56,7 @@ pub enum SeatUser {
     Person,
     /// An agent that uses brigade's tools.
     Agent {
-        /// Whether the agent, if it is the lead, may answer plans and permission requests.
+        /// Whether the agent may answer plan and permission requests if it leads the team.
         answers: bool,
     },
     /// A rule that answers requests without a person or an agent.
@@ -79,14 +79,14 @@ impl fmt::Display for SeatUser {
 }
 
 impl Seat {
-    /// Creates a seat for a person, with the system clock. The member need not be on the roster yet; operations
-    /// that need a member return an error.
+    /// Creates a seat for a person, with the system clock. The member need not be on the roster yet. Until the
+    /// member is on the roster, operations that only members may perform return an error.
     pub fn new(store: Arc<dyn Store>, team: TeamName, name: MemberName) -> Self {
         let (clock, hand) = (Arc::new(SystemClock), SeatUser::Person);
         Self { store, clock, team, name, lead_key: None, user: hand, signer: None }
     }
 
-    /// Returns the seat of another member of the same team, with the same user.
+    /// Returns the seat of another member, for the same team and the same user.
     pub fn for_member(&self, name: MemberName) -> Self {
         Self { name, ..self.clone() }
     }
@@ -142,6 +142,10 @@ impl Seat {
     /// Returns the team's past events, except work events.
     pub async fn history_without_work(&self) -> Result<Vec<Record>, StoreError> {
         self.store.history_without_work(&self.team).await
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        u64::try_from(self.clock.now().as_millisecond()).unwrap_or_default()
     }
 
     /// Returns whether a message comes from the sender it names, as far as the seat can check.

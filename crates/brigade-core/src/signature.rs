@@ -39,7 +39,7 @@ const MAX_AGE_BEFORE_KEY: SignedDuration = SignedDuration::from_mins(-2);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeadKey {
     key: Box<VerifyingKey>,
-    /// Messages with an earlier timestamp are rejected.
+    /// Messages with a timestamp before this time are rejected.
     earliest: Timestamp,
 }
 
@@ -69,8 +69,8 @@ impl std::str::FromStr for LeadKey {
 }
 
 impl LeadKey {
-    /// Returns whether the message was signed with the matching private key, is unchanged, and is not older than
-    /// the key.
+    /// Returns whether the message was signed with the matching private key, is unchanged, and is at most two
+    /// minutes older than the key.
     ///
     /// A Claude Code teammate that restarts rejects all messages from before the restart, because it has forgotten
     /// which messages it was shown. A member that brigade runs remembers them, so it also accepts messages that
@@ -239,9 +239,9 @@ mod tests {
             ("2026-11-14T12:57:59.999+01:00", false),
             (MADE.1, true),
             ("2025-11-14T12:00:00.000Z", false),
-            // A team may live for a long time, and so may its key.
+            // A key does not expire, because a team may exist for a long time.
             ("2027-11-14T12:00:00.000Z", true),
-            // A timestamp without a time zone, and texts that are not timestamps.
+            // A timestamp must have a time zone, and a text that is not a timestamp is rejected.
             ("2026-11-14T12:00:00.000", false),
             ("now", false),
             ("", false),
@@ -256,14 +256,14 @@ mod tests {
         assert!(verifies(&entry));
         for field in ["from", "text", "summary", "timestamp", "color", "from_plugin", "msg_id"] {
             let mut other = entry.clone();
-            // Differs from the original value of every field, and is a valid timestamp.
+            // The new value is a valid timestamp and differs from the original value of every field.
             *other.get_mut(field).unwrap() = json!("2026-11-14T12:00:00.001Z");
-            assert!(!verifies(&other), "another {field}");
+            assert!(!verifies(&other), "accepted a message with a changed {field}");
         }
         for field in ["summary", "color", "from_plugin", "msg_id", "lead_sig"] {
             let mut other = entry.clone();
             other.as_object_mut().unwrap().remove(field);
-            assert!(!verifies(&other), "no {field}");
+            assert!(!verifies(&other), "accepted a message without {field}");
         }
         assert!(!verifies(&signed(&SigningKey::from_bytes(&[8; 32]), MADE.1)));
     }

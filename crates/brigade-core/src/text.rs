@@ -1,4 +1,4 @@
-//! Text helpers for every front end: make text safe for a terminal, limit its width, count things.
+//! Text helpers for every front end: make text safe for a terminal, limit its width, format counts.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -7,7 +7,7 @@ pub fn count(number: usize, word: &str) -> String {
     if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
 }
 
-/// Escapes characters in untrusted text that could control the terminal or hide content: control characters,
+/// In untrusted text, escapes characters that could control the terminal or hide content: control characters,
 /// text direction marks and invisible characters. Keeps line breaks, tabs, and the joiners that some scripts
 /// and emoji need.
 pub fn plain(text: &str) -> String {

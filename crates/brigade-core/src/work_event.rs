@@ -13,7 +13,7 @@ pub enum WorkEvent {
     Ready {},
     /// The agent has started a turn.
     TurnStarted {},
-    /// The agent wrote text. One event holds the complete text between two other events.
+    /// The agent wrote text. One event contains all text that the agent wrote between two other events.
     Said {
         /// The text, possibly truncated.
         text: String,

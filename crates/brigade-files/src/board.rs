@@ -1,6 +1,5 @@
 //! A team's tasks, stored as one numbered file each.
 
-use brigade_wire::Damage;
 use brigade_wire::name::{TaskId, TeamName};
 use brigade_wire::task::Task;
 use rustix::fs::{Mode, OFlags};
@@ -54,8 +53,8 @@ impl FileStore {
         Ok(names.iter().filter_map(|name| task_id(name)).collect())
     }
 
-    /// Removes leftover tasks, as Claude Code does when it creates a team. Their numbers are not
-    /// reused.
+    /// Removes leftover tasks, as Claude Code does when it creates a team. The numbers of these
+    /// tasks are not used again.
     pub(super) fn clear_board(
         &self,
         team: &TeamName,
@@ -83,8 +82,8 @@ impl BoardDir {
         ids.sort();
         let mut tasks = Vec::with_capacity(ids.len());
         for id in ids {
-            // Skip a task that was deleted meanwhile. Return a half-written task too: a caller that
-            // cannot parse it calls `task` to read it again.
+            // Skip a task that was deleted meanwhile. Do not skip a half-written task: a caller
+            // that cannot parse the task reads it again with `task`.
             if let Some(contents) = dir.read(&task_file(id))? {
                 tasks.push((id, document::from_contents(contents)));
             }
@@ -95,7 +94,8 @@ impl BoardDir {
     pub(crate) async fn task(&self, id: TaskId) -> Result<Option<Document>, StoreError> {
         match &self.0 {
             Some(dir) => {
-                let task = document::read(dir, &task_file(id), None, check_task).await?;
+                let check = |bytes: &[u8]| Task::read(bytes).map(drop);
+                let task = document::read(dir, &task_file(id), None, check).await?;
                 Ok(task.map(|(document, _)| document))
             }
             None => Ok(None),
@@ -123,9 +123,8 @@ impl BoardDir {
             }
         };
         loop {
-            // Claude Code gives a new task the number after the highest task file, and does not
-            // raise the high-water mark. Tasks that Claude Code added have the numbers right above
-            // the mark.
+            // Skip the numbers of existing tasks. When Claude Code adds a task, it uses the number
+            // after the highest task file and does not raise the high-water mark.
             last += 1;
             let Some(id) = TaskId::new(last) else { return Err(StoreError::Conflict) };
             if dir.stamp(&task_file(id))?.is_some() {
@@ -161,7 +160,7 @@ impl BoardDir {
         }
     }
 
-    /// Returns a conflict if the task is at another revision.
+    /// Returns a conflict unless the task is at revision `at`.
     pub(crate) fn check_revision(&self, id: TaskId, at: Revision) -> Result<(), StoreError> {
         let dir = self.0.as_ref().ok_or(StoreError::NoTask { id })?;
         let contents = dir.read(&task_file(id))?.ok_or(StoreError::NoTask { id })?;
@@ -191,8 +190,8 @@ impl BoardDir {
         if dir.stamp(&task_file(id))?.is_none() {
             return Err(StoreError::NoTask { id });
         }
-        // The creation lock protects the high-water mark, and the task lock excludes a process that
-        // is changing the task.
+        // The creation lock protects the high-water mark, and the task lock keeps other processes
+        // from changing the task.
         let _create = match document::try_lock(dir, CREATE_DOCUMENT, seen, waiter)? {
             LockAttempt::Acquired(lock) => lock,
             LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
@@ -213,8 +212,8 @@ impl BoardDir {
         Ok(text.trim().parse().ok())
     }
 
-    /// Raises the high-water mark to at least `to`. If the file holds only digits, one write in
-    /// place is enough: the number only grows, so its text never gets shorter. A file with other
+    /// Raises the high-water mark to at least `to`. A file that holds only digits is overwritten in
+    /// place: the number only grows, so the new text covers the old text. A file with other
     /// contents is replaced.
     fn raise_high_water(&self, dir: &Dir, to: u64) -> Result<(), StoreError> {
         let current = dir.read(HIGH_WATER)?.map(|mark| mark.bytes);
@@ -241,7 +240,7 @@ impl BoardDir {
     }
 }
 
-/// Tries once to acquire the lock that protects the creation of tasks.
+/// Tries once to acquire the lock that a process needs to create a task.
 fn try_creation_lock<'d>(
     dir: &'d Dir,
     seen: Option<&'d SeenGuard<'d>>,
@@ -252,8 +251,4 @@ fn try_creation_lock<'d>(
         dir.touch(CREATE_LOCK)?;
     }
     document::try_lock(dir, CREATE_DOCUMENT, seen, waiter)
-}
-
-fn check_task(bytes: &[u8]) -> Result<(), Damage> {
-    Task::read(bytes).map(drop)
 }

@@ -1,7 +1,8 @@
 //! An open directory, and operations on the files in it.
 //!
-//! All operations take names relative to an open directory, so that no other process can redirect
-//! them between two steps. Symbolic links are not followed, and other users' files are not touched.
+//! All operations take names relative to an open directory. If another process puts a different
+//! directory at the same path, later operations still use the open directory. Symbolic links are
+//! not followed, and other users' files are not touched.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,7 +16,7 @@ use brigade_core::store::{Refusal, StoreError};
 
 /// The mode of brigade's own files.
 pub(crate) const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
-/// The mode of new native files, before the umask.
+/// The mode of new files in Claude Code's folder, before the umask is applied.
 const NATIVE_MODE: Mode = Mode::from_raw_mode(0o644);
 
 /// An open directory.
@@ -25,7 +26,7 @@ pub(crate) struct Dir {
     path: PathBuf,
 }
 
-/// Distinguishes two versions of a file without reading it.
+/// Distinguishes two versions of a file without reading the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileStamp {
     pub(crate) inode: u64,
@@ -33,7 +34,7 @@ pub(crate) struct FileStamp {
     pub(crate) size: u64,
 }
 
-/// A file that was read.
+/// The contents of a file, with its stamp and mode.
 #[derive(Debug)]
 pub(crate) struct FileContents {
     pub(crate) bytes: Vec<u8>,
@@ -66,7 +67,7 @@ impl Dir {
         match fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => Ok(Some(Self { fd, path })),
             Err(Errno::NOENT) => Ok(None),
-            // For a symbolic link, Linux reports NOTDIR here and macOS LOOP.
+            // If the path is a symbolic link, Linux reports NOTDIR here, and macOS reports LOOP.
             Err(Errno::LOOP | Errno::NOTDIR) if self.is_link(name) => {
                 Err(self.refused(name, Refusal::Symlink))
             }
@@ -93,7 +94,7 @@ impl Dir {
     /// enter it, regardless of the umask.
     pub(crate) fn private_child(&self, name: &str) -> Result<Self, StoreError> {
         if let Ok(()) = fs::mkdirat(&self.fd, name, Mode::RWXU) {
-            // With some umasks, even the owner could not open the new directory.
+            // Set the mode again: with some umasks, even the owner cannot open the new directory.
             self.set_mode(name, Mode::RWXU)?;
         }
         let child = self.open_or_create_child(name, Mode::RWXU)?;
@@ -114,7 +115,7 @@ impl Dir {
         &self.path
     }
 
-    /// Returns whether the directory has not been removed.
+    /// Returns whether the directory still exists.
     pub(crate) fn exists(&self) -> bool {
         fs::fstat(&self.fd).is_ok_and(|stat| stat.st_nlink > 0)
     }
@@ -143,8 +144,8 @@ impl Dir {
         if size > MAX_FILE {
             return Err(self.refused(name, Refusal::TooBig));
         }
-        // Reserve one byte more than the size: if the file has not grown, one short read both reads
-        // it and shows its end.
+        // Reserve one byte more than the size of the file. If the first read does not fill the
+        // buffer, it has reached the end of the file, and no second read is needed.
         let mut bytes: Vec<u8> = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
         loop {
             let capacity = bytes.spare_capacity_mut().len();
@@ -169,7 +170,8 @@ impl Dir {
         }
     }
 
-    /// Rejects a file that could not be read and replaced: a symbolic link, or another user's file.
+    /// Returns an error if brigade refuses to read and replace this file, for example a symbolic
+    /// link or another user's file.
     pub(crate) fn check_replaceable(&self, name: &str) -> Result<(), StoreError> {
         let stat = match fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
@@ -191,8 +193,8 @@ impl Dir {
         made.map(drop).map_err(|error| self.io_error("create", name, error))
     }
 
-    /// Writes a temporary file with exactly this mode, or with the default mode minus the umask if
-    /// `mode` is `None`. The name must be unique to this process.
+    /// Writes a temporary file. If `mode` is `None`, the file gets the default mode minus the
+    /// umask; otherwise it gets exactly `mode`. The name must be unique to this process.
     pub(crate) fn write_temp(
         &self,
         name: &str,
@@ -291,7 +293,7 @@ impl Dir {
         let mut names = Vec::new();
         for entry in fs::Dir::read_from(&self.fd).map_err(io_error)? {
             let entry = entry.map_err(io_error)?;
-            // Neither brigade nor Claude Code uses names that are not UTF-8.
+            // Skip names that are not UTF-8. Neither brigade nor Claude Code creates them.
             if let Ok(name) = entry.file_name().to_str()
                 && name != "."
                 && name != ".."
@@ -364,7 +366,7 @@ pub(crate) fn create_all(path: &Path) -> Result<(), StoreError> {
 /// Returns the device and inode of the file or directory at a path.
 pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     let stat = fs::lstat(path).ok()?;
-    #[expect(clippy::useless_conversion, reason = "a device has another type on macOS")]
+    #[expect(clippy::useless_conversion, reason = "on macOS, a device number has another type")]
     Some((u64::try_from(stat.st_dev).ok()?, stat.st_ino))
 }
 

@@ -23,8 +23,8 @@ pub(crate) fn from_contents(contents: FileContents) -> Document {
 }
 
 /// Reads a document without a lock, and reads it again while it is torn. If the document stays
-/// torn, returns the torn bytes, and the caller decides what to do. `known` is the stamp of a
-/// version that was already checked.
+/// torn, returns the torn bytes, and the caller decides what to do. A version with the stamp
+/// `known` was already checked and is not checked again.
 pub(crate) async fn read(
     dir: &Dir,
     name: &str,
@@ -76,9 +76,9 @@ impl LockRecorder for DocumentLockRecorder<'_> {
         self.seen.map_or(Ok(()), |seen| seen.record_lock(kind, RecordedLock { id, task }))
     }
 
-    // A program whose lock is stolen while it is suspended may later overwrite newer changes.
-    // Unlike messages, these changes are not restored: their author was already told that they
-    // succeeded, and sees the result on the board.
+    // Do nothing. A suspended program whose lock was stolen may later overwrite a newer change to a
+    // task or the roster. Brigade does not restore the lost change, because the author of the
+    // change can see that it is lost.
     fn record_steal(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -107,7 +107,7 @@ pub(crate) fn try_lock<'d>(
 ) -> Result<LockAttempt<'d>, StoreError> {
     let previous = seen.map(|seen| seen.last_lock(document_id.kind)).transpose()?.flatten();
     if let Some(previous) = previous.filter(|previous| previous.task != document_id.task) {
-        // A brigade process died while it held the lock on another task.
+        // The last recorded lock is on another task. If that lock still exists, its creator is dead.
         lock::remove_abandoned(
             dir,
             &DocumentId { task: previous.task, ..document_id }.lock(),
@@ -121,8 +121,8 @@ pub(crate) fn try_lock<'d>(
     waiter.try_lock(at, abandoned, &mut DocumentLockRecorder { document_id, seen })
 }
 
-/// Tries once to replace a document that must still be at revision `at`. The caller fsyncs the
-/// directory if the rename must survive power loss.
+/// Tries once to replace a document. Returns a conflict unless the document is at revision `at`.
+/// The caller fsyncs the directory if the rename must survive power loss.
 pub(crate) fn try_replace(
     dir: &Dir,
     document_id: DocumentId,

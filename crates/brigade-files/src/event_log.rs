@@ -1,10 +1,10 @@
 //! Streams all events of a team: reads the team's journals in chunks and merges the records by
 //! time.
 //!
-//! The stream works in rounds. Each round notes the length of each journal and sends the records
-//! added since the previous round, sorted by time; the first round sends the history. Between
-//! rounds, the stream waits for a change signal from the team's watch. It tracks its position in
-//! each journal, so a spurious signal has no effect, and the next signal makes up for a missed one.
+//! The stream works in rounds. Each round notes the length of each journal and sends the records added since the
+//! previous round, sorted by time; the first round sends the history. Between rounds, the stream waits for a
+//! change signal from the team's watch. It tracks its position in each journal. Therefore a spurious signal has no
+//! effect, and a missed signal only causes a delay.
 //!
 //! No file stays open between reads, because a team may have more members than a process may have
 //! open files.
@@ -36,8 +36,8 @@ use brigade_core::store::event_log::{
     BATCHES, EventStream, RecordBatch, RecordLookup, RecordLookupHandle, RecordRef,
 };
 
-/// Minimum time between two rounds. Thousands of events per second are sent in batches without a
-/// visible delay.
+/// Minimum time between two rounds. Users do not notice this delay, but it is long enough to send
+/// thousands of events per second in batches.
 const ROUND_INTERVAL: Duration = Duration::from_millis(16);
 
 /// Looks up records by journal number and offset.
@@ -45,7 +45,7 @@ const ROUND_INTERVAL: Duration = Duration::from_millis(16);
 struct JournalLookup(RwLock<Vec<Arc<JournalSource>>>);
 
 impl JournalLookup {
-    /// Adds a journal. Returns `None` if there are too many.
+    /// Adds a journal. Returns `None` if there are too many journals.
     fn add(&self, source: Arc<JournalSource>) -> Option<JournalIndex> {
         let mut sources = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let index = JournalIndex::new(sources.len())?;
@@ -95,7 +95,7 @@ impl FileStore {
         team: &TeamName,
     ) -> Result<(EventStream, RecordLookupHandle), StoreError> {
         // Subscribe before reading the journals, so that later changes are signalled. Subscribing
-        // also records in the journals what other programs changed so far.
+        // also records in the journals what other programs have changed so far.
         let signal = match self.team_dir(team) {
             Ok(_) => Some(watch::change_signal(self, team)?),
             Err(StoreError::NoTeam { .. }) => None,
@@ -171,7 +171,7 @@ impl TeamJournals {
         for (folder, name) in journal_keys(&team_state)? {
             ranges.extend(self.new_range(&team_state, (folder, name))?);
         }
-        // Of two records with equal times, the one in the journal that was added first comes first.
+        // Records with equal times are sorted in the order in which their journals were added.
         ranges.sort_by_key(|range| range.index);
         Ok(MergeRound::new(ranges))
     }

@@ -11,7 +11,7 @@ use rustix::fs::{self, OFlags};
 use rustix::io::Errno;
 
 use super::dir::{Dir, Fsync, io_error};
-use brigade_core::event::Record;
+use brigade_core::event::{Record, UncheckedRecord};
 use brigade_core::hash::Fnv;
 use brigade_core::store::StoreError;
 
@@ -33,8 +33,8 @@ pub(crate) struct JournalTail {
 }
 
 /// A position in a journal, with a hash of the bytes before it. After power loss, the end of a
-/// journal may be missing, and other records may have been written in its place; the hash detects
-/// that.
+/// journal may be missing, and new records may have been written at the same offset. The hash
+/// detects such a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JournalPosition {
     pub(crate) offset: u64,
@@ -67,7 +67,11 @@ impl Journal {
     }
 
     /// Appends records in one write. Returns the offset of the end of the last record.
-    pub(crate) fn append(&self, records: &[Record], sync: Fsync) -> Result<u64, StoreError> {
+    pub(crate) fn append(
+        &self,
+        records: &[UncheckedRecord],
+        sync: Fsync,
+    ) -> Result<u64, StoreError> {
         let mut lines = Vec::with_capacity(1024);
         for record in records {
             lines.push(b'\n');
@@ -113,8 +117,8 @@ impl Journal {
         let lines = bytes.get(before..whole).unwrap_or_default().split(|&byte| byte == b'\n');
         let records = lines
             .filter(|line| !line.is_empty())
-            .filter_map(|line| match serde_json::from_slice(line) {
-                Ok(record) => Some(record),
+            .filter_map(|line| match serde_json::from_slice::<UncheckedRecord>(line) {
+                Ok(record) => Some(record.from_local_file()),
                 Err(error) => {
                     let path = self.path.display();
                     tracing::warn!(%path, %error, "skipping a journal line that is not a record");

@@ -1,5 +1,5 @@
-//! The names of files and folders on disk. `brigade doctor` and other code use them to read files
-//! without a [`Store`], because a store also repairs and records what it finds.
+//! The names of files and folders on disk. `brigade doctor` and other code use these names to read
+//! files without a [`Store`], because a store would also repair the files and record changes.
 //!
 //! [`Store`]: brigade_core::store::Store
 //!
@@ -41,14 +41,14 @@ pub const TASKS: &str = "tasks";
 pub const CONFIG: &str = "config.json";
 /// The folder of inboxes in a team's folder.
 pub const INBOXES: &str = "inboxes";
-/// Separates the team's name from a unique id in the name of a team folder that is being deleted.
+/// A team's folder is renamed before it is deleted. The new name is the team's name, this text, and a unique id.
 pub const DELETED: &str = ".deleted-";
 /// The file in which Claude Code stores the highest task number ever used.
 pub(crate) const HIGH_WATER: &str = ".highwatermark";
-/// The file whose lock protects the creation of tasks. Claude Code creates it empty.
+/// An empty file. Before a process creates a task, it takes the lock of this file, as Claude Code does.
 pub(crate) const CREATE_LOCK: &str = ".lock";
 
-/// The folder, inside brigade's own folder, for the teams in all Claude Code folders.
+/// The folder, inside brigade's own folder, for data about the teams in all Claude Code folders.
 pub const FILES: &str = "files";
 /// The journal of a team.
 pub const TEAM_JOURNAL: &str = "team.jsonl";
@@ -60,17 +60,19 @@ pub(crate) const WORK: &str = "work";
 pub const LAST_ROSTER: &str = "roster.json";
 /// The file with the time when brigade created the team, in milliseconds.
 pub const CREATED: &str = "created";
+/// Like [`CREATED`], written before the team and removed after it. It remains if the process dies in between.
+pub const CREATING: &str = "creating";
 /// An empty file that exists if another program has written the roster.
 pub(crate) const SHARED: &str = "shared";
-/// The file with the native locks that brigade processes created last, followed by eight bytes for
-/// each task number: the task's revision last seen, or zero.
+/// For each kind of lock, this file first records the last lock that a brigade process created.
+/// Then follow eight bytes for each task number: the task's last seen revision, or zero.
 pub(crate) const BOARD_SEEN: &str = "board.seen";
 /// The folder of final answers: the first answer to a question wins.
 pub const DECIDED: &str = "decided";
 /// The folder of copies of damaged files.
 pub(crate) const DAMAGED_COPIES: &str = "aside";
 
-/// Size in bytes of the largest file that is read into memory.
+/// Maximum size in bytes of a file that is read into memory.
 pub const MAX_FILE: u64 = 256 << 20;
 /// Seconds after which Claude Code considers a lock abandoned.
 pub const LOCK_STALE_SECS: u32 = 10;
@@ -102,7 +104,7 @@ pub fn member_file(member: impl Display) -> String {
     format!("{member}.json")
 }
 
-/// Returns the member's name from the file name of an inbox or note.
+/// Parses the member's name from the file name of an inbox or note.
 pub fn member_name(file: &str) -> Option<&str> {
     file.strip_suffix(".json")
 }
@@ -140,7 +142,7 @@ pub fn temp_name(file: &str, process: u32, number: u32) -> String {
     format!("{file}{TEMP_MARK}{process}-{number}")
 }
 
-/// Parses a name made by [`temp_name`] into its arguments.
+/// Parses a name made by [`temp_name`]. Returns the arguments that were passed to `temp_name`.
 pub fn parse_temp_name(name: &str) -> Option<(&str, u32, u32)> {
     let (file, creator) = name.rsplit_once(TEMP_MARK)?;
     let (process, number) = creator.split_once('-')?;

@@ -10,8 +10,8 @@
 //! - Files: `dir` (operations relative to an open directory), `temp_file`, `lock` and `lock_id`
 //!   (Claude Code's lock), `document` and `revision` (compare-and-set replacement under that lock).
 //! - Mail: `mailbox` delivers the messages in a `journal` to an inbox, and loses no message when a
-//!   process dies. Its submodules are `observe`, `draft` and `commit`, the steps of an update, and
-//!   `state`, what brigade saves between updates.
+//!   process dies. An update of an inbox has three steps: `observe`, `draft` and `commit`. `state`
+//!   is the data that brigade saves between updates.
 //! - Teams: `teams` (creation and deletion), `board` (tasks), `repair` (fixes a torn roster),
 //!   `team_state` (brigade's own files for a team, including the roster and board as last seen).
 //! - Events: `watch` reports new events; `event_log` streams all past events, then new ones.
@@ -156,8 +156,8 @@ pub struct FileStore {
     native_dirs: Mutex<HashMap<TeamName, Arc<NativeDirs>>>,
     team_states: Mutex<HashMap<TeamName, Arc<TeamStateDir>>>,
     mailboxes: Mutex<HashMap<(TeamName, MemberName), SharedFileMailbox>>,
-    /// For each team and scope, the follower that all its watches share. The follower lives as long
-    /// as any of these watches.
+    /// Maps each team and scope to the follower that the watches of that team and scope share. The
+    /// follower lives as long as any of these watches.
     watches: Mutex<HashMap<(TeamName, watch::WatchScope), Weak<watch::SharedFollower>>>,
 }
 
@@ -173,7 +173,8 @@ struct NativeDirs {
     valid_config: Mutex<Option<FileStamp>>,
 }
 
-/// A mailbox that one thread uses at a time. The mailbox's `flock` excludes only other processes.
+/// A mailbox that only one thread may use at a time. The mutex is needed because the mailbox's
+/// `flock` excludes only other processes.
 type SharedFileMailbox = Arc<Mutex<FileMailbox>>;
 
 impl FileStore {
@@ -312,11 +313,11 @@ impl FileStore {
         .await
     }
 
-    /// Cleans up after every Claude Code process that used this member's inbox has ended. Call this
-    /// before starting a new Claude Code process.
+    /// Cleans up a member's inbox. Call this when all Claude Code processes that used the inbox
+    /// have ended, and before starting a new one.
     ///
-    /// Removes a lock that such a process left behind, restores messages that the process may have
-    /// overwritten, and clears the recorded risk that a process still overwrites the inbox.
+    /// Removes a lock that one of these processes left behind, and restores messages that they may
+    /// have overwritten. After that, no message counts as at risk of being overwritten.
     pub async fn recover_after_natives_ended(
         &self,
         team: &TeamName,
@@ -385,8 +386,8 @@ impl FileStore {
             // Another brigade process that holds the lock usually finishes within a moment and
             // delivers our messages as well. A holder that takes longer is suspended or dead.
             if waited < MAX_RETRY_DELAY {
-                // Block the thread: this delay is shorter than the tokio timer's resolution, and no
-                // longer than one write takes.
+                // Block the thread, because this delay is too short for the tokio timer. The thread
+                // is blocked no longer than one write takes.
                 std::thread::sleep(MIN_RETRY_DELAY);
                 tokio::task::yield_now().await;
             } else {
@@ -395,7 +396,7 @@ impl FileStore {
         }
     }
 
-    /// Rejects a message that could never be delivered, before it is acknowledged.
+    /// Returns an error if a message could never be delivered. Called before a message is acknowledged.
     fn check_deliverable(&self, inboxes: &Dir, member: &MemberName) -> Result<(), StoreError> {
         inboxes.check_replaceable(&member_file(member))?;
         let writable =
@@ -407,7 +408,7 @@ impl FileStore {
 /// Shortest and longest delay between two attempts to acquire a lock.
 const MIN_RETRY_DELAY: Duration = Duration::from_micros(250);
 const MAX_RETRY_DELAY: Duration = Duration::from_millis(20);
-/// Maximum wait while the lock's path is a file or a directory that is not empty. No program can
+/// Maximum wait if the lock's path is a file, or a directory with files in it. No program can
 /// acquire such a lock.
 const UNLOCKABLE_WAIT: Duration = Duration::from_secs(1);
 

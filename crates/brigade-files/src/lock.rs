@@ -1,8 +1,8 @@
 //! Claude Code's own lock: an empty directory beside the file. Creating it acquires the lock,
 //! removing it releases the lock. A lock is stale when its modification time is ten seconds old.
 //!
-//! The lock does not identify its holder, and both generations of Claude Code steal it from a
-//! holder that is merely slow. Therefore a holder checks that it still owns the lock before it
+//! The lock does not identify its holder, and both generations of Claude Code may steal it from a
+//! holder that is only slow. Therefore a holder checks that it still owns the lock before it
 //! writes.
 //!
 //! Creating a directory takes ten times as long as renaming one. Therefore brigade keeps a spare
@@ -23,11 +23,11 @@ use super::lock_id::LockId;
 use super::temp_file::TempFile;
 use brigade_core::store::{StoreError, WriteObstacle};
 
-/// How long brigade relies on a lock that it holds. Other processes consider the lock abandoned
-/// only much later.
+/// How long brigade relies on a lock that it holds. Other processes wait much longer than this
+/// before they consider the lock abandoned.
 const TRUSTED_FOR: Duration = Duration::from_secs(5);
 
-/// Upper bound on the time that a program without locks needs to write a file in place.
+/// Brigade assumes that a program without a lock writes a file in place within this time.
 const MAX_IN_PLACE_WRITE: Duration = Duration::from_millis(50);
 
 /// A lock that this process holds. Dropping this value releases the lock.
@@ -43,7 +43,7 @@ pub(crate) struct HeldLock<'d> {
 pub(crate) struct LockPath<'d> {
     pub(crate) dir: &'d Dir,
     pub(crate) name: String,
-    /// The spare directory that becomes the lock. The caller has exclusive use of it.
+    /// The spare directory that becomes the lock. No other process uses it.
     pub(crate) spare: Option<(&'d Dir, String)>,
 }
 
@@ -54,7 +54,8 @@ pub(crate) trait LockRecorder {
     /// as the lock.
     fn record_acquire(&mut self, id: LockId) -> Result<(), StoreError>;
 
-    /// Called before stealing the lock from a holder that may only be slow and may write later.
+    /// Called before the lock is stolen from its holder. The holder may only be slow, and may still
+    /// write later.
     fn record_steal(&mut self) -> Result<(), StoreError>;
 }
 
@@ -74,7 +75,7 @@ pub(crate) enum TryOutcome<T> {
     Retry,
 }
 
-/// The observations of a caller that waits for a lock.
+/// The observations of a caller that is waiting for a lock.
 #[derive(Debug, Default)]
 pub(crate) struct LockWaiter {
     /// Whether an earlier attempt had to wait.
@@ -86,7 +87,8 @@ pub(crate) struct LockWaiter {
 }
 
 impl LockWaiter {
-    /// Tries once to acquire the lock. `abandoned` is a lock whose creator is known to be dead.
+    /// Tries once to acquire the lock. `abandoned` identifies a lock whose creator is known to be
+    /// dead.
     pub(crate) fn try_lock<'d>(
         &mut self,
         at: LockPath<'d>,
@@ -95,8 +97,8 @@ impl LockWaiter {
     ) -> Result<LockAttempt<'d>, StoreError> {
         let (dir, name) = (at.dir, at.name.as_str());
         if let Some(abandoned) = abandoned {
-            // Remove the abandoned lock before the recorder replaces its id with the id of the new
-            // lock.
+            // Remove the abandoned lock now, because the recorder will soon replace its id with the
+            // id of the new lock.
             remove_abandoned(dir, name, abandoned)?;
         }
         // Try at most twice: the first attempt may remove a stale lock, and the second acquires the
@@ -124,8 +126,8 @@ impl LockWaiter {
                     Duration::ZERO
                 }
             };
-            // If the modification time is in the future, the age stays negative, but `observed_for`
-            // grows.
+            // If the modification time is in the future, the age is negative. In that case, the
+            // lock is stale once this process has observed it for long enough.
             let stale = age > i64::from(LOCK_STALE_SECS)
                 || observed_for > Duration::from_secs(LOCK_STALE_SECS.into());
             if !stale {
@@ -169,7 +171,7 @@ impl LockWaiter {
     }
 }
 
-/// Removes a lock that was inspected earlier, but not a newer one that replaced it. The lock is
+/// Removes a lock that was inspected earlier, unless a newer lock has replaced it. The lock is
 /// renamed first; then `is_same` checks whether the renamed directory is the inspected lock.
 fn remove_if(dir: &Dir, name: &str, is_same: impl Fn(&str) -> bool) -> Result<Removal, StoreError> {
     let moved = TempFile::next().name(name);
@@ -225,8 +227,8 @@ impl LockPath<'_> {
             match renameat_with(dir.fd(), from, self.dir.fd(), to, RenameFlags::NOREPLACE) {
                 Ok(()) => return Ok(Some(id)),
                 Err(Errno::EXIST) => return Ok(None),
-                // The spare is on another file system, or the file system does not support a rename
-                // that never replaces the target.
+                // The spare is on another file system, or the file system does not support
+                // `NOREPLACE`.
                 Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
                 Err(error) => return Err(io_error(error)),
             }
@@ -269,7 +271,7 @@ fn refresh(dir: &Dir, spare: &str) -> Result<LockId, StoreError> {
 
 impl HeldLock<'_> {
     /// Returns whether this process still holds the lock and will hold it for a while. After a long
-    /// pause, another process may have stolen the lock or may be about to.
+    /// pause, another process may have stolen the lock, or may be about to steal it.
     pub(crate) fn is_held(&self) -> Result<bool, StoreError> {
         Ok(self.acquired_at.elapsed() < TRUSTED_FOR
             && LockId::find(self.at.dir, &self.at.name)? == Some(self.id))
@@ -278,8 +280,7 @@ impl HeldLock<'_> {
 
 impl Drop for HeldLock<'_> {
     fn drop(&mut self) {
-        // After a long pause, another process may have stolen the lock or may be about to. Then
-        // leave the lock alone.
+        // Leave the lock alone if another process may have stolen it or may be about to.
         if matches!(self.is_held(), Ok(true)) {
             self.at.release();
         }

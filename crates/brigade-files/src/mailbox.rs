@@ -2,10 +2,11 @@
 //! that inbox.
 //!
 //! A message is acknowledged once it is in the journal. Messages in the journal that are not yet in
-//! the inbox form the outbox; the next process that holds both locks delivers all of them. A
-//! process never waits for one lock while it holds the other. The first lock is a `flock` on
-//! brigade's state file. It excludes other brigade processes, and the kernel releases it when its
-//! holder dies. The second is Claude Code's lock on the inbox, which excludes native processes.
+//! the inbox form the outbox. A mailbox has two locks. The first lock is a `flock` on brigade's
+//! state file. It excludes other brigade processes, and the kernel releases it when its holder
+//! dies. The second lock is Claude Code's lock on the inbox, which excludes native processes. The
+//! next process that holds both locks delivers the whole outbox. A process never waits for one lock
+//! while it holds the other.
 
 mod commit;
 mod draft;
@@ -33,7 +34,8 @@ use brigade_core::store::{Mark, Outgoing, StoreError, WriteObstacle};
 /// programs can write in between.
 const NATIVE_TURN_NANOS: i64 = 2_000_000;
 
-/// How long after its lock was stolen a suspended program may still resume and overwrite the inbox.
+/// After brigade stole the lock of a suspended program, the program may resume and overwrite the
+/// inbox. Brigade takes that risk into account for this long.
 const STALE_WRITER_WINDOW: jiff::SignedDuration = jiff::SignedDuration::from_mins(10);
 
 /// An open mailbox.
@@ -137,8 +139,9 @@ impl FileMailbox {
             head.after.upto = tail.end;
             match self.refresh(context, &mut head)? {
                 RefreshOutcome::UpToDate => return Ok(TryOutcome::Done(())),
-                // Do not take the lock yet: Claude Code 2.1.50 creates a new inbox before it takes
-                // the lock, and loses its message if we hold the lock at that moment.
+                // Do not take the lock yet. Claude Code 2.1.50 first creates a new inbox and then
+                // takes the lock. If we hold the lock at that moment, Claude Code loses its
+                // message.
                 RefreshOutcome::Torn(stamp) if !waiter.is_torn_for_good(stamp) => {
                     let path = context.inboxes.path(&self.file());
                     return Ok(TryOutcome::Wait(WriteObstacle::Torn { path }));
@@ -147,9 +150,9 @@ impl FileMailbox {
                 RefreshOutcome::Rewound => tail = self.tail(&mut head)?,
             }
         }
-        // If several brigade processes wait for one inbox, a native program may be waiting as well.
-        // Native programs retry less often: Claude Code 2.1.50 loses a message that it cannot write
-        // immediately. Our messages are safe in the journal, and a later write delivers more of
+        // If several brigade processes wait for one inbox, let native programs write first. Native
+        // programs retry less often, and Claude Code 2.1.50 loses a message that it cannot write
+        // immediately. Our messages are safe in the journal, and a later write delivers several of
         // them at once.
         let since = nanoseconds(context.clock).wrapping_sub(head.written_at);
         if (waiter.has_waited || head.contended) && (0..NATIVE_TURN_NANOS).contains(&since) {
@@ -174,8 +177,8 @@ impl FileMailbox {
             Err(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
         };
         head.power_safe |= self.merge(context, &mut draft, &tail, work)?;
-        // Mark messages after the merge, because a reader may already have seen a pending message
-        // and want it marked.
+        // Mark messages after the merge. A reader may already have seen a pending message, and only
+        // a merged message can be marked.
         if let MailboxWork::Mark { keys, mark } = work {
             self.mark(context, &mut draft, keys, mark)?;
         }
@@ -195,13 +198,13 @@ impl FileMailbox {
             head.after = head.before;
             head.inbox_stamp = FileStamp::default();
             // Write the head before removing the temporary file. If the file were removed first,
-            // the old head would count its messages as delivered.
+            // the old head would count the messages in that file as delivered.
             self.state.write_head(&head)?;
             context.inboxes.remove(&name)?;
         } else if !head.verified {
             if LockId::find(context.inboxes, &lock_name(&file))? != Some(head.lock) {
-                // The writer died before it could check the lock again, and another process took
-                // that lock.
+                // The writer died before it could check its lock after the rename, and its lock is
+                // gone. Another process may have stolen that lock.
                 head.mark_at_risk(head.before.upto, context.clock);
             }
             head.verified = true;
@@ -212,9 +215,8 @@ impl FileMailbox {
         Ok(head)
     }
 
-    /// Returns the journal records that are not merged yet. After a rewind, these may include
-    /// messages recorded as read, which are left out. Messages recorded only as gone are merged
-    /// again.
+    /// Returns the journal records that are not merged yet. After a rewind, messages that are
+    /// recorded as read are left out. Messages that are recorded only as gone are returned.
     ///
     /// If the head is missing or refers to another journal, returns the records of the whole
     /// journal, without messages recorded as read or gone.
@@ -256,8 +258,8 @@ impl FileMailbox {
         Ok(if rewound { RefreshOutcome::Rewound } else { RefreshOutcome::UpToDate })
     }
 
-    /// Cleans up after every native program that used this inbox has ended. A remaining lock has no
-    /// owner then, and no program can still overwrite the inbox with an old copy.
+    /// Cleans up the inbox. Call this only after every native program that used the inbox has ended. From then on,
+    /// a remaining lock has no owner, and no program can overwrite the inbox with an old copy.
     pub(crate) fn recover_after_natives_ended(
         &self,
         context: &MailboxContext<'_>,
@@ -321,7 +323,7 @@ impl FileMailbox {
 }
 
 impl JournalTail {
-    /// Removes the messages for which the tail contains an event selected by `is_read`.
+    /// Removes the messages that were read, according to the events that `is_read` accepts.
     fn drop_read(&mut self, is_read: impl Fn(&Event) -> bool) {
         let read: HashSet<MessageKey> = self
             .records
@@ -355,7 +357,7 @@ impl MailboxHead {
     }
 }
 
-/// Returns the current time in nanoseconds, for comparison with a recent time.
+/// Returns the current time in nanoseconds since 1970.
 pub(super) fn nanoseconds(clock: &dyn Clock) -> i64 {
     i64::try_from(clock.now().as_nanosecond()).unwrap_or_default()
 }
@@ -380,7 +382,7 @@ fn parse_inbox<'b>(file: &str, bytes: &'b [u8]) -> Result<Inbox<'b>, StoreError>
 }
 
 /// Returns whether a message was sent to the team created at `created`, not to an earlier team of
-/// the same name. Returns true if the message or the caller does not know the creation time.
+/// the same name. Returns true if the message or `created` lacks the creation time.
 fn is_for_team(record: &Record, created: Option<u64>) -> bool {
     match (&record.event, created) {
         (Event::Sent { team_created: 0, .. }, _) | (_, None) => true,

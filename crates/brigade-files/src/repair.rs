@@ -15,11 +15,11 @@ impl FileStore {
     /// Replaces a roster that stays torn. Returns whether the caller should read the roster again.
     ///
     /// Claude Code writes `config.json` in place, and no member can use a half-written roster. If
-    /// two processes write at once, the end of the longer text may follow the shorter text. The
-    /// shorter text was then written last and is complete, so it is kept. A process killed while
-    /// writing leaves an empty or truncated file. Then the last seen roster is restored, but only
-    /// for teams that brigade created: for other teams, it may differ from what the lead would
-    /// write.
+    /// two processes write at once, the end of the longer text may follow the shorter text. In that
+    /// case, the shorter text was written last and is complete, so the shorter text is kept. A
+    /// process that is killed while writing leaves an empty or truncated file. In that case, the
+    /// last seen roster is restored, but only if brigade created the team. For other teams, the
+    /// last seen roster may differ from what the lead would write.
     pub(super) async fn repair_roster(
         &self,
         team: &TeamName,
@@ -33,8 +33,8 @@ impl FileStore {
         else {
             return Ok(false);
         };
-        // The copy is named after its contents, so processes that find the same torn file keep one
-        // copy.
+        // The copy's name is a hash of its contents, so several processes that find the same torn
+        // file make only one copy.
         let copy = format!("config-{:016x}.json", torn.revision.0);
         let damaged_copies = team_state.dir.private_child(DAMAGED_COPIES)?;
         if !torn.bytes.is_empty() {
@@ -63,8 +63,8 @@ impl FileStore {
     }
 }
 
-/// Returns the text that was written last, if it is complete and only the end of an earlier text
-/// follows.
+/// Returns the text that was written last. Returns `None` unless that text is complete and is
+/// followed by the end of a longer, earlier text.
 fn last_complete_text(torn: &[u8]) -> Option<Vec<u8>> {
     let Err(Damage::Tail { end }) = Team::read(torn) else { return None };
     let repaired = torn.get(..end)?;
@@ -75,5 +75,6 @@ fn last_complete_text(torn: &[u8]) -> Option<Vec<u8>> {
 fn last_seen(team_state: &TeamStateDir) -> Result<Option<Vec<u8>>, StoreError> {
     let Some(last) = team_state.last_roster()? else { return Ok(None) };
     let created = Team::read(&last).ok().and_then(|team| team.created_at());
-    Ok(if created.is_some() && created == team_state.created()? { Some(last) } else { None })
+    let is_ours = created.map_or(Ok(false), |created| team_state.is_created_by_us(created))?;
+    Ok(is_ours.then_some(last))
 }

@@ -20,7 +20,8 @@ use super::teams::InitialTasks;
 use super::temp_file::{self, TempFile};
 use super::watch::WatchScope;
 use super::{FileStore, check_team, lock_mutex, watch};
-use brigade_core::event::{Event, MessageKey, Record};
+use brigade_core::event::{Event, MessageKey, Record, UncheckedRecord};
+use brigade_core::rights::Recorder;
 use brigade_core::store::event_log::{EventStream, RecordLookupHandle};
 use brigade_core::store::{
     Actor, BoardStore, Document, EventLog, Mail, MailStore, Mark, NoteKind, Notes, Outgoing,
@@ -28,9 +29,9 @@ use brigade_core::store::{
 };
 
 const ROSTER: DocumentId = DocumentId { kind: LockKind::Roster, task: 0 };
-/// How long after reading `config.json` Claude Code 2.1.50 may write it back, in place and without
-/// a lock. The gap between read and write was 124 milliseconds on a busy machine, and once more
-/// than 600 on an overloaded one.
+/// Claude Code 2.1.50 reads `config.json` and writes it back without a lock. This is the maximum
+/// time between its read and its write. Measured: 124 milliseconds on a busy machine, and once more
+/// than 600 milliseconds on an overloaded machine.
 const NATIVE_REWRITE_WINDOW: Duration = Duration::from_secs(1);
 
 #[async_trait]
@@ -39,7 +40,8 @@ impl TeamStore for FileStore {
         let Some(dir) = Dir::open(&self.teams_path())? else { return Ok(Vec::new()) };
         let mut teams = Vec::new();
         for name in dir.names()? {
-            // Skip folders whose names are not team names. Some are teams that are being deleted.
+            // Skip folders whose names are not team names. Some of these folders are teams that are being
+            // deleted.
             let Ok(team) = name.parse::<TeamName>() else { continue };
             let Ok(Some(child)) = dir.child(&name) else { continue };
             if child.stamp(CONFIG)?.is_some() {
@@ -119,17 +121,17 @@ impl TeamStore for FileStore {
     }
 
     async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError> {
-        // `self.team` waits until a program that writes `config.json` in place has finished. Before
-        // that, the file may not show when the team was created.
+        // If a program is writing `config.json` in place, `self.team` waits until the write is
+        // finished. A half-written file might lack the creation time of the team.
         let Some(config) = self.team(team).await? else { return Ok(false) };
         let Some(team_state) = self.existing_team_state(team)? else { return Ok(false) };
         let created = |bytes: &[u8]| Team::read(bytes).map(|team| team.created_at());
         let created = match created(&config.bytes) {
             Ok(created) => created,
-            // The file is still torn. The roster last seen shows when the team was created.
+            // The file is still torn. The last seen roster shows when the team was created.
             Err(_) => team_state.last_roster()?.and_then(|last| created(&last).ok().flatten()),
         };
-        Ok(created.is_some() && created == team_state.created()?)
+        created.map_or(Ok(false), |created| team_state.is_created_by_us(created))
     }
 
     async fn undo_window(&self, team: &TeamName) -> Result<Duration, StoreError> {
@@ -159,7 +161,7 @@ impl MailStore for FileStore {
             message: mailbox::inbox_entry(message),
         };
         let by = Some(message.from.clone());
-        let record = Record { at: self.clock.now(), by, event };
+        let record = UncheckedRecord { at: self.clock.now(), by, event };
         let mailbox = self.mailbox(team, to)?;
         let upto = lock_mutex(&mailbox).journal.append(&[record], self.sync())?;
         // The message is now in the journal and counts as acknowledged: it is delivered even if
@@ -170,8 +172,8 @@ impl MailStore for FileStore {
     }
 
     async fn inbox(&self, team: &TeamName, member: &MemberName) -> Result<Vec<Mail>, StoreError> {
-        // Deliver pending messages first. If another process holds a lock, they stay in the outbox
-        // and are read from there below.
+        // Deliver pending messages first. If another process holds a lock, these messages stay in
+        // the outbox, and the code below reads them there.
         let refreshed = self.do_work(team, member, MailboxWork::Refresh).await;
         if let Err(error) = &refreshed {
             tracing::warn!(%team, member = %member, %error, "cannot refresh the inbox");
@@ -224,7 +226,7 @@ impl MailStore for FileStore {
         team: &TeamName,
         member: &MemberName,
     ) -> Result<Vec<Record>, StoreError> {
-        // First record in the journal the changes that other programs made to the inbox.
+        // The journal may lack changes that other programs made to the inbox. Record them first.
         self.do_work(team, member, MailboxWork::Refresh).await?;
         let mailbox = self.mailbox(team, member)?;
         let records = lock_mutex(&mailbox).journal.read_from(0)?.records;
@@ -286,7 +288,8 @@ impl BoardStore for FileStore {
         let board = self.board(team)?;
         let team_state = self.team_state(team)?;
         let replace = |waiter: &mut LockWaiter| {
-            // A caller with an outdated revision gets its conflict without waiting for the locks.
+            // Check the revision before waiting for the locks, so that a caller with an outdated
+            // revision gets the conflict immediately.
             board.check_revision(id, at)?;
             let seen = team_state.lock_seen()?;
             let tried = board.try_replace(id, task, at, seen.as_ref(), waiter, self.sync())?;
@@ -328,8 +331,8 @@ impl Notes for FileStore {
         self.team_dir(team)?;
         let dir = self.team_state(team)?.dir.private_child(DECIDED)?;
         let temp = TempFile::next().name(question.as_str());
-        // Fsync the answer before the rename. An answer is never replaced, so a truncated one would
-        // stay invalid forever.
+        // Fsync the answer before the rename. An answer is never replaced, so a truncated answer
+        // would stay invalid forever.
         dir.write_temp(&temp, answer, Some(PRIVATE), Fsync::Yes)?;
         let created = dir.rename_new(&temp, question.as_str());
         if !matches!(created, Ok(true)) {
@@ -391,6 +394,11 @@ impl Notes for FileStore {
 impl EventLog for FileStore {
     async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
         self.team_dir(team)?;
+        let leads = match event.kind().recorded_by() {
+            Recorder::AskedOrAsker => self.is_led_by(team, &by.0).await?,
+            _ => false,
+        };
+        event.check_recorder(&by.0, leads)?;
         self.team_state(team)?.record_event(self.clock.as_ref(), Some(by), event)
     }
 
@@ -425,8 +433,14 @@ impl EventLog for FileStore {
 impl Store for FileStore {}
 
 impl FileStore {
-    /// Stores a task from another store under the number it has there. Returns a conflict if that
-    /// number is already in use here.
+    async fn is_led_by(&self, team: &TeamName, member: &str) -> Result<bool, StoreError> {
+        let config = self.team(team).await?;
+        let leads = |team: Team<'_>| team.lead().is_some_and(|lead| lead.is(member));
+        Ok(config.is_some_and(|config| Team::read(&config.bytes).is_ok_and(leads)))
+    }
+
+    /// Stores a task from another store, with its number in that store. Returns a conflict if this
+    /// store already has a task with that number.
     pub async fn insert_task(
         &self,
         team: &TeamName,
@@ -449,9 +463,9 @@ impl FileStore {
         Ok(revision(task))
     }
 
-    /// Empties an inbox if all its messages are read and there are enough of them to be worth a
-    /// write. The journal keeps the messages. Call this for an inbox whose owner reads from another
-    /// store, because nothing else shortens that inbox.
+    /// Empties an inbox if it holds enough messages and all of them are read. The journal keeps the
+    /// messages. Call this for an inbox whose owner reads from another store, because no other code
+    /// shortens that inbox.
     pub async fn prune_inbox(
         &self,
         team: &TeamName,

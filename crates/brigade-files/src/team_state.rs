@@ -16,12 +16,12 @@ use rustix::fs::OFlags;
 use super::dir::{Dir, Fsync, PRIVATE};
 use super::journal::Journal;
 use super::layout::{
-    BOARD_SEEN, CREATED, LAST_ROSTER, MAIL, SHARED, TEAM_JOURNAL, WORK, member_journal,
+    BOARD_SEEN, CREATED, CREATING, LAST_ROSTER, MAIL, SHARED, TEAM_JOURNAL, WORK, member_journal,
 };
 use super::lock_mutex;
 use super::temp_file::TempFile;
 use brigade_core::clock::Clock;
-use brigade_core::event::{Event, Record};
+use brigade_core::event::{Event, UncheckedRecord};
 use brigade_core::store::{Actor, StoreError};
 
 /// Brigade's folder for one team.
@@ -55,22 +55,33 @@ impl TeamStateDir {
         self.journal.exists() && self.member_journal_folders().into_iter().all(Dir::exists)
     }
 
-    /// Returns the folders that hold one journal per member, besides the team's own journal.
+    /// Returns the folders that hold one journal per member.
     pub(crate) fn member_journal_folders(&self) -> [&Dir; 2] {
         [&self.mail, &self.work]
     }
 
-    /// Records that brigade created the team with this configuration.
-    pub(crate) fn record_created(&self, config: &[u8]) -> Result<(), StoreError> {
-        let created = Team::read(config).ok().and_then(|team| team.created_at());
-        let text = created.unwrap_or_default().to_string();
-        self.write(CREATED, text.as_bytes())
+    /// Records that brigade is about to create the team with this configuration.
+    pub(crate) fn record_creating(&self, config: &[u8]) -> Result<(), StoreError> {
+        self.write(CREATING, creation_mark(config).as_bytes())
     }
 
-    /// Returns when brigade last created this team.
-    pub(crate) fn created(&self) -> Result<Option<u64>, StoreError> {
-        let Some(contents) = self.dir.read(CREATED)? else { return Ok(None) };
-        Ok(String::from_utf8_lossy(&contents.bytes).parse().ok())
+    /// Records that brigade created the team with this configuration.
+    pub(crate) fn record_created(&self, config: &[u8]) -> Result<(), StoreError> {
+        self.write(CREATED, creation_mark(config).as_bytes())?;
+        self.dir.remove_quietly(CREATING);
+        Ok(())
+    }
+
+    /// Returns whether brigade created the team that was created at this time, in milliseconds.
+    pub(crate) fn is_created_by_us(&self, created: u64) -> Result<bool, StoreError> {
+        for name in [CREATED, CREATING] {
+            if let Some(contents) = self.dir.read(name)?
+                && String::from_utf8_lossy(&contents.bytes).parse() == Ok(created)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
@@ -102,18 +113,22 @@ impl TeamStateDir {
             Event::Worked { name, .. } => name.parse::<MemberName>().ok(),
             _ => None,
         };
-        let record = [Record { at: clock.now(), by, event }];
+        let record = [UncheckedRecord { at: clock.now(), by, event }];
         match member {
             Some(member) => self.record_work(member, &record),
             None => self.journal.append(&record, Fsync::No).map(drop),
         }
     }
 
-    /// Appends to the journal of a member's work. Work events have separate journals, because they
-    /// far outnumber all others, and a reader of mail or tasks need not read them.
-    fn record_work(&self, member: MemberName, record: &[Record]) -> Result<(), StoreError> {
+    /// Appends to the journal of a member's work. Work events far outnumber all other events. They
+    /// have separate journals, so that a reader of mail or tasks need not read them.
+    fn record_work(
+        &self,
+        member: MemberName,
+        record: &[UncheckedRecord],
+    ) -> Result<(), StoreError> {
         let mut work_journals = lock_mutex(&self.work_journals);
-        // A user may have deleted the journal file; then open a new one.
+        // If a user has deleted the journal file, open a new one.
         if let Some(journal) = work_journals.get(&member).filter(|journal| journal.exists()) {
             return journal.append(record, Fsync::No).map(drop);
         }
@@ -122,4 +137,9 @@ impl TeamStateDir {
         work_journals.insert(member, journal);
         Ok(())
     }
+}
+
+fn creation_mark(config: &[u8]) -> String {
+    let created = Team::read(config).ok().and_then(|team| team.created_at());
+    created.unwrap_or_default().to_string()
 }

@@ -43,8 +43,8 @@ impl FileStore {
         dir.open_or_create_child(INBOXES, native)?;
         let leftover = self.leftover_tasks(team)?;
         if let InitialTasks::Restore(tasks) = initial {
-            // Restore tasks before the team exists, so that no process can take one of their
-            // numbers.
+            // Restore the tasks before the team exists, so that no process can give their numbers
+            // to new tasks.
             let board = self.open_or_create_board(team)?;
             for (id, task) in tasks.iter().filter(|(id, _)| !leftover.contains(id)) {
                 if let Some(dir) = board.dir() {
@@ -52,6 +52,8 @@ impl FileStore {
                 }
             }
         }
+        // If this process dies before it has recorded that it created the team, the team is still ours.
+        team_state.record_creating(config)?;
         if !document::create(&dir, CONFIG, config)? {
             return Err(StoreError::TeamExists { team: team.clone() });
         }

@@ -14,7 +14,7 @@ pub(crate) struct TempFile {
 }
 
 impl TempFile {
-    /// Returns the name of this temporary file if it is to replace `file`.
+    /// Returns the name of this temporary file, which will replace `file`.
     pub(crate) fn name(self, file: &str) -> String {
         temp_name(file, self.process, self.number)
     }
@@ -28,8 +28,8 @@ impl TempFile {
     }
 }
 
-/// Removes temporary files that killed brigade processes left in `dir`. `selects` filters by the
-/// name of the target file.
+/// Removes temporary files that killed brigade processes left in `dir`. A temporary file is removed
+/// only if `selects` returns true for the name of the file that the temporary file was to replace.
 pub(crate) fn sweep(dir: &Dir, names: &[String], selects: impl Fn(&str) -> bool) {
     for name in names {
         if let Some((file, process, _)) = parse_temp_name(name)

@@ -99,7 +99,8 @@ pub(super) struct ChangeSignal {
 }
 
 impl Drop for ChangeSignal {
-    /// Signals once more, so that a waiting receiver notices that it is no longer needed.
+    /// Sends a last signal. It wakes a waiting receiver, so that the receiver notices the end of
+    /// the subscription.
     fn drop(&mut self) {
         let _already_signalled = self.notify.try_send(());
     }
@@ -117,9 +118,9 @@ pub(super) fn start(
     Ok(Watch::new(receiver, shared))
 }
 
-/// Returns a subscription and a receiver. The receiver gets a signal for every later change to the
-/// journals, while the [`ChangeSignal`] exists. Spurious signals are possible. Several changes
-/// before a receive cause one signal.
+/// Returns a subscription and a receiver. While the subscription exists, the receiver gets a signal
+/// for every later change to the journals. Spurious signals are possible. One signal may stand for
+/// several changes.
 pub(super) fn change_signal(
     store: &FileStore,
     team: &TeamName,
@@ -138,7 +139,7 @@ fn shared_follower(
 ) -> Result<Arc<SharedFollower>, StoreError> {
     let key = (team.clone(), scope);
     let mut watches = lock_mutex(&store.watches);
-    // A follower whose state folder was deleted no longer finds any changes. Then start a new one.
+    // A follower whose state folder was deleted no longer finds any changes. Start a new follower instead.
     let existing = watches.get(&key).and_then(Weak::upgrade);
     if let Some(shared) = existing.filter(|shared| lock_mutex(&shared.follower).team_state.exists())
     {
@@ -228,7 +229,7 @@ fn run(shared: &Weak<SharedFollower>, paths: &Receiver<PathBuf>) {
 }
 
 impl TeamFollower {
-    /// Publishes all changes so far, so that a new subscriber receives only those that come later.
+    /// Publishes all changes so far, so that a new subscriber receives only later changes.
     fn catch_up(&mut self) -> Result<&mut Self, StoreError> {
         self.scan_all()?;
         self.publish_new()?;
@@ -260,7 +261,7 @@ impl TeamFollower {
         }
     }
 
-    /// Records in the journals what changed in these native files.
+    /// Writes the changes in these native files to the journals.
     fn scan_changed(&mut self, changed: &HashSet<PathBuf>) -> Result<(), StoreError> {
         let mut roster = false;
         let mut tasks = BTreeSet::new();
@@ -328,7 +329,8 @@ impl TeamFollower {
             clock: self.store.clock.as_ref(),
             team_created: &|| self.store.team_created(&self.team),
         };
-        // One attempt: if another process holds the lock, its write triggers another scan.
+        // Try only once: if another process holds the lock, the write of that process triggers
+        // another scan.
         lock_mutex(&mailbox)
             .attempt(&context, MailboxWork::Refresh, &mut LockWaiter::default())
             .map(drop)
@@ -336,8 +338,8 @@ impl TeamFollower {
 
     fn scan_roster(&self) -> Result<(), StoreError> {
         // Lock the seen state before reading the file. A process that changes the roster holds that
-        // lock until the change is recorded, so a difference found here is not being recorded by
-        // another process.
+        // lock until the change is recorded, so no other process is about to record a difference
+        // that is found here.
         let Some(seen) = self.team_state.lock_seen()? else { return Ok(()) };
         let config = match self.store.team_dir(&self.team) {
             Ok(dir) => dir.read(CONFIG)?,
@@ -374,8 +376,8 @@ impl TeamFollower {
         Ok(())
     }
 
-    /// Publishes the records added to these files. If all of them are known journals, as is usual,
-    /// no other journals are read.
+    /// Publishes the records added to these files. If all these files are known journals, which is
+    /// the usual case, no other journal is read.
     fn publish_from(&mut self, changed: &HashSet<PathBuf>) -> Result<(), StoreError> {
         let known = |path: &PathBuf| {
             let journal = self.journals.get(path);
@@ -394,7 +396,7 @@ impl TeamFollower {
     fn publish(&mut self, mut records: Vec<Record>) {
         records.sort_by_key(|record| record.at);
         for record in records.into_iter().map(Arc::new) {
-            // Drop subscribers that are gone.
+            // Remove subscribers whose receiver was dropped.
             self.events.retain(|events| events.send(Arc::clone(&record)).is_ok());
         }
     }

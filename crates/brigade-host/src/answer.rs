@@ -1,4 +1,4 @@
-//! Answers plans and permission requests.
+//! Approves or rejects plans and permission requests.
 
 use brigade_core::approvals::{self, Approval};
 use brigade_core::handshake::{Answer, Answered, HandshakeError};

@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use brigade_agents::driver;
 use brigade_core::authority::Denied;
 use brigade_core::clock::{Clock, SystemClock};
+use brigade_core::event::RefusedEvent;
 use brigade_core::seat::{Seat, SeatUser};
 use brigade_core::signature::LeadKey;
 use brigade_core::store::Store;
 use brigade_core::store::event_log::{EventStream, RecordLookupHandle};
+use brigade_core::text;
 use brigade_files::{Durability, FileStore, FileStoreOptions};
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
@@ -33,7 +36,7 @@ pub struct ContextSettings {
     pub claude_dir: PathBuf,
     /// Brigade's own folder.
     pub state_dir: PathBuf,
-    /// The failures an acknowledged message survives.
+    /// The durability of acknowledged messages.
     pub durability: Durability,
     /// How long to wait for a file lock.
     pub lock_wait: Duration,
@@ -41,7 +44,7 @@ pub struct ContextSettings {
     pub is_lasting: bool,
     /// The team named by an option, a variable or a team file.
     pub team: Option<TeamName>,
-    /// The member the caller claims to be.
+    /// The member that the caller claims to be.
     pub me: Option<MemberName>,
     /// The key with which the member verifies messages from its lead.
     pub lead_key: Option<LeadKey>,
@@ -55,12 +58,12 @@ pub struct ContextSettings {
     pub cwd: PathBuf,
 }
 
-/// The store, the team and the member a front end acts for.
+/// The store, the team and the member that a front end acts for.
 #[derive(Debug)]
 pub struct Context {
-    /// Where the teams are stored.
+    /// The store that contains the teams.
     pub store: Arc<dyn Store>,
-    /// Claude Code's files on this host, wherever the teams are stored.
+    /// The store in Claude Code's folder on this host, even if `store` is on NATS servers.
     pub files: Arc<FileStore>,
     /// The source of the current time.
     pub clock: Arc<dyn Clock>,
@@ -93,7 +96,7 @@ impl Context {
             Location::Files => Arc::clone(&files) as _,
             Location::Nats(servers) => servers.open(settings.is_lasting, report).await?,
         };
-        // NATS credentials name a team and often a single member.
+        // NATS credentials name a team and often a single member. Use both as defaults.
         let seat = settings.location.nats().and_then(NatsServers::seat);
         let team = settings.team.or_else(|| seat.as_ref().map(|seat| seat.0.clone()));
         let me = settings.me.or_else(|| seat.and_then(|seat| seat.1));
@@ -114,7 +117,7 @@ impl Context {
         })
     }
 
-    /// Returns the host on which this context starts and stops members.
+    /// Returns this host, for starting and stopping members.
     pub fn host(&self) -> Result<Host, HostError> {
         let programs = Arc::clone(&self.programs);
         host_at(&self.home, &self.claude_dir, &self.state_dir, programs, self.host_name.clone())
@@ -124,7 +127,7 @@ impl Context {
         registry_at(&self.home, &self.claude_dir, &self.state_dir)
     }
 
-    /// Returns the keys with which members verify their lead, for a team stored in files on this host.
+    /// Returns the keys with which members verify their lead. The team must be stored in files on this host.
     pub fn file_store_keys(&self, team: &TeamName) -> KeyRing {
         let key = Location::Files.key(&self.claude_dir);
         Registry::new(self.state_dir.join("host").join(key)).keys(team)
@@ -140,7 +143,7 @@ impl Context {
         &self.claude_dir
     }
 
-    /// Returns Claude Code's folder and brigade's own.
+    /// Returns Claude Code's folder and brigade's own folder.
     pub fn folders(&self) -> (&Path, &Path) {
         (&self.claude_dir, &self.state_dir)
     }
@@ -152,6 +155,32 @@ impl Context {
             Some(me) if *me != MemberName::lead() && self.home.nats().is_none() => {
                 let (who, team) = (me.clone(), team.to_string());
                 Err(Denied::LeadOnly { what, who, team }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails if the caller may not start a member with this name and agent. Only a person may start a member whose
+    /// agent is a command.
+    pub(crate) fn check_may_start(
+        &self,
+        seat: &Seat,
+        name: &MemberName,
+        agent: &str,
+    ) -> Result<(), HostError> {
+        // With a member's NATS credentials, a person may start that member.
+        let is_own = |me: &MemberName| self.home.nats().is_some() && me == name;
+        if let Some(me) = &self.me
+            && *me != MemberName::lead()
+            && !is_own(me)
+        {
+            let (who, team) = (me.clone(), seat.team.to_string());
+            return Err(Denied::LeadOnly { what: "start a member", who, team }.into());
+        }
+        match seat.user {
+            SeatUser::Agent { .. } if driver::is_command(agent) => {
+                let team = seat.team.to_string();
+                Err(Denied::CommandByAgent { team }.into())
             }
             _ => Ok(()),
         }
@@ -198,13 +227,15 @@ impl Context {
                 ))
             }
             [team] => Ok(team.clone()),
-            // In a project's folder, choose the project's team.
+            // In a folder with a `brigade.toml`, choose the team of that file.
             teams => match team_file::team_in(&self.cwd).filter(|team| teams.contains(team)) {
                 Some(team) => Ok(team),
                 None => {
                     let error = HostError::failed(Trouble::SeveralTeams(team_names(teams)));
-                    Err(error
-                        .hint(format!("choose with `--team TEAM`, or set {}", variables::TEAM)))
+                    Err(error.hint(format!(
+                        "choose a team with `--team TEAM`, or set {}",
+                        variables::TEAM
+                    )))
                 }
             },
         }
@@ -217,13 +248,15 @@ impl Context {
         Ok(self.seat_of(team, name))
     }
 
-    /// Returns a seat for reading the team: the named member's, or else the lead's.
+    /// Returns a seat for reading the team: the seat of the member that the caller claims to be, or else the
+    /// lead's seat.
     pub async fn reader(&self) -> Result<Seat, HostError> {
         let name = self.me.clone().unwrap_or_else(MemberName::lead);
         Ok(self.seat_of(self.team().await?, name))
     }
 
-    /// Returns the seat of the member that the caller claims to be, or of `name` if the caller named none.
+    /// Returns the seat of the member that the caller claims to be. If the caller named no member, returns the
+    /// seat of `name`.
     pub async fn seat_or(&self, name: &MemberName) -> Result<Seat, HostError> {
         let name = self.me.clone().unwrap_or_else(|| name.clone());
         Ok(self.seat_of(self.team().await?, name))
@@ -243,7 +276,7 @@ impl Context {
         seat
     }
 
-    /// Returns the seat user for an agent that calls the MCP tools.
+    /// Returns the [`SeatUser`] for an agent that calls the MCP tools.
     pub fn agent(&self) -> SeatUser {
         SeatUser::Agent { answers: self.answers.unwrap_or(true) }
     }
@@ -288,6 +321,14 @@ impl Context {
         team: &TeamName,
     ) -> Result<(EventStream, RecordLookupHandle), HostError> {
         Ok(self.store.event_stream(team).await?)
+    }
+
+    /// Returns notes about the events that were ignored while reading, because their authors may not record them.
+    pub fn refused_event_notes(&self) -> Vec<String> {
+        let note = |(refused, count): (RefusedEvent, usize)| {
+            format!("ignored {}: {refused}", text::count(count, "event"))
+        };
+        self.store.refused_events().into_iter().map(note).collect()
     }
 
     /// Returns the search path and the variables that locate programs.

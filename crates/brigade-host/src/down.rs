@@ -1,4 +1,4 @@
-//! Takes a team down, and stops single members.
+//! Stops whole teams and single members.
 
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use crate::host::{Host, is_led_remotely};
 use crate::process::send_signal;
 use crate::progress::{Ended, Progress, ReportProgress};
 use crate::shutdown::{self, StopOptions};
+use crate::worktree::IgnoredFiles;
 use crate::{process_lock, state, team_file, variables};
 
 /// How long to wait for the supervisor to notice that no team is left.
@@ -25,10 +26,14 @@ const SUPERVISOR_EXIT: Duration = Duration::from_secs(10);
 /// How often to check whether the supervisor has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Options for stopping members that have finished their work. They get only 15 seconds to agree, because
-/// stopping loses no work.
-pub const STOP_AFTER_WORK: StopOptions<'static> =
-    StopOptions { ask: Some(Duration::from_secs(15)), reason: None, may_refuse: false };
+/// Options for stopping members that have finished their work. The members get only 15 seconds to agree, because
+/// stopping them loses no work.
+pub const STOP_AFTER_WORK: StopOptions<'static> = StopOptions {
+    ask: Some(Duration::from_secs(15)),
+    reason: None,
+    may_refuse: false,
+    ignored_files: IgnoredFiles::Keep,
+};
 
 /// The result of taking a team down.
 #[derive(Debug)]
@@ -39,20 +44,20 @@ pub struct DownResult {
     pub members: Vec<(MemberName, Ended)>,
     /// The number of unfinished tasks that were deleted with the team.
     pub lost_tasks: usize,
-    /// Whether the team still exists, with members or a lead on another host.
+    /// Whether the team still exists because its lead or some of its members may run on other hosts.
     pub stays_elsewhere: bool,
 }
 
 /// The result of stopping a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopResult {
-    /// The member runs on this host, and its shutdown ended like this.
+    /// The member runs on this host. The value says how its shutdown ended.
     Here(Ended),
     /// The member does not run on this host. It was asked by mail to stop.
     Asked,
 }
 
-/// Stops a member that runs on this host, acting as its lead.
+/// Acts as the lead, and stops a member that runs on this host.
 pub async fn stop(
     context: &Context,
     lead: &Seat,
@@ -78,7 +83,7 @@ pub async fn stop(
     Ok(ended.into_iter().next().map_or(Ended::WasGone, |(_, ended)| ended))
 }
 
-/// Stops a member that runs on this host, or asks a member on another host by mail to stop.
+/// Stops a member. If the member runs on another host, asks it by mail to stop.
 pub async fn stop_or_ask(
     context: &Context,
     seat: &Seat,
@@ -94,8 +99,7 @@ pub async fn stop_or_ask(
     stop(context, &lead, name, manner, report).await.map(StopResult::Here)
 }
 
-/// Stops the team's members on this host, then deletes the team if brigade leads it and no other host runs
-/// members of it.
+/// Chooses a team and calls [`take_down`] for it.
 pub async fn down(
     context: &Context,
     named: Option<&TeamName>,
@@ -118,8 +122,8 @@ pub async fn down(
     })
 }
 
-/// Kills the members of a team on this host while the NATS server cannot be reached. The team stays in the
-/// store. Returns `None` if no team was named and several are up.
+/// Kills the members of a team on this host. Use this only if the NATS server cannot be reached: the team stays
+/// in the store. Returns `None` if no team was named and not exactly one team is up.
 pub async fn kill_without_store(
     host: &Host,
     named: Option<&TeamName>,
@@ -163,7 +167,7 @@ pub async fn choose_team(
         let stored = context.teams().await.unwrap_or_default();
         return Err(match names.as_slice() {
             _ if stored.contains(team) => error.hint(format!(
-                "it was not started on this host; `brigade team delete {team}` deletes it"
+                "the team was not started on this host; `brigade team delete {team}` deletes it"
             )),
             [] => error.hint("no team is running; `brigade up` starts one"),
             names => error.hint(format!("running teams: {}", names.join(", "))),
@@ -203,8 +207,8 @@ fn other_store_hint(teams: &str) -> String {
     )
 }
 
-/// Stops the team's members on this host, then deletes the team if brigade leads it and no other host runs
-/// members of it.
+/// Stops the team's members on this host. Then deletes the team if brigade leads the team and no other host runs
+/// any of its members.
 pub async fn take_down(
     host: &Host,
     lead: &Seat,

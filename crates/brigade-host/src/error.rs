@@ -16,13 +16,13 @@ use thiserror::Error;
 pub enum ErrorKind {
     /// The operation was refused or failed.
     Failed,
-    /// The command line is invalid, or an environment variable that replaces an option is.
+    /// The command line, or an environment variable that replaces an option, is invalid.
     Usage,
     /// There is nothing to do, for example because no team is up.
     Nothing,
     /// Another process holds a lock.
     Locked,
-    /// The program that reads the output closed the pipe. Not shown as an error.
+    /// The program that reads the output closed the pipe. This is not shown as an error.
     BrokenPipe,
 }
 
@@ -70,6 +70,8 @@ pub enum Trouble {
     DidNotStart { names: Vec<String> },
     #[error("{name} refused to stop: {why}")]
     Refuses { name: String, why: String },
+    #[error("{} is not a worktree of the team's repository", dir.display())]
+    NotAWorktree { dir: std::path::PathBuf },
     #[error("git: {said}")]
     Git { said: String },
     #[error("the supervisor did not start")]

@@ -39,8 +39,8 @@ impl From<StoreError> for HostError {
             StoreError::Locked(obstacle) => {
                 let person = match obstacle {
                     WriteObstacle::Held { .. } => {
-                        "an abandoned lock is taken over after 10 s, so a running program keeps \
-                         this one; try again in a moment"
+                        "an abandoned lock is taken over after 10 s, so a running program still holds \
+                         this lock; try again in a moment"
                             .into()
                     }
                     WriteObstacle::Busy { path } => format!(
@@ -87,7 +87,7 @@ impl From<StoreError> for HostError {
 fn refusal_hint(why: Refusal) -> &'static str {
     match why {
         Refusal::Symlink => {
-            "brigade follows no symbolic link in a team's folders; put the real file there"
+            "brigade does not follow symbolic links in a team's folders; replace the link with the real file"
         }
         Refusal::ForeignOwner => "run brigade as its owner, or change the owner with `chown`",
         Refusal::TooBig => "a team's file is never that big; move it out of the way",
@@ -109,7 +109,11 @@ impl From<Denied> for HostError {
             Denied::LeadOnly { .. } => hints(ACT_AS, "ask the lead with send_message"),
             Denied::PersonOnly { .. } => hints(
                 "a person answers it with `brigade approvals`",
-                "leave it open, a person answers with `brigade approvals`",
+                "leave the request open; a person answers it with `brigade approvals`",
+            ),
+            Denied::CommandByAgent { .. } => hints(
+                "run `brigade spawn` in a terminal that no agent uses",
+                "ask a person to start it",
             ),
             _ => hints(ACT_AS, ""),
         };
@@ -132,12 +136,12 @@ impl From<MailError> for HostError {
                 hints("write the tag differently", "spell the tag in another way")
             }
             MailError::TooLong { .. } => hints(
-                "put it into a file and send the file's name",
+                "put the text into a file and send the file's name",
                 "write a file and send its path",
             ),
             MailError::Partly { .. } => hints(
-                "send to the others one by one with `brigade send`",
-                "send it to the others again",
+                "send the message to the others one by one with `brigade send`",
+                "send the message to the others again",
             ),
             MailError::ToSelf { .. } => hints("`--as NAME` sets the member you act as", ""),
             _ => hints("", ""),
@@ -157,16 +161,16 @@ impl From<BoardError> for HostError {
             BoardError::NoMember { ref members, .. } => member_hints(members),
             BoardError::Taken { ref owner, .. } => hints(
                 format!("if {owner} is gone, `brigade task release {owner}` releases its tasks"),
-                "choose another with task_list, or write to its owner",
+                "choose another task with task_list, or write to the owner",
             ),
             BoardError::Blocked { .. } | BoardError::Done(_) => {
-                hints("", "choose another with task_list")
+                hints("", "choose another task with task_list")
             }
             BoardError::Cycle { .. } => hints("`brigade task graph` shows the dependencies", ""),
             BoardError::TooLong { .. } => hints("", "write a file and pass its path"),
             BoardError::NotTold { id, ref owner, .. } => hints(
-                format!("tell it yourself: `brigade send {owner} \"task {id} is yours\"`"),
-                "notify it with send_message",
+                format!("tell {owner} yourself: `brigade send {owner} \"task {id} is yours\"`"),
+                "notify the owner with send_message",
             ),
             _ => hints("", ""),
         };
@@ -184,14 +188,14 @@ impl From<RosterError> for HostError {
                 hints("`brigade team show` lists the members", "")
             }
             RosterError::NoMember { ref members, .. } => hints(members_hint(members), ""),
-            RosterError::LeadStays => hints("`brigade team delete`", ""),
+            RosterError::LeadStays => hints("`brigade team delete` deletes the whole team", ""),
             RosterError::StillActive { .. } => hints(
-                "wait until they are idle, or delete it anyway with --force",
-                "ask them to stop with request_shutdown first",
+                "wait until the members are idle, or delete the team anyway with --force",
+                "ask the members to stop with request_shutdown first",
             ),
             RosterError::Native { .. } => hints(
-                "Claude Code deletes it when its session ends; --force deletes it while the session \
-                 runs",
+                "Claude Code deletes the team when its session ends; --force deletes the team while \
+                 the session runs",
                 "",
             ),
             _ => hints("", ""),
@@ -209,6 +213,9 @@ impl From<HandshakeError> for HostError {
             HandshakeError::Send(error) => return error.into(),
             HandshakeError::Answered { first: Some(ref first), .. } => {
                 hints(first.to_string(), first.to_string())
+            }
+            HandshakeError::NotAsShown { .. } => {
+                hints("`brigade approvals` shows the requests that wait", "read the request again")
             }
             HandshakeError::NoRequest { ref open, .. } if open.is_empty() => {
                 hints("", "no request is open")
@@ -245,12 +252,13 @@ impl From<ImportError> for HostError {
         match error {
             ImportError::Store(StoreError::TeamExists { team }) => {
                 let exists = StoreError::TeamExists { team };
-                Self::new(ErrorKind::Failed, exists)
-                    .hint("it was not changed; `--rename NAME` imports under another name")
+                Self::new(ErrorKind::Failed, exists).hint(
+                    "the existing team was not changed; `--rename NAME` imports under another name",
+                )
             }
             ImportError::Store(error) => error.into(),
             ImportError::CutShort => {
-                Self::failed(error).hint("export it again with `brigade team export`")
+                Self::failed(error).hint("export the team again with `brigade team export`")
             }
             error => Self::failed(error),
         }

@@ -4,8 +4,8 @@ use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
+use brigade_core::event::WITHDRAWN;
 use brigade_core::event::{Event, MessageKey, Record, TurnOutcome, WorkEvent};
-use brigade_core::handshake::WITHDRAWN;
 use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
 use brigade_wire::task::Task;
@@ -40,13 +40,13 @@ pub struct LogFormatter {
     day: Option<Date>,
     /// Sender and text of each message.
     messages: HashMap<InboxMessage, (String, String)>,
-    /// The JSON of each task as last seen.
+    /// The JSON of each task, from the latest record about the task.
     tasks: HashMap<u64, String>,
     deleted: DeletedWithTeam,
 }
 
-/// Messages and tasks that were deleted together with a team. The journal may record their removal only after a
-/// new team of the same name was created; the formatter must not show those records as events of the new team.
+/// Messages and tasks that were deleted together with a team. The journal may record these deletions only
+/// after a new team of the same name was created. The formatter must not show them as events of the new team.
 #[derive(Debug, Default)]
 struct DeletedWithTeam {
     messages: HashSet<InboxMessage>,
@@ -168,7 +168,8 @@ impl LogFormatter {
                 (actor(), answered(kind, to, request_id, (*yes, reason.as_deref()), hand))
             }
             Event::Salvaged { to, copy, kept } => {
-                let what = format!("inbox was damaged; saved {kept} messages, a copy is in {copy}");
+                let what =
+                    format!("inbox was damaged; saved {kept} messages, damaged file: {copy}");
                 (to.clone(), what)
             }
             Event::Task { id, task } => (actor(), self.task(*id, task)?),

@@ -23,7 +23,7 @@ const SUPERVISOR_START: Duration = Duration::from_secs(5);
 /// How often to check whether a new supervisor has acquired its lock.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// This host, for the teams of one store.
+/// The folders, programs and rights with which this host runs the teams of one store.
 #[derive(Clone, Debug)]
 pub struct Host {
     /// The members that should run on this host.
@@ -86,7 +86,7 @@ impl Host {
         name: &MemberName,
     ) -> Result<Option<Process>, HostError> {
         let holder = process_lock::holder(&self.registry.seat(team, name));
-        holder.map_err(|source| failed("find its process", source))
+        holder.map_err(|source| failed("find the member's process", source))
     }
 
     /// Returns the supervisor's process, or `None` if the supervisor is not running.
@@ -95,7 +95,7 @@ impl Host {
         holder.map_err(|source| failed("check for the supervisor", source))
     }
 
-    /// Starts the supervisor unless it is already running, and waits until it is.
+    /// Starts the supervisor if it is not running, and waits until it has acquired its lock.
     pub async fn ensure_supervisor(&self) -> Result<(), HostError> {
         if self.supervisor()?.is_some() {
             return Ok(());
@@ -108,7 +108,8 @@ impl Host {
             if began.elapsed() > SUPERVISOR_START {
                 let log = self.registry.supervisor_log();
                 let error = HostError::failed(Trouble::NoSupervisor);
-                return Err(error.hint(format!("its log may give the reason: {}", log.display())));
+                return Err(error
+                    .hint(format!("the supervisor's log may give the reason: {}", log.display())));
             }
             // Reap the child: it exits immediately if another supervisor is already running.
             let _exit = child.try_wait();

@@ -16,7 +16,7 @@ use crate::variables;
 pub struct Programs {
     /// The search path, `PATH`.
     pub path: Option<OsString>,
-    /// The programs of agents, as set by variables such as `BRIGADE_CODEX`, by agent name.
+    /// Maps an agent's name to its program, if a variable such as `BRIGADE_CODEX` sets one.
     pub named: HashMap<String, OsString>,
     /// The Claude Code program, if a variable sets it.
     pub claude: Option<PathBuf>,
@@ -41,11 +41,11 @@ impl Programs {
         }
     }
 
-    /// Returns the Claude Code program: from the variable, from Claude Code's settings, or from `PATH`. It reads
-    /// the settings because a Claude Code lead passes few variables to the tmux panes of its teammates.
+    /// Returns the Claude Code program: from the variable, from Claude Code's settings, or from `PATH`. The
+    /// settings are read because a Claude Code lead passes few variables to the tmux panes of its teammates.
     pub fn claude(&self, claude_dir: Option<&Path>) -> Option<PathBuf> {
         let itself = self.running.as_ref().and_then(|path| path.canonicalize().ok());
-        // If `claude` is a link to brigade, starting it would start brigade recursively.
+        // Skip a `claude` that is a link to brigade, because starting it would start brigade again.
         let other = |claude: &PathBuf| claude.canonicalize().is_ok_and(|path| Some(path) != itself);
         let in_settings = || {
             let settings = std::fs::read(claude_dir?.join("settings.json")).ok()?;
@@ -61,11 +61,11 @@ impl Programs {
     pub fn require_claude(&self, claude_dir: Option<&Path>) -> Result<PathBuf, HostError> {
         self.claude(claude_dir).ok_or_else(|| {
             let error = HostError::failed(Trouble::NoClaude);
-            error.hint(format!("put it on the PATH, or set {}", variables::CLAUDE))
+            error.hint(format!("put `claude` on the PATH, or set {}", variables::CLAUDE))
         })
     }
 
-    /// Returns the absolute path of a program, from its path or from the name of a file on `PATH`.
+    /// Returns the absolute path of a program. `program` is a path, or the name of a file on `PATH`.
     pub fn find(&self, program: &OsStr) -> Option<PathBuf> {
         let path = Path::new(program);
         if path.components().count() > 1 {
@@ -82,8 +82,8 @@ impl Programs {
         self.find(program.as_ref()).is_some() || (self.path.is_none() && in_default())
     }
 
-    /// Returns the path by which brigade was started, without resolving links. A package manager keeps that path
-    /// across updates and changes the link, so the path can be written into settings.
+    /// Returns the path by which brigade was started, without resolving links. An update changes the target of the
+    /// links but not this path, so the path can be written into settings.
     pub fn itself(&self) -> Result<PathBuf, HostError> {
         let Some(running) = self.running.clone() else {
             return Err(HostError::failed(Trouble::NoProgram));

@@ -1,7 +1,7 @@
 //! Runs the members of agent teams on this host.
 //!
 //! Every front end (command line, MCP server, dashboard) calls the functions of this crate. These functions do all
-//! checks before a member is started or stopped, so that no front end has to.
+//! checks before a member is started or stopped, so front ends need no checks of their own.
 //!
 //! Each member runs in its own process. The [`registry`] on disk lists the members that should run, and each
 //! process holds a lock while it runs a member. The [`supervisor`] compares the registry with the locks and starts
@@ -11,24 +11,25 @@
 //!
 //! | modules | task |
 //! |---|---|
-//! | [`context`], [`location`] | the store, the team and the member a front end acts for; where teams are stored |
+//! | [`context`], [`location`] | the store, team and member that a front end acts for; where teams are stored |
 //! | [`host`], [`registry`], [`process_lock`] | this host, the members that should run, the processes that run them |
 //! | [`team_file`], [`spec`] | reading `brigade.toml`; the settings of a team and its members |
-//! | [`up`], [`spawn`], [`shutdown`], [`down`], [`resume`], [`answer`] | the operations a person can ask for |
-//! | [`supervisor`], [`start`], `restarts`, `policy_answers` | keeping members running; answers by rule |
+//! | [`up`], [`spawn`], [`shutdown`], [`down`], [`resume`], [`answer`] | the operations that a person asks for |
+//! | [`supervisor`], [`start`], `restarts`, `policy_answers` | restarting members; answering requests by rule |
 //! | [`native`], [`keys`], [`transcript`], `native_heartbeat` | running the real Claude Code as a member |
 //! | [`state`], [`wait`] | the state of teams and members, and waiting until they are ready |
-//! | [`preflight`], [`installed`], [`worktree`], [`tmux`] | the programs members need, git worktrees, tmux windows |
+//! | [`preflight`], [`installed`], [`worktree`], [`tmux`] | required programs, git worktrees, tmux windows |
 //! | [`process`], [`process_tree`], [`signals`] | processes and signals |
 //! | [`progress`], [`error`], [`history_text`], [`suggest`] | text for front ends to show |
 //!
 //! # Limits of this crate
 //!
-//! - Print, exit, or end processes that this crate did not start. Front ends get [`progress`] events and a
-//!   [`HostError`] with hints, and decide how to show them.
-//! - Read environment variables. Front ends pass the values in ([`context::ContextSettings`]). The module
-//!   [`variables`] contains only their names.
-//! - Type into a terminal. Agents get their input over their protocols.
+//! - It does not print. Front ends get [`progress`] events and a [`HostError`] with hints, and decide how to show
+//!   them.
+//! - It does not exit, and it ends only processes that it started.
+//! - It does not read environment variables. Front ends pass the values in ([`context::ContextSettings`]). The
+//!   module [`variables`] contains only the names of the variables.
+//! - It does not type into a terminal. Agents get their input over their protocols.
 //!
 //! # Example
 //!
@@ -60,6 +61,7 @@ pub mod error;
 mod error_core;
 #[cfg(feature = "nats")]
 mod error_nats;
+mod git;
 pub mod history_text;
 pub mod host;
 pub mod installed;

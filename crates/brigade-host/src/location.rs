@@ -22,7 +22,7 @@ use crate::variables as env;
 
 /// The port of a NATS server whose address names no port.
 const DEFAULT_PORT: u16 = 4222;
-/// How long to wait for the NATS server before reporting that brigade is waiting for it.
+/// If the NATS server does not answer within this time, brigade reports that it is waiting.
 #[cfg(feature = "nats")]
 const SLOW_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
 /// The value of `--store` for a store in files on this host.
@@ -102,7 +102,7 @@ pub struct NatsServers {
     pub servers: Vec<String>,
     /// The credentials file.
     pub creds: Option<PathBuf>,
-    /// The CA certificate file. `None` uses the system's certificates.
+    /// The CA certificate file. If `None`, the system's certificates are used.
     pub ca: Option<PathBuf>,
     /// The files with the client certificate and its key.
     pub client: Option<(PathBuf, PathBuf)>,
@@ -176,7 +176,7 @@ impl Location {
 
 impl NatsServers {
     /// Connects to the servers and opens the store. If `lasts` is true, a lost connection is retried for a long
-    /// time. That is for background processes, where no person waits for the result.
+    /// time. Background processes set `lasts`, because no person waits for their result.
     #[cfg(feature = "nats")]
     pub async fn open(
         &self,
@@ -211,7 +211,7 @@ impl NatsServers {
         false
     }
 
-    /// Returns the team that the credentials name, and the member if they name exactly one.
+    /// Returns the team that the credentials name, and the member if they name exactly one member.
     #[cfg(feature = "nats")]
     pub fn seat(&self) -> Option<(TeamName, Option<MemberName>)> {
         let identity = brigade_nats::Identity::from_creds(self.creds.as_deref()?).ok()?;
@@ -289,7 +289,7 @@ impl NatsServers {
     #[cfg(not(feature = "nats"))]
     pub async fn open(&self, _: bool, _: ReportProgress<'_>) -> Result<Arc<dyn Store>, HostError> {
         let error = HostError::failed(Trouble::NoEngine { servers: self.servers.join(", ") });
-        Err(error.hint("install one built with the feature `nats`, which is on by default"))
+        Err(error.hint("install a brigade built with the feature `nats`, which is on by default"))
     }
 }
 

@@ -32,8 +32,8 @@ use crate::spec::{AccessLevel, ApprovalAuthority, MemberSpec};
 use crate::transcript::{self, TranscriptOwner};
 use crate::{native_heartbeat, process_tree, signals, variables};
 
-/// The first Claude Code version known to accept the lead's key. Version 2.1.50 exits if it gets a key; versions
-/// in between were not tested. A teammate without the key trusts any sender that claims to be the lead.
+/// The first Claude Code version known to accept the lead's key. Version 2.1.50 exits if it gets a key. Versions
+/// between these two were not tested. Without the key, a teammate trusts any sender that claims to be the lead.
 const FIRST_VERSION_WITH_KEY: [u64; 3] = [2, 1, 325];
 /// The default agent type of a teammate.
 const AGENT_TYPE: &str = "general-purpose";
@@ -108,7 +108,7 @@ impl NativeStart<'_> {
     }
 }
 
-/// The environment of a native teammate.
+/// The settings with which a native teammate is started.
 #[derive(Debug)]
 pub struct NativeOptions<'s> {
     /// The search path and the variables that locate programs.
@@ -121,7 +121,7 @@ pub struct NativeOptions<'s> {
     pub keys: KeyRing,
     /// The environment variables that the teammate inherits. `None` means all of them.
     pub inherits: Option<Vec<(OsString, OsString)>>,
-    /// The store with the team's files, if no other Claude Code process uses them.
+    /// The store that contains the team's files, if no other Claude Code process uses those files.
     pub alone_in: Option<Arc<FileStore>>,
 }
 
@@ -147,7 +147,7 @@ pub async fn run(
         // This process holds the member's lock, so the member's previous process has ended, and any inbox locks
         // which that process left behind are stale.
         if let Err(error) = files.recover_after_natives_ended(&seat.team, &seat.name).await {
-            // Continue: the only consequence is that some messages may be sent twice.
+            // Continue after this error: at worst, some messages are sent twice.
             tracing::warn!(member = %seat.name, %error, "cannot release a stale inbox lock");
         }
     }
@@ -185,8 +185,9 @@ pub async fn run(
             let signal = signal?;
             process_tree::end(getpid(), GRACE).await;
             if signal == StopSignal::HungUp {
-                // The tmux server died or the window was closed. After this error the supervisor opens another.
-                let how = "its window was closed".to_owned();
+                // The tmux server died or the window was closed. After this error the supervisor opens a new
+                // window.
+                let how = "the window was closed".to_owned();
                 return Err(HostError::failed(Trouble::ClaudeEnded { how }));
             }
             // This process was asked to stop, so the member leaves the team for good.
@@ -196,7 +197,7 @@ pub async fn run(
     }
 }
 
-/// Resends the messages that the last session lost, and returns the session to start with.
+/// Resends the messages that the model of the last session never saw. Returns the session to start with.
 async fn session(seat: &Seat, claude_dir: &Path) -> Result<NativeSession, HostError> {
     let kept = seat.store.get_note(&seat.team, &seat.name, NoteKind::Memory).await?;
     // Ignore a note that cannot be parsed: a member of another kind had this name before and wrote the note.
@@ -207,7 +208,7 @@ async fn session(seat: &Seat, claude_dir: &Path) -> Result<NativeSession, HostEr
     let heard = match note.session.as_str() {
         "" => None,
         session => transcript::read(claude_dir, session, whose)
-            .map_err(|source| failed("read the transcript of its session", source))?,
+            .map_err(|source| failed("read the transcript of the last session", source))?,
     };
     let session = match heard {
         Some(_) => NativeSession::Old(note.session),

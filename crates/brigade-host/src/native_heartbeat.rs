@@ -1,5 +1,5 @@
-//! Records the pulse of a native teammate. Brigade's process for the member does this, because Claude Code only
-//! reports, on the roster, whether it is in a turn.
+//! Records the pulse of a native teammate. The brigade process that runs the member does this, because Claude Code
+//! reports only one thing on the roster: whether it is in a turn.
 
 use std::convert::Infallible;
 use std::time::Duration;

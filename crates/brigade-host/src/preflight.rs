@@ -1,5 +1,5 @@
-//! Checks, before any member starts, that everything the members need is there: the programs of their agents,
-//! tmux for windows, and git and a commit for worktrees.
+//! Runs before any member starts. Checks that the programs of the members' agents are installed. Also checks for
+//! tmux if a member needs a window, and for git and a commit if a member needs a worktree.
 
 use brigade_agents::driver::{self, AGENTS};
 
@@ -59,7 +59,7 @@ pub fn check<'m>(
     Ok(())
 }
 
-/// Returns the program of the member's agent if it is not installed.
+/// Returns the program of the member's agent if that program is not installed.
 fn missing_agent(programs: &Programs, member: &MemberSpec) -> Option<MissingProgram> {
     if let Some(program) = &member.program {
         let what = program.display().to_string();

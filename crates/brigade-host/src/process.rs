@@ -9,7 +9,8 @@ pub fn current() -> Process {
     Process { pid, began: began(pid).unwrap_or_default() }
 }
 
-/// Returns whether the process is still running. Returns false if another process has reused its id.
+/// Returns whether the process is still running. Returns false if the process has ended and its id belongs to
+/// another process now.
 pub fn is_running(process: &Process) -> bool {
     began(process.pid).is_some_and(|began| began == process.began)
 }
@@ -36,7 +37,7 @@ fn began(pid: u32) -> Option<String> {
     fields.nth(18).map(str::to_owned)
 }
 
-/// Returns the start time of a process as printed by `ps`. This version is untested.
+/// Returns the start time of a process as printed by `ps`. This non-Linux version is untested.
 #[cfg(not(target_os = "linux"))]
 fn began(pid: u32) -> Option<String> {
     let pid = pid.to_string();

@@ -1,4 +1,4 @@
-//! Lock files. The process that runs a member holds the member's lock, and the supervisor holds its own.
+//! Lock files. The process that runs a member holds the member's lock. The supervisor holds the supervisor's lock.
 //!
 //! The kernel releases a lock when the process ends, so a lock never outlives its process, and two processes
 //! never run the same member.
@@ -36,7 +36,7 @@ pub async fn take(path: &Path) -> io::Result<Option<ProcessLock>> {
     for _ in 0..TRIES {
         let mut file = open(path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            // Another process removed the lock file after it was opened here: try again with the new file.
+            // Another process removed the lock file after this process opened it. Try again with the new file.
             Ok(()) if !is_at(&file, path)? => {}
             Ok(()) => {
                 file.set_len(0)?;
@@ -117,7 +117,8 @@ mod tests {
         assert_eq!(holder(&path).unwrap(), Some(process::current()));
         assert!(take(&path).await.unwrap().is_none());
         drop(held);
-        // A child that another test starts at this moment keeps a copy of the descriptor until it calls exec.
+        // If another test starts a child at this moment, the child has a copy of the descriptor and holds the
+        // lock until the child calls exec.
         for _ in 0..100 {
             if holder(&path).unwrap().is_none() {
                 break;

@@ -10,17 +10,17 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long to wait for killed processes to exit. A process in an uninterruptible system call may never exit.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Makes this process the parent of its orphaned descendants, so that it can find and kill them.
+/// Makes this process adopt its orphaned descendants, so that this process can find and kill them.
 #[cfg(target_os = "linux")]
 pub fn adopt() {
     let _unsupported = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// Does nothing: on this system init adopts orphans, so they are found by process group. This version is untested.
+/// Does nothing: outside Linux, init adopts orphans, and brigade finds them by process group. Untested.
 #[cfg(not(target_os = "linux"))]
 pub fn adopt() {}
 
-/// Terminates all descendants of `root` with SIGTERM. Kills those that are left after `grace` with SIGKILL.
+/// Terminates all descendants of `root` with SIGTERM. After `grace`, kills the remaining ones with SIGKILL.
 pub async fn end(root: Pid, grace: Duration) {
     let began = Instant::now();
     let mut terminated = HashSet::new();
@@ -47,8 +47,8 @@ pub async fn end(root: Pid, grace: Duration) {
     }
 }
 
-/// Kills the processes that a killed guard left behind. The calling process must have called [`adopt`], and its
-/// only other children may be guards that have exited.
+/// Kills the processes that a killed guard left behind. The calling process must have called [`adopt`]. On
+/// Linux, all its descendants are killed, so it must have no children that should keep running.
 pub fn sweep(guard: u32) {
     let Some(guard) = i32::try_from(guard).ok().and_then(Pid::from_raw) else { return };
     let began = Instant::now();
@@ -72,7 +72,7 @@ fn adopter(_guard: Pid) -> Pid {
     rustix::process::getpid()
 }
 
-/// Returns `guard`, because the orphans stay in its process group. This version is untested.
+/// Returns `guard`, because the orphans stay in the process group of `guard`. This non-Linux version is untested.
 #[cfg(not(target_os = "linux"))]
 fn adopter(guard: Pid) -> Pid {
     guard
@@ -97,7 +97,7 @@ pub fn reap_orphans(child: Option<u32>) {
     }
 }
 
-/// Does nothing: on this system the process adopts no orphans.
+/// Does nothing: outside Linux, this process adopts no orphans.
 #[cfg(not(target_os = "linux"))]
 pub fn reap_orphans(_: Option<u32>) {}
 
@@ -139,7 +139,7 @@ fn descendants(root: Pid) -> Vec<Pid> {
     found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
 }
 
-/// Returns all processes in the process group of `root`, except `root`. This version is untested.
+/// Returns all processes in the process group of `root`, except `root`. This non-Linux version is untested.
 #[cfg(not(target_os = "linux"))]
 fn descendants(root: Pid) -> Vec<Pid> {
     let group = root.as_raw_nonzero().get().to_string();

@@ -12,7 +12,7 @@ use crate::worktree::{Removed, Worktree};
 pub enum Ended {
     /// The member agreed and left the team.
     Agreed,
-    /// The member was not running any more.
+    /// The member's process had already ended.
     WasGone,
     /// The member was killed.
     Forced,
@@ -52,7 +52,9 @@ pub enum Progress {
     Restored(TeamName, usize, usize, usize),
     /// A member of a restored team is a native Claude Code teammate, which brigade does not start.
     NativeNotRestored(MemberName),
-    /// The team's Claude Code lead reads mail only while a teammate that the lead itself started is running.
+    /// The agent of a member of a restored team is a command that the roster names. Only a person starts it.
+    CommandNotRestored(MemberName, String),
+    /// Claude Code leads the team, and reads mail only while a teammate that it started itself is running.
     LeadDoesNotListen(TeamName, MemberName),
     /// The NATS servers at these addresses have not answered yet.
     WaitingForServer(Vec<String>),

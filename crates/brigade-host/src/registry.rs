@@ -1,12 +1,13 @@
 //! The members that should run on this host, stored on disk.
 //!
 //! ```text
-//! <state>/host/<16 hex of the claude folder>/
+//! <state>/commands       the agents of the form `acp:COMMAND` that a person started on this host, one per line
+//! <state>/host/<key of the store: 16 hex digits>/
 //!   supervisor           locked by the supervisor
 //!   supervisor.log
 //!   <team>/team.json     the spec of the team; the team is up while this file exists
 //!   <team>/up            locked by the process that brings the team up or down
-//!   <team>/<member>/     spec.json, seat (locked by the process that runs it), joined, trouble, log, key
+//!   <team>/<member>/     spec.json, seat (locked by the process that runs the member), joined, trouble, log, key
 //! ```
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -14,6 +15,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use brigade_agents::driver;
 use brigade_wire::name::{MemberName, TeamName};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -55,7 +57,7 @@ impl Registry {
         Ok(self.supervisor_lock())
     }
 
-    /// Returns the path of the supervisor's lock file. The folder may not exist yet.
+    /// Returns the path of the supervisor's lock file. The registry's folder might not exist yet.
     pub fn supervisor_lock(&self) -> PathBuf {
         self.dir.join("supervisor")
     }
@@ -70,7 +72,7 @@ impl Registry {
         if self.teams()?.is_empty() {
             remove(&self.supervisor_log())?;
             remove(&self.supervisor_lock())?;
-            // This fails if another process is bringing a team up. Then the folder is still needed.
+            // If another process is bringing a team up, the folder is not empty, and this call does not remove it.
             let _not_empty = fs::remove_dir(&self.dir);
         }
         Ok(())
@@ -135,8 +137,11 @@ impl Registry {
     }
 
     /// Adds a member. Returns false if the team already has a member of this name on this host. If several
-    /// processes add the same name at once, one of them succeeds.
+    /// processes add the same name at once, only one of them succeeds.
     pub fn add_member(&self, team: &TeamName, spec: &MemberSpec) -> Result<bool, HostError> {
+        if driver::is_command(&spec.agent) {
+            self.remember_command(&spec.agent)?;
+        }
         let dir = self.member_dir(team, &spec.name);
         create_dir(&dir)?;
         let path = dir.join(SPEC);
@@ -149,6 +154,35 @@ impl Registry {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(source) => Err(file_failed("write", &path, source)),
         }
+    }
+
+    /// Returns whether a person has started this agent, `acp:COMMAND`, on this host before.
+    pub fn knows_command(&self, agent: &str) -> Result<bool, HostError> {
+        let path = self.commands();
+        match fs::read_to_string(&path) {
+            Ok(known) => Ok(known.lines().any(|line| line == agent)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(file_failed("read", &path, source)),
+        }
+    }
+
+    fn remember_command(&self, agent: &str) -> Result<(), HostError> {
+        if agent.contains('\n') || self.knows_command(agent)? {
+            return Ok(());
+        }
+        create_dir(&self.dir)?;
+        let path = self.commands();
+        let write = || {
+            let mut options = OpenOptions::new();
+            let mut file = options.append(true).create(true).mode(0o600).open(&path)?;
+            file.write_all(format!("{agent}\n").as_bytes())
+        };
+        write().map_err(|source| file_failed("write", &path, source))
+    }
+
+    fn commands(&self) -> PathBuf {
+        // The registry is two levels below the state folder.
+        self.dir.ancestors().nth(2).unwrap_or(&self.dir).join("commands")
     }
 
     /// Removes the spec of a member, so that the member is not started again. Does not stop the member's process.
@@ -195,7 +229,7 @@ impl Registry {
         File::create(&path).map(|_| ()).map_err(|source| file_failed("write", &path, source))
     }
 
-    /// Returns why the supervisor marked the member as failed, or `None` if it did not.
+    /// Returns why the supervisor marked the member as failed, or `None` if the member is not marked.
     pub fn failure(&self, team: &TeamName, name: &MemberName) -> Option<String> {
         fs::read_to_string(self.member_dir(team, name).join(TROUBLE)).ok()
     }

@@ -6,7 +6,7 @@ use crate::spec::Restart;
 
 /// The delay before a member's second start. The delay doubles with each further start.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
-/// How many consecutive starts may fail before the member is marked failed.
+/// How many consecutive starts may fail before the member is marked as failed.
 const MAX_STARTS: u32 = 5;
 /// How long a new process may take to acquire the member's lock.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -36,7 +36,7 @@ enum RestartState {
     Running(Duration),
     /// The process ended at this time.
     Ended(Duration),
-    /// The member was marked failed and is not started again.
+    /// The member was marked as failed and is not started again.
     Failed,
 }
 
@@ -44,7 +44,7 @@ enum RestartState {
 #[derive(Debug, Default)]
 pub(crate) struct Restarts {
     state: RestartState,
-    /// The number of consecutive starts since a process last ran for [`STABLE_AFTER`].
+    /// The number of starts since a process of the member last ran for at least [`STABLE_AFTER`].
     starts: u32,
 }
 
@@ -91,12 +91,12 @@ impl Restarts {
         Self { state: RestartState::Failed, starts: 0 }
     }
 
-    /// Returns whether the member was not checked yet.
+    /// Returns true until the member is checked for the first time.
     pub(crate) fn is_new(&self) -> bool {
         self.state == RestartState::Unchecked
     }
 
-    /// Returns whether the member was marked failed and is not started again.
+    /// Returns whether the member was marked as failed and is not started again.
     pub(crate) fn is_failed(&self) -> bool {
         self.state == RestartState::Failed
     }
@@ -120,7 +120,7 @@ mod tests {
     use super::RestartStep::{Fail, Start, Wait};
     use super::*;
 
-    /// Asserts the restart step for each observation (second, whether the process is running, expected step).
+    /// Checks each observation: the time in seconds, whether the process is running, and the expected step.
     fn check(policy: Restart, observations: &[(u64, bool, RestartStep)]) {
         let mut restarts = Restarts::default();
         for &(second, is_running, step) in observations {

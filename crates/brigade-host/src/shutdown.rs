@@ -1,5 +1,5 @@
-//! Stops members. First asks each member with the shutdown handshake, then ends its process after a time limit.
-//! Only ends processes that hold a member's lock on this host.
+//! Stops members. First asks each member with the shutdown handshake. If a member does not stop within a time
+//! limit, ends its process. Ends only processes that hold a member's lock on this host.
 
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use brigade_core::seat::Seat;
 use brigade_core::store::{NoteKind, StoreError};
 use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
+use brigade_wire::message::Message;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::protocol::Protocol;
 use rustix::process::Signal;
@@ -19,7 +20,7 @@ use tokio::time::Instant;
 use crate::error::HostError;
 use crate::process::send_signal;
 use crate::progress::{Ended, Progress, ReportProgress};
-use crate::worktree::{Removed, Worktree};
+use crate::worktree::{IgnoredFiles, Removed, Worktree};
 use crate::{Host, state};
 
 /// How often to check whether a member has ended.
@@ -36,6 +37,8 @@ pub struct StopOptions<'m> {
     pub reason: Option<&'m str>,
     /// Whether a member that refuses keeps running.
     pub may_refuse: bool,
+    /// Whether to remove files that git ignores together with a member's worktree.
+    pub ignored_files: IgnoredFiles,
 }
 
 /// The shutdown of one member.
@@ -44,7 +47,7 @@ struct Stopping {
     worktree: Option<Worktree>,
     /// The id of the shutdown request, if one was sent.
     request: Option<String>,
-    /// The reason the member gave for refusing.
+    /// The reason that the member gave, if the member refused.
     refused: Option<String>,
     /// When SIGTERM was sent to the member's process.
     terminated: Option<Instant>,
@@ -81,7 +84,7 @@ pub async fn members(
                     one.request = Some(asked.request_id);
                     report(Progress::AskedToStop(name.clone(), limit));
                 }
-                // The member is not on the roster yet, or no longer. Its process is ended without asking.
+                // The member has not joined the roster yet, or has left it. Its process is ended without asking.
                 Err(HandshakeError::Send(_)) => {}
                 Err(error) => return Err(HostError::failed(error)),
             }
@@ -143,8 +146,10 @@ async fn step(
         let ended = match (one.terminated, &one.request) {
             (Some(_), _) => Ended::Forced,
             (None, Some(_)) if !on_roster => Ended::Agreed,
-            // The member may still be listed if Claude Code has overwritten the roster with an old copy.
-            (None, Some(request)) if reply(lead, request).await? == Some(ShutdownReply::Yes) => {
+            // The roster may still list the member if Claude Code has overwritten the roster with an old copy.
+            (None, Some(request))
+                if reply(lead, &one.name, request).await? == Some(ShutdownReply::Yes) =>
+            {
                 Ended::Agreed
             }
             // The member's process was not running, and is not started again.
@@ -153,7 +158,7 @@ async fn step(
         clear_up(host, lead, &one.name).await?;
         if let Some(worktree) = &one.worktree {
             // The shutdown continues even if git cannot read the repository.
-            match worktree.remove().unwrap_or(Removed::Unclear) {
+            match worktree.remove(manner.ignored_files).unwrap_or(Removed::Unclear) {
                 Removed::None | Removed::Wholly => {}
                 stays => report(Progress::WorktreeKept(one.name.clone(), stays, worktree.clone())),
             }
@@ -164,7 +169,7 @@ async fn step(
     };
     if one.refused.is_none()
         && let Some(request) = &one.request
-        && let Some(ShutdownReply::No(why)) = reply(lead, request).await?
+        && let Some(ShutdownReply::No(why)) = reply(lead, &one.name, request).await?
     {
         one.refused = Some(why.clone());
         if manner.may_refuse {
@@ -198,9 +203,15 @@ enum ShutdownReply {
     No(String),
 }
 
-async fn reply(lead: &Seat, request: &str) -> Result<Option<ShutdownReply>, HostError> {
+/// Returns the member's answer to a shutdown request. An answer from any other sender is ignored.
+async fn reply(
+    lead: &Seat,
+    member: &MemberName,
+    request: &str,
+) -> Result<Option<ShutdownReply>, HostError> {
     for mail in mail::inbox(lead, &lead.name, InboxFilter::All).await? {
-        let reply = with_message(&mail.json, |message| match message?.body() {
+        let from_member = |message: &Message<'_>| message.from() == member.as_str();
+        let reply = with_message(&mail.json, |message| match message.filter(from_member)?.body() {
             Body::Protocol(Protocol::ShutdownApproved(yes)) if yes.request_id == request => {
                 Some(ShutdownReply::Yes)
             }

@@ -8,6 +8,7 @@ use brigade_core::seat::Seat;
 use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 
+use crate::context::Context;
 use crate::error::{HostError, Trouble};
 use crate::progress::{Progress, ReportProgress};
 use crate::spec::{AccessLevel, MemberPlace, MemberSpec, Restart, TeamSpec};
@@ -18,7 +19,7 @@ use crate::{Host, preflight, state, suggest, up, wait};
 pub struct Spawned {
     /// Whether the member was added. False if the member already existed.
     pub new: bool,
-    /// Why the member did not start, or `None` if it did.
+    /// Why the member did not start, or `None` if it started.
     pub trouble: Option<String>,
 }
 
@@ -59,13 +60,17 @@ pub async fn check_name(seat: &Seat, name: &MemberName) -> Result<(), HostError>
     Ok(())
 }
 
-/// Checks that a new member of this name can be started.
+/// Checks that the caller may start members of the team, and that a new member of this name can be started. Only a
+/// person may start a member whose agent is a command.
 pub async fn check(
+    context: &Context,
     host: &Host,
     seat: &Seat,
     name: &MemberName,
+    agent: &str,
     report: ReportProgress<'_>,
 ) -> Result<(), HostError> {
+    context.check_may_start(seat, name, agent)?;
     check_not_elsewhere(host, seat, name).await?;
     check_name(seat, name).await?;
     if !roster::is_lead_reading(seat).await? {
@@ -74,8 +79,8 @@ pub async fn check(
     Ok(())
 }
 
-/// Fails if another host runs the member. Otherwise two processes would work under one name, and if one of them
-/// failed, the tasks that the other still works on would be released.
+/// Fails if another host runs the member. Without this check, two processes could work under one name. If one of
+/// them failed, the tasks that the other still works on would be released.
 pub async fn check_not_elsewhere(
     host: &Host,
     lead: &Seat,
@@ -99,17 +104,20 @@ pub fn known_agent(name: &str) -> Result<AgentChoice, HostError> {
 }
 
 /// Adds a member, lets the supervisor start it on this host, and waits until the member is ready. Spawning an
-/// existing member with the same spec changes nothing. If several processes spawn it at once, one of them adds it.
+/// existing member with the same spec changes nothing. If several processes spawn the same member at once, only
+/// one of them adds it.
 pub async fn spawn(
-    host: &Host,
+    context: &Context,
     lead: &Seat,
     spec: &MemberSpec,
     report: ReportProgress<'_>,
 ) -> Result<Spawned, HostError> {
+    let host = &context.host()?;
+    context.check_may_start(lead, &spec.name, &spec.agent)?;
     if host.registry.member(&lead.team, &spec.name)?.is_some() {
         check_not_elsewhere(host, lead, &spec.name).await?;
     } else {
-        check(host, lead, &spec.name, report).await?;
+        check(context, host, lead, &spec.name, &spec.agent, report).await?;
         preflight::check(&host.programs, [spec])?;
     }
     if host.registry.team(&lead.team)?.is_none() {
@@ -122,7 +130,7 @@ pub async fn spawn(
     {
         let name = spec.name.to_string();
         let error = HostError::failed(Trouble::OtherMember { name, difference });
-        return Err(error.hint("choose another name, or stop it first"));
+        return Err(error.hint("choose another name, or stop the existing member first"));
     }
     host.registry.set_failure(&lead.team, &spec.name, None)?;
     let dead = wait::until_ready(host, lead, std::slice::from_ref(&spec.name), report).await?;

@@ -13,15 +13,15 @@ pub struct TeamSpec {
     pub team: TeamName,
     /// The purpose of the team.
     pub description: String,
-    /// The folder the team works in.
+    /// The folder that the team works in.
     pub root: PathBuf,
     /// The agent that leads the team. `None` if a person leads it.
     pub lead: Option<MemberSpec>,
-    /// The authority to answer permission requests and plans.
+    /// Determines who approves or rejects plans and permission requests.
     pub answers: ApprovalAuthority,
     /// The members, in the order of `brigade.toml`.
     pub members: Vec<MemberSpec>,
-    /// The initial tasks. Each task comes after the tasks it depends on.
+    /// The initial tasks. Each task comes after the tasks that it depends on.
     pub tasks: Vec<TaskSpec>,
 }
 
@@ -40,7 +40,7 @@ impl TeamSpec {
     }
 }
 
-/// The authority to answer permission requests and plans.
+/// Determines who approves or rejects plans and permission requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalAuthority {
@@ -77,15 +77,16 @@ pub struct MemberSpec {
     pub prompt: Option<String>,
     /// Whether the member must not change anything before its plan is approved.
     pub plan: bool,
-    /// The actions the member may take without asking.
+    /// The actions that the member may take without asking.
     pub access: AccessLevel,
     /// The rules that answer the member's permission requests. The first matching rule applies.
     pub rules: Vec<Rule>,
-    /// The folder the member works in.
+    /// The folder that the member works in.
     pub cwd: PathBuf,
     /// Whether the member works in its own git worktree, on its own branch.
     pub worktree: bool,
-    /// The environment variables the member inherits, in addition to those every program needs. `None` means all.
+    /// The environment variables that the member inherits, in addition to those that every program needs. `None`
+    /// means all.
     pub env: Option<Vec<String>>,
     /// Where the member runs.
     pub place: MemberPlace,
@@ -93,7 +94,7 @@ pub struct MemberSpec {
     pub restart: Restart,
 }
 
-/// The actions a member may take without asking.
+/// The actions that a member may take without asking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AccessLevel {
@@ -137,7 +138,7 @@ pub struct TaskSpec {
     pub subject: String,
     /// The full description of the task.
     pub description: String,
-    /// The keys of the tasks this task waits for. Those tasks come earlier in the list.
+    /// The keys of the tasks that this task waits for. Those tasks come earlier in the list.
     pub after: Vec<String>,
     /// The initial owner of the task.
     pub owner: Option<MemberName>,

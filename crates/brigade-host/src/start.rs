@@ -22,7 +22,7 @@ const MAX_LOG_SIZE: u64 = 1 << 20;
 const SHORTENED_LOG_SIZE: i64 = 1 << 18;
 
 /// The command line with which brigade starts itself as another process. It names the folders and the store, so
-/// that the new process uses the same ones whatever its environment variables are.
+/// that the new process uses the same folders and store, whatever its environment variables are.
 #[derive(Clone, Debug)]
 pub struct SelfCommand {
     /// The path of the brigade program.
@@ -38,8 +38,8 @@ impl SelfCommand {
     }
 }
 
-/// Starts the process that runs a member. Other processes find it by the lock it acquires. Returns the child only
-/// so that the caller can reap it, and `None` for a process in tmux, which is not our child.
+/// Starts the process that runs a member. Other processes find it by the lock that it acquires. Returns the child,
+/// so that the caller can reap it. Returns `None` for a process in tmux, because that process is not our child.
 pub fn member(
     self_command: &SelfCommand,
     registry: &Registry,
@@ -91,7 +91,7 @@ fn detached(command: &[OsString], log: &Path) -> io::Result<Child> {
     let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     Command::new(program)
         .args(args)
-        // Do not pass our pipes on: a program that reads our output would wait until this child ends, too.
+        // Do not pass our pipes to the child: a program that reads our output would wait until the child ends.
         .stdin(Stdio::null())
         .stdout(open()?)
         .stderr(open()?)

@@ -29,7 +29,7 @@ pub struct TeamState {
     /// The members on the roster that no host runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unplayed: Vec<MemberName>,
-    /// The number of tasks, by state.
+    /// The number of tasks in each state.
     pub tasks: TaskTotals,
     /// The number of requests that wait for the lead's answer.
     pub approvals: usize,
@@ -49,12 +49,12 @@ pub struct MemberState {
     /// The host that runs the member, according to the member's pulse.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Whether the member is alive, and the evidence for that.
+    /// Whether the member is alive, and the observation that shows it.
     #[serde(flatten)]
     pub judged: Judgement,
     /// The id of the member's process on this host.
     pub pid: Option<u32>,
-    /// The id of the agent's session, given by the agent.
+    /// The id that the agent gave to its session.
     pub session: Option<String>,
     /// The numbers of input and output tokens used.
     pub tokens: (u64, u64),
@@ -66,7 +66,7 @@ pub struct MemberState {
     pub tasks: Vec<u64>,
 }
 
-/// How many tasks are on the board, by state.
+/// The number of tasks on the board: in total, completed, and in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskTotals {
     /// All tasks.
@@ -218,7 +218,7 @@ pub async fn liveness(
         if let Some(why) = host.registry.failure(&lead.team, name) {
             judged.evidence = format!("{}; {why}", judged.evidence);
         } else if pulse.is_none() && ran_before(host, lead, name)? {
-            // The member ran before: a NATS store drops old pulses.
+            // The member ran before, but a NATS store drops old pulses.
             judged.evidence = "its process is not running; no recent heartbeat".to_owned();
         } else if pulse.is_none() {
             judged =
@@ -228,7 +228,7 @@ pub async fn liveness(
     Ok((process, pulse, judged))
 }
 
-/// Returns whether a member without a pulse ran before and no supervisor is running that could restart it.
+/// For a member without a pulse: returns true if the member ran before and no supervisor is running to restart it.
 fn ran_before(host: &Host, lead: &Seat, name: &MemberName) -> Result<bool, HostError> {
     let joined = host.is_shared && host.registry.has_joined(&lead.team, name);
     Ok(joined && host.supervisor()?.is_none())

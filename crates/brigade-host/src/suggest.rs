@@ -3,7 +3,7 @@
 /// Returns the known name that is most similar to `word`, or `None` if no known name is similar.
 pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let typed: Vec<char> = word.to_lowercase().chars().collect();
-    // Limit the cost, which grows with the square of the length. No known name is that long.
+    // Reject long words: the cost grows with the square of the length, and no known name is that long.
     if typed.len() > 64 {
         return None;
     }

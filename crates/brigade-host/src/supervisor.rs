@@ -31,7 +31,7 @@ use crate::restarts::{RestartStep, Restarts};
 use crate::spec::{MemberPlace, MemberSpec};
 use crate::{Host, policy_answers, process_lock, signals, start};
 
-/// How often to check all teams if no event arrives.
+/// How often to check all teams while no event arrives.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How long the supervisor keeps running when no team is up.
 const LINGER: Duration = Duration::from_secs(3);
@@ -41,7 +41,7 @@ struct SupervisedTeam {
     /// The lead's seat.
     seat: Seat,
     members: HashMap<MemberName, SupervisedMember>,
-    /// Whether a permission request has arrived that was not yet checked against the rules.
+    /// Whether a permission request has arrived and was not checked against the rules yet.
     asked: Arc<AtomicBool>,
     request_schedule: RequestSchedule,
     /// The background task that wakes the supervisor when the team has a new event.
@@ -81,7 +81,7 @@ pub async fn run(context: &Context, log: Log<'_>) -> Result<(), HostError> {
     else {
         return Ok(());
     };
-    // This fails only if this process already leads a session, and then nothing has to be done.
+    // Ignore an error: it only means that this process is already a session leader.
     let _is_leader = setsid();
     let woken = Arc::new(Notify::new());
     let teams = HashMap::new();
@@ -283,7 +283,7 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
         let key = host.registry.keys(&seat.team).key(&spec.name, seat.clock.as_ref());
         key.map_err(HostError::failed)?;
     }
-    // In a team that Claude Code leads, the prompt comes from Claude Code's user and is part of the first turn.
+    // In a team that Claude Code leads, do not mail the prompt: the member's first turn contains it as user text.
     if let Some(prompt) = &spec.prompt
         && acting.name == seat.name
     {
@@ -298,7 +298,7 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
     Ok(true)
 }
 
-/// Returns the value of `backendType` on the roster for a place.
+/// Returns the `backendType` that the roster shows for a member that runs at `place`.
 fn backend_type(place: MemberPlace) -> &'static str {
     match place {
         MemberPlace::Headless => backend::PROCESS,

@@ -85,7 +85,7 @@ pub enum TeamFileError {
     Mistakes {
         /// The path of the team file.
         path: PathBuf,
-        /// All mistakes, by their position in the file.
+        /// All mistakes, sorted by their position in the file.
         mistakes: Vec<Mistake>,
     },
 }
@@ -98,9 +98,9 @@ impl From<TeamFileError> for HostError {
             return Self::failed(error).hint(hint);
         }
         let hint = match &error {
-            TeamFileError::Nowhere => Some("`brigade new` writes a first one"),
+            TeamFileError::Nowhere => Some("`brigade new` writes one"),
             TeamFileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-                Some("`brigade new` writes a first one")
+                Some("`brigade new` writes one")
             }
             TeamFileError::Mistakes { .. } => {
                 Some("nothing was started; fix the file and try again")
@@ -176,11 +176,12 @@ pub fn read(path: &Path) -> Result<TeamSpec, TeamFileError> {
         .map_err(|mistakes| TeamFileError::Mistakes { path: path.to_owned(), mistakes })
 }
 
-/// Returns the `store` and `creds` of a team file that has a `store`. Does not check the rest of the file.
+/// Returns the `store` and `creds` of a team file. Returns `None` if the file sets no `store` or cannot be read.
+/// Does not check the rest of the file.
 pub fn location(path: &Path) -> Result<Option<(StoreAddress, Option<PathBuf>)>, TeamFileError> {
     let text = match text(path) {
         Ok(text) if text.lines().any(|line| line.trim_start().starts_with("store")) => text,
-        // Not an error here: a command that needs the team file reports why it cannot be read.
+        // Not an error here: a command that needs the team file reports why the file cannot be read.
         _ => return Ok(None),
     };
     let root = root(path)?;
@@ -198,7 +199,7 @@ pub fn location(path: &Path) -> Result<Option<(StoreAddress, Option<PathBuf>)>, 
 /// Parses the text of a team file that is in the folder `root`.
 fn parse(text: &str, root: &Path) -> Result<TeamSpec, Vec<Mistake>> {
     let (document, mut mistakes) = parse_toml(text);
-    // Do not use what the parser recovered from invalid TOML: it may not be what the author meant.
+    // Do not use what the parser recovered from invalid TOML, which might not be what the author meant.
     if !mistakes.is_empty() {
         return Err(mistakes.placed(text));
     }
@@ -249,7 +250,7 @@ fn text(path: &Path) -> Result<String, TeamFileError> {
 mod tests {
     use super::*;
 
-    /// Otherwise any user could make brigade start their program by putting a team file into a shared folder.
+    /// Without this check, any user could put a team file into a shared folder and make brigade run programs.
     #[test]
     fn a_file_of_an_untrusted_user_is_refused() {
         let (me, root, folders, stranger) = (1000, 0, 2000, 3000);

@@ -1,5 +1,5 @@
 //! Reads the transcripts of Claude Code sessions, `projects/<folder>/<session>.jsonl`. They show which messages
-//! the model of a native teammate received, and whether its last turn was interrupted.
+//! the model of a native teammate received, and whether the teammate's last turn was interrupted.
 //!
 //! Claude Code writes a row of type `user` when it passes text to the model. In a resumed session the model
 //! gets these rows again. Rows of other types repeat the same text for internal purposes.
@@ -48,8 +48,8 @@ pub struct TranscriptOwner<'w> {
     pub since: Timestamp,
 }
 
-/// Reads the transcript of a session, and the member's other transcripts in the same folder, because a person may
-/// have started a new session in the member's window. Returns `None` if there is no session to resume.
+/// Reads the transcript of a session. Also reads the member's other transcripts in the same folder, because a
+/// person may have started a new session in the member's window. Returns `None` if there is no session to resume.
 pub fn read(
     claude_dir: &Path,
     session: &str,
@@ -130,7 +130,7 @@ impl TranscriptRow {
         blocks.is_some_and(|blocks| blocks.iter().any(is))
     }
 
-    /// Returns whether the turn was interrupted after this row, so that an answer or a tool result is missing. A
+    /// Returns whether an answer or a tool result is missing after this row, because the turn was interrupted. A
     /// turn that a person stopped needs no answer, and neither does a command to Claude Code itself.
     fn is_unfinished(&self) -> bool {
         if self.kind == "assistant" {
@@ -146,8 +146,8 @@ impl TranscriptRow {
 mod tests {
     use super::*;
 
-    /// Returns the session id and the rows of a recorded transcript. In it, teammate `alice` of team `own` was
-    /// killed during a turn, resumed, and got one more message.
+    /// Returns the session id and the rows of a recorded transcript. In the recording, teammate `alice` of team
+    /// `own` was killed during a turn, resumed, and got one more message.
     fn recorded(version: &str) -> (String, Vec<String>) {
         let path = format!("{}/../../fixtures/records/{version}.jsonl", env!("CARGO_MANIFEST_DIR"));
         let rows: Vec<String> =

@@ -1,5 +1,5 @@
-//! Brings a team up. Creates the members and tasks of the team file that are missing, and does not change existing
-//! ones.
+//! Brings a team up. Creates the members and tasks of the team file that do not exist yet. Does not change
+//! existing members and tasks.
 
 use std::collections::HashMap;
 
@@ -11,6 +11,7 @@ use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::task::Task;
 use serde_json::{Value, json};
 
+use crate::context::Context;
 use crate::error::{HostError, Trouble, failed};
 use crate::progress::{Progress, ReportProgress};
 use crate::spec::{MemberPlace, MemberSpec, TaskSpec, TeamSpec};
@@ -24,7 +25,7 @@ const KEY: &str = "brigadeKey";
 pub struct UpResult {
     /// The members that were added.
     pub new: Vec<MemberName>,
-    /// The members whose running settings differ from the team file, and the names of the differing settings.
+    /// The members whose settings differ from the team file, each with the names of the differing settings.
     pub differs: Vec<(MemberName, String)>,
     /// The number of tasks that were added.
     pub tasks: usize,
@@ -32,11 +33,15 @@ pub struct UpResult {
 
 /// Brings up a team as described by its spec.
 pub async fn up(
+    context: &Context,
     host: &Host,
     lead: &Seat,
     spec: &TeamSpec,
     report: ReportProgress<'_>,
 ) -> Result<UpResult, HostError> {
+    for member in &spec.members {
+        context.check_may_start(lead, &member.name, &member.agent)?;
+    }
     refuse_native(host, spec)?;
     check_programs(host, spec, report)?;
     let lock = process_lock::wait_for(&host.registry.up(&lead.team)?).await;
@@ -75,7 +80,9 @@ fn refuse_native(host: &Host, spec: &TeamSpec) -> Result<(), HostError> {
     }
     let error = HostError::failed(Trouble::NativeInEngine { names });
     Err(error
-        .hint("start them in the files of this host with `--store files`, and connect both stores with `brigade link`")
+        .hint(
+            "start these members with `--store files`, and connect both stores with `brigade link`",
+        )
         .hint("or set place = \"headless\" or \"tmux\", so that brigade runs Claude Code"))
 }
 
@@ -110,7 +117,9 @@ async fn join(
 ) -> Result<UpResult, HostError> {
     if lead.find_config().await?.is_none() {
         let error = HostError::from(StoreError::NoTeam { team: lead.team.clone() });
-        return Err(error.hint("its lead has to create it; these are credentials of a member"));
+        return Err(
+            error.hint("the lead has to create the team; these credentials belong to a member")
+        );
     }
     let mut result = UpResult::default();
     host.registry.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
@@ -135,7 +144,7 @@ async fn add_all(
     Ok(())
 }
 
-/// Adds a member to the registry. Returns false if the member is already there.
+/// Adds a member to the registry. Returns false if the registry already has the member.
 fn add(
     host: &Host,
     lead: &Seat,

@@ -5,11 +5,12 @@
 pub const TEAM: &str = "BRIGADE_TEAM";
 /// The member that runs the command, if `--as` is absent.
 pub const AS: &str = "BRIGADE_AS";
-/// The key that verifies the lead's messages, as Claude Code passes it to its teammates.
+/// The key that verifies the lead's messages. Claude Code passes it to its teammates in this variable.
 pub const LEAD_KEY: &str = "BRIGADE_LEAD_KEY";
 /// Set if brigade delivers the member's mail as turns. Then the MCP tools do not deliver the mail again.
 pub const DELIVERED: &str = "BRIGADE_DELIVERED";
-/// The authority that answers plans and permission requests, `person` or `lead`. Set only if an agent runs the command.
+/// Determines who approves or rejects plans and permission requests: only a `person`, or also the `lead`. Set only
+/// if an agent runs the command.
 pub const ANSWERS: &str = "BRIGADE_ANSWERS";
 /// The durability of acknowledged messages, if `--durability` is absent.
 pub const DURABILITY: &str = "BRIGADE_DURABILITY";
@@ -27,7 +28,10 @@ pub const KEY: &str = "BRIGADE_KEY";
 pub const HOST: &str = "BRIGADE_HOST";
 /// The Claude Code program, if it is not the `claude` on `PATH`.
 pub const CLAUDE: &str = "BRIGADE_CLAUDE";
-/// The log filter, for example `debug` or `brigade_core=trace,warn`. Nothing is logged if unset.
+/// The commands that may be the agents of teammates that Claude Code starts, one per line.
+pub const ACP_COMMANDS: &str = "BRIGADE_ACP_COMMANDS";
+/// The log filter, for example `debug` or `brigade_core=trace,warn`. If this variable is not set, nothing is
+/// logged.
 pub const LOG: &str = "BRIGADE_LOG";
 /// The log file. The default is standard error.
 pub const LOG_FILE: &str = "BRIGADE_LOG_FILE";

@@ -34,7 +34,7 @@ pub async fn until_ready(
     let began = Instant::now();
     loop {
         let is_late = began.elapsed() > READY_WITHIN;
-        // Check in each iteration: a supervisor that saw no team a moment ago may be about to exit.
+        // Start the supervisor if necessary: a supervisor that found no team a moment ago may have exited since.
         host.ensure_supervisor().await?;
         let mut must_wait = false;
         let mut failed = Vec::new();

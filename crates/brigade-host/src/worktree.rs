@@ -4,12 +4,13 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use brigade_wire::name::{MemberName, TeamName};
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use crate::error::{HostError, Trouble, failed};
+use crate::git::Repository;
 
 /// A member's worktree.
 #[derive(Clone, Debug)]
@@ -29,10 +30,19 @@ pub struct BranchDistance {
     pub branch: String,
     /// The number of commits that are only on the branch.
     pub ahead: usize,
-    /// The number of commits that are missing on the branch.
+    /// The number of commits that are missing from the branch.
     pub behind: usize,
     /// The number of files in the worktree with uncommitted changes.
     pub changed: usize,
+}
+
+/// The content of a worktree that exists nowhere else.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct OnlyHere {
+    /// Files with uncommitted changes, and new files.
+    changed: usize,
+    /// Files and folders that git ignores.
+    ignored: Vec<String>,
 }
 
 /// The result of removing a worktree.
@@ -44,36 +54,83 @@ pub enum Removed {
     Wholly,
     /// The worktree was removed, but its branch was kept because the branch has commits of its own.
     BranchStays,
+    /// The worktree was removed. Some of its commits were on no branch, so these new branches were created for them.
+    NewBranch(String),
     /// The worktree was kept because it has uncommitted changes.
     Stays,
+    /// The worktree was kept because a merge, a rebase or a similar operation is not finished.
+    Unfinished,
+    /// The worktree was kept because of these files, which git ignores.
+    Ignored(Vec<String>),
     /// The worktree was kept because git cannot read it.
     Unclear,
 }
 
+/// Whether to remove files that git ignores together with a worktree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IgnoredFiles {
+    /// Keep a worktree that contains ignored files.
+    Keep,
+    /// Remove ignored files.
+    Discard,
+}
+
+/// How many entries of a worktree's log are checked for commits that are on no branch.
+const MAX_LOG: usize = 200;
+
+/// Files in git's data about a worktree that exist while an operation is not finished.
+const UNFINISHED: [&str; 7] = [
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "BISECT_LOG",
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
+];
+
 impl Worktree {
-    /// Returns the worktree of a member. The worktree may not exist yet.
+    /// Returns the worktree of a member. The worktree might not exist yet. If a member of the same name has a
+    /// worktree of another repository, this worktree has another folder.
     pub fn new(worktrees: &Path, repository: &Path, team: &TeamName, name: &MemberName) -> Self {
-        Self {
+        let team_dir = worktrees.join(team.as_str());
+        let mut worktree = Self {
             repository: repository.to_owned(),
-            dir: worktrees.join(team.as_str()).join(name.as_str()),
+            dir: team_dir.join(name.as_str()),
             branch: format!("brigade/{team}/{name}"),
+        };
+        if team_dir.exists()
+            && let Ok(common) = worktree.common_dir()
+        {
+            // `@` is not allowed in the names of members.
+            let hash = Sha256::digest(common.as_os_str().as_encoded_bytes());
+            let hash = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect::<String>();
+            let marked_dir = team_dir.join(format!("{name}@{hash}"));
+            let is_taken = worktree.dir.exists() && worktree.git_dir_in(&common).is_none();
+            if is_taken || marked_dir.exists() {
+                worktree.dir = marked_dir;
+            }
         }
+        worktree
     }
 
     /// Returns the worktree in an existing folder, or `None` if the original repository is gone.
-    pub fn from_folder(dir: &Path, team: &str, name: &str) -> Option<Self> {
+    pub fn from_folder(dir: &Path, team: &str, folder_name: &str) -> Option<Self> {
         let link = std::fs::read_to_string(dir.join(".git")).ok()?;
         let git_dir = PathBuf::from(link.trim().strip_prefix("gitdir:")?.trim());
         // `git_dir` is `<repository>/.git/worktrees/<name>`.
         let repository = git_dir.ancestors().nth(3).filter(|repository| repository.is_dir())?;
+        let name = folder_name.split('@').next().unwrap_or(folder_name);
         let branch = format!("brigade/{team}/{name}");
-        Some(Self { repository: repository.to_owned(), dir: dir.to_owned(), branch })
+        let worktree = Self { repository: repository.to_owned(), dir: dir.to_owned(), branch };
+        worktree.exists().then_some(worktree)
     }
 
     /// Creates the worktree if it does not exist. Returns the folder in the worktree that corresponds to `cwd` in
     /// the original repository.
     pub fn make(&self, cwd: &Path) -> Result<PathBuf, HostError> {
-        let top = git(&self.repository, &["rev-parse", "--show-toplevel"])?;
+        let original = self.original();
+        let top = original.line(&["rev-parse", "--show-toplevel"])?;
         let inside = cwd.canonicalize().ok();
         let inside = inside.as_deref().unwrap_or(cwd).strip_prefix(&top).map(Path::to_owned);
         if !self.exists() {
@@ -83,103 +140,206 @@ impl Worktree {
                 })?;
             }
             // If a person deleted the folder by hand, git still lists the worktree and refuses to add it again.
-            git(&self.repository, &["worktree", "prune"])?;
-            let dir = self.dir.as_os_str();
-            if self.has_branch() {
-                run(
-                    &self.repository,
-                    &["worktree".as_ref(), "add".as_ref(), dir, self.branch.as_ref()],
-                )?;
+            original.run(&["worktree", "prune"])?;
+            let (dir, branch) = (self.dir.as_os_str(), OsStr::new(&self.branch));
+            let add = [OsStr::new("worktree"), OsStr::new("add")];
+            let args = if self.has_branch() {
+                [&add[..], &[dir, branch]].concat()
             } else {
-                let args: [&OsStr; 5] =
-                    ["worktree".as_ref(), "add".as_ref(), "-b".as_ref(), self.branch.as_ref(), dir];
-                run(&self.repository, &args)?;
-            }
+                [&add[..], &[OsStr::new("-b"), branch, dir]].concat()
+            };
+            original.run(&args)?;
         }
         Ok(self.dir.join(inside.unwrap_or_default()))
     }
 
-    /// Returns whether the worktree exists.
+    /// Returns whether the worktree exists and belongs to the original repository.
     pub fn exists(&self) -> bool {
-        self.dir.join(".git").exists()
+        self.git_dir().is_some()
+    }
+
+    fn original(&self) -> Repository<'_> {
+        Repository::Containing(&self.repository)
+    }
+
+    /// Returns the folder that all worktrees of the original repository share. It identifies the repository.
+    fn common_dir(&self) -> Result<PathBuf, HostError> {
+        let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+        self.original().line(&common).map(PathBuf::from)
+    }
+
+    /// Returns git's data about the worktree, in the original repository. The file `.git` in the worktree also names
+    /// that folder, but an agent can change the file.
+    fn git_dir(&self) -> Option<PathBuf> {
+        if !self.dir.is_dir() {
+            return None;
+        }
+        self.git_dir_in(&self.common_dir().ok()?)
+    }
+
+    fn git_dir_in(&self, common: &Path) -> Option<PathBuf> {
+        let dir = self.dir.canonicalize().ok()?;
+        let is_ours = |git_dir: &PathBuf| {
+            let link = std::fs::read_to_string(git_dir.join("gitdir")).unwrap_or_default();
+            // The path may be relative to git's data.
+            let linked = git_dir.join(link.trim_end());
+            let linked = linked.parent().and_then(|dir| dir.canonicalize().ok());
+            linked.as_ref() == Some(&dir)
+        };
+        let entries = std::fs::read_dir(common.join("worktrees")).ok()?;
+        entries.filter_map(Result::ok).map(|entry| entry.path()).find(is_ours)
     }
 
     fn has_branch(&self) -> bool {
         let branch = format!("refs/heads/{}", self.branch);
-        git(&self.repository, &["rev-parse", "--verify", "--quiet", &branch]).is_ok()
+        self.original().line(&["rev-parse", "--verify", "--quiet", &branch]).is_ok()
+    }
+
+    fn existing_git_dir(&self) -> Result<PathBuf, HostError> {
+        self.git_dir().ok_or_else(|| {
+            let dir = self.dir.clone();
+            HostError::failed(Trouble::NotAWorktree { dir })
+        })
     }
 
     /// Compares the worktree's branch with the commit that is checked out in the original repository.
     pub fn distance(&self) -> Result<BranchDistance, HostError> {
+        let git_dir = self.existing_git_dir()?;
         let range = format!("HEAD...{}", self.branch);
-        let counts = git(&self.repository, &["rev-list", "--left-right", "--count", &range])?;
+        let counts = self.original().line(&["rev-list", "--left-right", "--count", &range])?;
         let mut counts = counts.split_whitespace().map(|count| count.parse().unwrap_or_default());
         let behind = counts.next().unwrap_or_default();
         let ahead = counts.next().unwrap_or_default();
-        let changed = git(&self.dir, &["status", "--porcelain"])?.lines().count();
+        let status = ["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=all"];
+        let changed = self.inside(&git_dir).line(&status)?.lines().count();
         Ok(BranchDistance { branch: self.branch.clone(), ahead, behind, changed })
     }
 
-    /// Returns the diff of all changes since the branch was created, committed or not, including new files.
-    pub fn diff(&self, color: bool, stat: bool) -> Result<String, HostError> {
-        let base = git(&self.repository, &["merge-base", "HEAD", &self.branch])?;
+    fn inside<'p>(&'p self, git_dir: &'p Path) -> Repository<'p> {
+        Repository::Worktree { dir: &self.dir, git_dir, index: None }
+    }
+
+    /// Returns the diff of all changes since the branch was created. Includes uncommitted changes and new files.
+    pub fn diff(&self, stat: bool) -> Result<String, HostError> {
+        let git_dir = self.existing_git_dir()?;
+        let base = self.original().line(&["merge-base", "HEAD", &self.branch])?;
         // Add new files to a copy of the index, so that the member's index is not changed.
-        let index =
-            git(&self.dir, &["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
-        let index_copy = PathBuf::from(format!("{index}.brigade-{}", std::process::id()));
-        let copied = copy_with_mtime(index.as_ref(), &index_copy);
-        copied.map_err(|source| failed(format!("copy {index}"), source))?;
-        let shown = self.diff_with(&index_copy, &base, color, stat);
+        let index = git_dir.join("index");
+        let index_copy = git_dir.join(format!("index.brigade-{}", std::process::id()));
+        let copied = copy_with_mtime(&index, &index_copy);
+        copied.map_err(|source| failed(format!("copy {}", index.display()), source))?;
+        let with_copy =
+            Repository::Worktree { dir: &self.dir, git_dir: &git_dir, index: Some(&index_copy) };
+        let shown = with_copy.run(&["add", "--intent-to-add", "."]).and_then(|_| {
+            let mut args = vec!["diff", "--color=never", "--no-ext-diff", "--no-textconv"];
+            args.push("--ignore-submodules=all");
+            args.extend(stat.then_some("--stat"));
+            args.push(&base);
+            with_copy.run(&args)
+        });
         let _removed = std::fs::remove_file(&index_copy);
         shown
     }
 
-    fn diff_with(
-        &self,
-        index: &Path,
-        base: &str,
-        color: bool,
-        stat: bool,
-    ) -> Result<String, HostError> {
-        run_with(Some(index), &self.dir, &["add", "--intent-to-add", "."].map(OsStr::new))?;
-        let color = if color { "--color=always" } else { "--color=never" };
-        let mut args = vec!["diff", color];
-        if stat {
-            args.push("--stat");
-        }
-        args.push(base);
-        let args: Vec<&OsStr> = args.into_iter().map(OsStr::new).collect();
-        run_with(Some(index), &self.dir, &args)
-    }
-
     /// Removes the worktree, unless work would be lost.
-    pub fn remove(&self) -> Result<Removed, HostError> {
-        if !self.exists() {
-            return Ok(Removed::None);
+    pub fn remove(&self, ignored: IgnoredFiles) -> Result<Removed, HostError> {
+        let Some(git_dir) = self.git_dir() else {
+            return Ok(if self.dir.exists() { Removed::Unclear } else { Removed::None });
+        };
+        if UNFINISHED.iter().any(|file| git_dir.join(file).exists()) {
+            return Ok(Removed::Unfinished);
         }
-        let distance = self.distance()?;
-        if distance.changed > 0 {
+        let only_here = self.only_here(&git_dir)?;
+        if only_here.changed > 0 {
             return Ok(Removed::Stays);
         }
+        if ignored == IgnoredFiles::Keep && !only_here.ignored.is_empty() {
+            return Ok(Removed::Ignored(only_here.ignored));
+        }
+        let new_branch = self.keep_commits(&git_dir)?;
         let dir = self.dir.as_os_str();
-        // Do not use `--force`: without it, git also refuses to remove a worktree with uncommitted work.
-        run(&self.repository, &["worktree".as_ref(), "remove".as_ref(), dir])?;
+        // Do not use `--force`: without it, git itself refuses to remove a worktree that has uncommitted work.
+        let remove = [OsStr::new("worktree"), OsStr::new("remove"), dir];
+        self.original().run_for(&[self.inside(&git_dir)], &remove)?;
         if let Some(parent) = self.dir.parent() {
             let _others_there = std::fs::remove_dir(parent);
         }
-        if distance.ahead > 0 {
+        if let Some(branch) = new_branch {
+            return Ok(Removed::NewBranch(branch));
+        }
+        let ahead = format!("HEAD..{}", self.branch);
+        if self.has_branch() && self.original().line(&["rev-list", "--count", &ahead])? != "0" {
             return Ok(Removed::BranchStays);
         }
-        git(&self.repository, &["branch", "-d", &self.branch])?;
+        if self.has_branch() {
+            self.original().run(&["branch", "-d", &self.branch])?;
+        }
         Ok(Removed::Wholly)
+    }
+
+    fn only_here(&self, git_dir: &Path) -> Result<OnlyHere, HostError> {
+        let inside = self.inside(git_dir);
+        let mut only_here = OnlyHere::default();
+        // Git does not compare files that the index marks as unchanged or as not checked out.
+        for entry in inside.run(&["ls-files", "-v", "-z"])?.split('\0') {
+            let Some((mark, path)) = entry.split_once(' ') else { continue };
+            let is_marked = mark == "S" || mark.chars().all(|mark| mark.is_ascii_lowercase());
+            only_here.changed += usize::from(is_marked && self.dir.join(path).exists());
+        }
+        let mut status = vec!["status", "--porcelain", "-z", "--untracked-files=all"];
+        status.extend(["--ignored=matching", "--ignore-submodules=all"]);
+        let status = inside.run(&status)?;
+        for entry in status.split('\0').filter(|entry| !entry.is_empty()) {
+            match entry.strip_prefix("!! ") {
+                Some(path) => only_here.ignored.push(path.to_owned()),
+                None => only_here.changed += 1,
+            }
+        }
+        Ok(only_here)
+    }
+
+    /// Creates a branch for each commit of the worktree that is on no branch and has no tag. Returns the new branches.
+    fn keep_commits(&self, git_dir: &Path) -> Result<Option<String>, HostError> {
+        let inside = self.inside(git_dir);
+        let mut lost = String::new();
+        for commit in self.own_commits(git_dir)? {
+            let new =
+                ["rev-list", "--count", &commit, "--not", "--branches", "--tags", "--remotes"];
+            // A commit in the log of the worktree may have been deleted long ago.
+            if inside.line(&new).is_ok_and(|count| count != "0") {
+                let short: String = commit.chars().take(12).collect();
+                let branch = format!("{}-{short}", self.branch);
+                self.original().run(&["branch", &branch, &commit])?;
+                lost = if lost.is_empty() { branch } else { format!("{lost}, {branch}") };
+            }
+        }
+        Ok(Some(lost).filter(|lost| !lost.is_empty()))
+    }
+
+    /// Returns the commits that only git's data about the worktree names: the checked-out commit, refs of the
+    /// worktree, and commits that were checked out earlier, latest first.
+    fn own_commits(&self, git_dir: &Path) -> Result<Vec<String>, HostError> {
+        let inside = self.inside(git_dir);
+        let mut commits = vec![inside.line(&["rev-parse", "HEAD"])?];
+        let refs = ["for-each-ref", "--format=%(objectname)", "refs/worktree", "refs/rewritten"];
+        commits.extend(inside.line(&refs)?.lines().map(str::to_owned));
+        let log = std::fs::read_to_string(git_dir.join("logs/HEAD")).unwrap_or_default();
+        let ids = log.lines().rev().filter_map(|line| line.split(' ').nth(1));
+        commits.extend(ids.take(MAX_LOG).map(str::to_owned));
+        let mut seen = std::collections::HashSet::new();
+        commits.retain(|commit| {
+            commit.chars().all(|digit| digit.is_ascii_hexdigit()) && seen.insert(commit.clone())
+        });
+        Ok(commits)
     }
 }
 
 /// Fails with a reason if no branch can be created in the repository that contains `dir`.
 pub fn check_can_branch(dir: &Path) -> Result<(), HostError> {
-    let reason = if git(dir, &["rev-parse", "--show-toplevel"]).is_err() {
+    let repository = Repository::Containing(dir);
+    let reason = if repository.run(&["rev-parse", "--show-toplevel"]).is_err() {
         "is not in a git repository"
-    } else if git(dir, &["rev-parse", "--verify", "--quiet", "HEAD"]).is_err() {
+    } else if repository.run(&["rev-parse", "--verify", "--quiet", "HEAD"]).is_err() {
         "is in a git repository without a commit"
     } else {
         return Ok(());
@@ -188,71 +348,13 @@ pub fn check_can_branch(dir: &Path) -> Result<(), HostError> {
     Err(error.hint("create a commit there first, or remove `worktree = true`"))
 }
 
-/// Runs git and returns its output without the final line break.
-/// Copies a git index with its modification time. Git compares the content of a file only if the file is not older than
-/// the index. If the copy were newer, git would miss a change made in the second in which the index was written.
+/// Copies a git index with its modification time. Git compares the content of a file only if the file is not older
+/// than the index. If the copy were newer, git would miss changes that were made in the same second as the index.
 fn copy_with_mtime(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::copy(from, to)?;
     let modified = std::fs::metadata(from)?.modified()?;
     std::fs::File::options().write(true).open(to)?.set_modified(modified)
 }
 
-fn git(dir: &Path, args: &[&str]) -> Result<String, HostError> {
-    let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-    Ok(run(dir, &args)?.trim_end_matches('\n').to_owned())
-}
-
-fn run(dir: &Path, args: &[&OsStr]) -> Result<String, HostError> {
-    run_with(None, dir, args)
-}
-
-fn run_with(index: Option<&Path>, dir: &Path, args: &[&OsStr]) -> Result<String, HostError> {
-    let mut git = Command::new("git");
-    git.arg("-C").arg(dir).args(args).stdin(Stdio::null());
-    // These variables are set if git started brigade, for example in a hook, and point to the wrong repository.
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
-        git.env_remove(name);
-    }
-    if let Some(index) = index {
-        git.env("GIT_INDEX_FILE", index);
-    }
-    let done = git.output().map_err(|source| failed("run git", source))?;
-    if done.status.success() {
-        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
-    }
-    let stderr = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-    let error = HostError::failed(Trouble::Git { said: stderr });
-    Err(error.hint(format!("in {}", dir.display())))
-}
-
 #[cfg(test)]
-mod tests {
-    use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-    use super::*;
-
-    #[test]
-    fn the_diff_shows_a_change_made_in_the_second_of_the_checkout() {
-        let home = tempfile::tempdir().unwrap();
-        let repository = home.path().join("repository");
-        std::fs::create_dir(&repository).unwrap();
-        std::fs::write(repository.join("file"), "one").unwrap();
-        git(&repository, &["init", "--quiet"]).unwrap();
-        git(&repository, &["add", "."]).unwrap();
-        let commit = ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "-m", "t"];
-        git(&repository, &commit).unwrap();
-        for name in ["alice", "bob", "carl"] {
-            let (team, name) = ("demo".parse().unwrap(), name.parse().unwrap());
-            let worktree = Worktree::new(home.path(), &repository, &team, &name);
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-            let fraction = Duration::from_nanos(now.subsec_nanos().into());
-            std::thread::sleep(Duration::from_secs(1) - fraction);
-            worktree.make(&repository).unwrap();
-            // The content has the same length as before.
-            std::fs::write(worktree.dir.join("file"), "two").unwrap();
-            std::thread::sleep(Duration::from_secs(1));
-            let diff = worktree.diff(false, false).unwrap();
-            assert!(diff.contains("+two"), "{diff}");
-        }
-    }
-}
+mod tests;

@@ -15,11 +15,11 @@ use super::{Link, LinkError, LinkEvent, link_actor};
 use brigade_core::event::Event;
 use brigade_core::store::{Actor, BoardStore, Document, EventLog, TeamStore};
 
-/// How many times the link tries to synchronize one task. After that, the task waits for the next
-/// synchronization.
+/// How many times the link tries to synchronize one task. After the last attempt, the task waits
+/// for the next synchronization.
 const MAX_ATTEMPTS: usize = 10;
-/// How long after the link wrote a task a native program may still write a change based on the previous
-/// state: Claude Code 2.1.50 takes no lock on tasks.
+/// For this long after the link wrote a task, a native program may still write a change that is
+/// based on the previous state, because Claude Code 2.1.50 takes no lock on tasks.
 const LATE_WRITE: Duration = Duration::from_secs(2);
 
 impl Link {
@@ -36,8 +36,8 @@ impl Link {
         self.recall().await?;
         let mut ids = work.tasks.clone();
         let local = config.local.tasks(&config.team).await.map_err(LinkError::Local)?;
-        // Tasks created on this host come first, because tasks that refer to them need their
-        // numbers.
+        // First synchronize the tasks that were created on this host. Other tasks that refer to
+        // these tasks need the new numbers.
         let mut new: BTreeSet<TaskId> = local.iter().map(|(id, _)| *id).collect();
         if work.every_task {
             let shared = config.call_shared(config.shared.tasks(&config.team)).await?;
@@ -68,8 +68,8 @@ impl Link {
         Ok(())
     }
 
-    /// If the saved state is lost, reads from the local journal which tasks a link has synchronized
-    /// before.
+    /// If the saved state is lost, uses the local journal to find out which tasks a link has
+    /// synchronized.
     async fn recall(&mut self) -> Result<(), LinkError> {
         if !self.state.fresh || self.synced_before.is_some() {
             return Ok(());
@@ -178,8 +178,8 @@ impl Link {
                 }
             }
             (TaskAction::DeleteShared, _, Some(shared)) => {
-                // If the team itself was deleted, its tasks went with it, so they must not be
-                // deleted from the shared store.
+                // If the whole team was deleted on this host, its tasks were deleted with it. In
+                // that case, keep the tasks in the shared store.
                 if config.local.team(&config.team).await.map_err(LinkError::Local)?.is_none() {
                     let team = config.team.clone();
                     return Err(LinkError::Local(brigade_core::store::StoreError::NoTeam { team }));
@@ -283,8 +283,8 @@ impl Link {
         Ok(())
     }
 
-    /// Returns the likely author of a local change: the first local member among the known author,
-    /// the owner in the files, the previous owner, and the lead.
+    /// Returns the likely author of a local change. The candidates are the known author, the owner in the files,
+    /// the previous owner, and the lead, in this order. The first of them that is local is returned.
     fn loser(&self, id: TaskId, local: &Document, sides: &MemberSides) -> Option<MemberName> {
         let owner = task_owner(&local.bytes);
         let previous = self.state.tasks.get(&id.get()).and_then(|base| base.owner.clone());
@@ -326,10 +326,10 @@ fn rejection_text(id: TaskId, loser: &str, local: &Document, shared: Option<&Doc
             )
         }
         (_, Some(theirs)) => format!(
-            "Your change to task {id} was rejected: it was changed on another host first. It is {status} and belongs to {theirs}; read it again."
+            "Your change to task {id} was rejected: the task was changed on another host first. It is now {status} and belongs to {theirs}; read the task again."
         ),
         (_, None) => format!(
-            "Your change to task {id} was rejected: it was changed on another host first. It is {status} and has no owner; read it again."
+            "Your change to task {id} was rejected: the task was changed on another host first. It is now {status} and has no owner; read the task again."
         ),
     }
 }

@@ -48,20 +48,20 @@
 //!
 //! # Why nothing is copied in circles
 //!
-//! Each member is *local* or *remote*, never both: a member is remote if a link has marked its
-//! entry in the files on this host with [`REMOTE`](brigade_core::wire::backend::REMOTE). A link
-//! copies mail out only from remote members' inboxes, and only mail that a local member wrote. It
-//! copies mail in only to local members' inboxes. So no link, on any host, copies mail that a link
-//! has delivered.
+//! On each host, a member is either *local* or *remote*. A member is remote if a link has marked the member's
+//! entry in the files on that host with [`REMOTE`](brigade_core::wire::backend::REMOTE). From the files to the
+//! shared store, a link copies only mail that a local member wrote to a remote member. From the shared store to
+//! the files, it copies only mail to local members. So no link, on any host, copies mail that a link has
+//! delivered.
 //!
 //! # Why every message arrives once
 //!
-//! A message keeps its id when it is copied; a message without one gets an id derived from its
-//! content. After startup and after every error, the link does not know whether a message was
+//! A message keeps its id when it is copied. A message without an id gets one that is derived from
+//! its content. After startup and after every error, the link does not know whether a message was
 //! already copied. It then searches the history of the recipient's mailbox: in the shared store for
-//! outgoing mail, in the files for incoming mail. A message is marked only after it was copied. If
-//! the link dies before marking a message, the next link finds the message unmarked, searches the
-//! history, and marks the message.
+//! outgoing mail, in the files for incoming mail. Outgoing mail is marked as read in the files only
+//! after it was copied. If the link dies before marking a message, the next link finds the message
+//! unmarked, searches the history, and marks the message.
 //!
 //! The link's saved state ([`LinkStateStore`]) shows which side has changed since the last
 //! synchronization. If the saved state is lost, the shared store wins for all tasks, the authors of
@@ -130,8 +130,8 @@ pub struct LinkConfig {
     pub host: String,
     /// The team.
     pub team: TeamName,
-    /// The members that the link's credentials allow it to act for, and that are expected to run on
-    /// this host. Empty if the link may act for all members.
+    /// The members that the link may act for, according to its credentials. They are expected to
+    /// run on this host. Empty if the link may act for all members.
     pub acts_for: BTreeSet<MemberName>,
     /// Signs the lead's messages to local members that verify signatures.
     pub signer: Option<Arc<dyn Signer>>,
@@ -208,7 +208,7 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    /// Returns whether the shared store cannot be reached, as opposed to having rejected the call.
+    /// Returns whether the shared store cannot be reached. A store that rejected the call was reached.
     fn is_unreachable(&self) -> bool {
         let is_unreachable = |error: &StoreError| {
             matches!(
@@ -224,7 +224,10 @@ impl LinkError {
     }
 
     fn is_forbidden(&self) -> bool {
-        matches!(self, Self::Shared(StoreError::Forbidden { .. }))
+        let forbids = |error: &StoreError| {
+            matches!(error, StoreError::Forbidden { .. } | StoreError::EventRefused(_))
+        };
+        matches!(self, Self::Shared(error) if forbids(error))
     }
 
     fn is_no_task(&self) -> bool {

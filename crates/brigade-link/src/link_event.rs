@@ -27,7 +27,8 @@ pub enum LinkEvent {
         /// The member's host, if known.
         home: Option<String>,
     },
-    /// A member that was removed from one of the two rosters was removed from the other one too.
+    /// A member was removed from one roster, and the link removed the member from the other roster
+    /// too.
     Left {
         /// The member.
         member: String,
@@ -71,19 +72,19 @@ pub enum LinkEvent {
         /// The task's number.
         id: u64,
     },
-    /// A task that was deleted from one of the two boards was deleted from the other one too.
+    /// A task was deleted from one board, and the link deleted the task from the other board too.
     TaskGone {
         /// The task's number.
         id: u64,
     },
-    /// A local change was rejected, because the task was changed in the shared store first.
+    /// A local change to a task was rejected, because the task was changed in the shared store first.
     Lost {
         /// The task's number.
         id: u64,
         /// The member that was informed.
         told: Option<String>,
     },
-    /// The shared store cannot be reached. Local changes wait.
+    /// The shared store cannot be reached. Local changes are sent after reconnecting.
     Cut {
         /// The reason.
         why: String,
@@ -120,7 +121,9 @@ impl fmt::Display for LinkEvent {
                 write!(f, "a change to task {id} was rejected; {told} was informed")
             }
             Self::Lost { id, told: None } => write!(f, "a change to task {id} was rejected"),
-            Self::Cut { why } => write!(f, "connection lost: {why}; local changes wait"),
+            Self::Cut { why } => {
+                write!(f, "connection lost: {why}; local changes are sent after reconnecting")
+            }
             Self::Back => f.write_str("reconnected to the NATS store"),
             Self::Trouble { why } => f.write_str(why),
         }

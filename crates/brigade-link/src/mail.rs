@@ -4,13 +4,16 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use brigade_core::wire::inbox::with_message;
+use brigade_wire::body::Body;
 use brigade_wire::name::MemberName;
+use brigade_wire::protocol::Protocol;
 
 use super::notice::message_id;
 use super::roster::MemberSides;
 use super::{Link, LinkError, LinkEvent};
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::mail::signed;
+use brigade_core::rights::check_message;
 use brigade_core::store::{Actor, MailStore, Mark, Outgoing, StoreError};
 
 /// A remote member's inbox in the files is emptied when it holds this many messages, because each
@@ -35,8 +38,7 @@ pub(super) struct MailboxSync {
 struct MailboxKnowledge {
     /// Messages that were sent to the mailbox in this store.
     sent: HashSet<MessageKey>,
-    /// Messages of which this store has only a record; the messages themselves are in another
-    /// store.
+    /// Messages that are in the mailbox of another store. This store only has a record of each.
     seen: HashSet<MessageKey>,
     read: HashSet<MessageKey>,
     shown: HashSet<MessageKey>,
@@ -101,9 +103,9 @@ impl Link {
             Some(mailbox) => mailbox,
             None => self.load_mailbox(member, sides).await?,
         };
-        // If `report` fails, drop the known state and read it again from both stores next time,
-        // although that takes long for an old mailbox. It is unknown whether the journal record was
-        // written, so retrying could write it twice. Delivering and marking can be retried safely.
+        // If `report` fails, it may already have written the journal record, and a retry could write a second
+        // record. To prevent a second record, the known state is discarded and read again from both stores next
+        // time. That takes long for an old mailbox. Delivering and marking can be retried safely.
         let mut result = self.deliver(member, sides, &mut mailbox).await;
         if result.is_ok() {
             self.report(member, sides, &mut mailbox).await?;
@@ -129,7 +131,7 @@ impl Link {
         for record in &local {
             mailbox.note_local(record);
         }
-        // The history may contain records from an earlier team of the same name.
+        // The history may contain records from an earlier team of the same name. Leave out those records.
         let created = sides.created.unwrap_or_default().saturating_sub(SKEW_MS);
         let is_current = |record: &Record| {
             u64::try_from(record.at.as_millisecond()).unwrap_or_default() >= created
@@ -156,6 +158,14 @@ impl Link {
                 Some(Outgoing::copy_of(&message, id))
             });
             let Ok(Some(message)) = message else { continue };
+            if let Err(refused) = check_message(&message.from, sides.lead.as_deref(), &message.text)
+            {
+                let (from, to) = (message.from, member.to_string());
+                self.emit(&LinkEvent::Refused { from, to, why: refused.to_string() });
+                mailbox.local.seen.insert(mail.key);
+                continue;
+            }
+            let message = Outgoing { text: without_pane(message.text), ..message };
             let message = Outgoing { team_created: sides.created.unwrap_or_default(), ..message };
             // Sign the lead's message again: the lead's own signature is valid only on the lead's
             // host, and members here verify with other keys.
@@ -208,7 +218,7 @@ impl Link {
         Ok(())
     }
 
-    /// Marks messages in the shared store that a native member has read on this host.
+    /// If a native member has read messages on this host, marks them as read in the shared store too.
     async fn mark(&self, member: &MemberName, mailbox: &mut MailboxSync) -> Result<(), LinkError> {
         let config = &self.config;
         for (mark, keys) in mailbox.unmarked() {
@@ -226,11 +236,11 @@ impl Link {
         Ok(())
     }
 
-    /// Copies messages from local members in a remote member's local inbox to the shared store.
+    /// Copies mail from a remote member's local inbox to the shared store, but only mail from local members.
     ///
     /// Marks the copied messages only if `at_rest`: marking takes Claude Code's lock, and Claude
-    /// Code 2.1.50 loses a message that it tries to write at that moment. Until they are marked,
-    /// the link remembers which messages it has copied.
+    /// Code 2.1.50 loses a message that it tries to write at that moment. The link remembers which
+    /// messages it has copied but not yet marked.
     pub(super) async fn outward(
         &mut self,
         to: &MemberName,
@@ -312,7 +322,7 @@ impl Link {
                 Ok(())
             }
             Err(LinkError::Shared(error @ StoreError::Forbidden { .. })) => {
-                let text = format!("Your message to {to} was not forwarded to its host: {error}");
+                let text = format!("Your message was not forwarded to the host of {to}: {error}");
                 self.emit(&refused(message.from.clone(), error.to_string()));
                 if let Ok(from) = message.from.parse() {
                     self.notify(&from, &["refused", &message.msg_id], &text, sides).await?;
@@ -322,5 +332,17 @@ impl Link {
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Removes the terminal pane from a member's consent to shut down. Claude Code closes the pane with that id on its
+/// own host, where the id may belong to another program.
+fn without_pane(text: String) -> String {
+    match Body::parse(&text) {
+        Body::Protocol(Protocol::ShutdownApproved(mut answer)) if answer.pane_id.is_some() => {
+            (answer.pane_id, answer.backend_type) = (None, None);
+            Protocol::from(answer).to_text()
+        }
+        _ => text,
     }
 }

@@ -1,5 +1,5 @@
-//! Decides whether a member is local or remote, and how to synchronize it, from its entries in the
-//! two rosters and other facts. This module does no I/O.
+//! Decides whether a member is local or remote, and how to synchronize it. The decision uses the
+//! member's entries in the two rosters and other facts. This module does no I/O.
 
 use brigade_wire::member::{Member, MemberEntry};
 
@@ -57,12 +57,12 @@ pub(super) enum RosterAction {
 pub(super) enum MemberSide {
     Local,
     Remote,
-    /// In neither roster, or about to be removed from both.
+    /// The member is in neither roster, or is about to be removed from both.
     Neither,
     /// Two hosts have a member of this name.
     Taken,
-    /// According to the shared store, the member runs on this host. But it is not in the files, and
-    /// the link does not know that it left.
+    /// According to the shared store, the member runs on this host. But the files on this host do
+    /// not have the member, and the link does not know whether the member left.
     Missing,
 }
 
@@ -71,22 +71,21 @@ pub(super) struct MemberFacts<'k> {
     pub(super) home: Option<&'k MemberHost>,
     pub(super) known: Option<KnownMember>,
     pub(super) host: &'k str,
-    /// Whether a local lead removed the local entry on purpose, if the entry is missing.
+    /// Whether the local entry is missing because a local lead removed it on purpose.
     pub(super) dismissed: bool,
-    /// Whether, according to the link's credentials, the member will run on this host once it is
-    /// started.
+    /// Whether the member is expected to run on this host, according to the link's credentials.
     pub(super) expected: bool,
-    /// Whether the shared journal records that the member left. A roster read from a NATS server
-    /// that lags behind may lack the member, but then the journal has no such record.
+    /// Whether the shared journal records that the member left. If a NATS server lags behind, its
+    /// roster may lack a member that did not leave. In that case, the journal has no such record.
     pub(super) left: bool,
-    /// Whether no process on another host runs the member, so that its shared entry is reserved for
-    /// the member on this host.
+    /// Whether the shared entry with this name belongs to the member on this host, because no
+    /// process on another host runs a member of this name.
     pub(super) vacant: bool,
 }
 
 impl MemberFacts<'_> {
-    /// Returns whether the member that joined at this time was local.
-    fn was_local(&self, joined: Option<u64>) -> bool {
+    /// Returns whether the member was local. `joined` distinguishes the member from others of the same name.
+    pub(super) fn was_local(&self, joined: Option<u64>) -> bool {
         self.known == Some(KnownMember { local: true, joined }) || self.recorded_here(joined)
     }
 
@@ -221,7 +220,7 @@ mod tests {
         check((ours(), None), None, None, (Local, "Join"));
         check((ours(), None), Some(("a", 1)), None, (Neither, "LeaveLocal"));
         check((ours(), None), None, Some((true, 1)), (Neither, "LeaveLocal"));
-        // A later member of the same name is a different one.
+        // A later member of the same name is a different member.
         check((again(), None), Some(("a", 1)), Some((true, 1)), (Local, "Join"));
         check((mirror(), None), None, None, (Neither, "LeaveLocal"));
         check((mirror(), far()), None, None, (Remote, "None"));

@@ -13,8 +13,8 @@ use brigade_core::store::NoteKind;
 pub struct MemberHost {
     /// The name of the host.
     pub host: String,
-    /// When the member joined, according to its roster entry. This distinguishes a later member of
-    /// the same name. This record is written after the member joined and is kept after the member
+    /// When the member joined, according to its roster entry. This time distinguishes the member from later
+    /// members of the same name. The whole record is written after the member joined and is kept after the member
     /// left, so that a late write to the files on this host does not bring the member back.
     pub joined_at: Option<u64>,
 }
@@ -31,13 +31,13 @@ impl LinkConfig {
         Ok(note.and_then(|note| serde_json::from_slice(&note).ok()))
     }
 
-    /// Returns whether the member's last roster event in the shared journal is that the member
+    /// Returns whether the shared journal's last roster event about the member says that the member
     /// left.
     pub(super) async fn has_left(&self, member: &MemberName) -> Result<bool, LinkError> {
         let history = self.call_shared(self.shared.history_without_work(&self.team)).await?;
         let mut left = false;
         for record in history {
-            match record.event {
+            match &record.event {
                 Event::Member { name, .. } if name == member.as_str() => left = false,
                 Event::MemberLeft { name } if name == member.as_str() => left = true,
                 Event::TeamCreated { .. } => left = false,
@@ -47,7 +47,7 @@ impl LinkConfig {
         Ok(left)
     }
 
-    /// Returns whether some process runs the member directly on the shared store.
+    /// Returns whether a process runs the member and uses the shared store directly, without a link.
     pub(super) async fn has_pulse(&self, member: &MemberName) -> Result<bool, LinkError> {
         let pulse =
             self.call_shared(self.shared.get_note(&self.team, member, NoteKind::Pulse)).await?;

@@ -1,8 +1,8 @@
 //! Copies tasks that were created on this host to the shared board, which assigns their numbers.
 //!
-//! The copy has an origin mark in its metadata, where Claude Code preserves unknown fields: the
-//! host, and the task's original number on that host. If a link dies after creating the copy, the
-//! next link finds the copy by this mark.
+//! The copy has an origin mark, which consists of the host and the task's original number on that
+//! host. The mark is in the metadata, where Claude Code preserves unknown fields. If a link dies
+//! after creating the copy, the next link finds the copy by this mark.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -25,8 +25,8 @@ fn origin(bytes: &[u8]) -> Option<String> {
     metadata.get(ORIGIN)?.as_str().map(str::to_owned)
 }
 
-/// Returns the task with the number `id` and this origin mark, and with references to other tasks
-/// changed by `rename`. References for which `rename` returns `None` are dropped.
+/// Changes the task's number to `id`, and sets its origin mark if `mark` is given. Replaces each reference to
+/// another task with the result of `rename`, or drops the reference if the result is `None`.
 fn rewritten(
     bytes: &[u8],
     id: TaskId,
@@ -52,8 +52,8 @@ fn rewritten(
     }
 }
 
-/// Returns `shared_task` with the additional references in `local`: tasks that had no number when
-/// `shared_task` was created may have one now.
+/// Adds the references in `local` to `shared_task`. When `shared_task` was created, some of the
+/// referenced tasks had no number on the shared board. They may have one now.
 fn with_references(shared_task: &[u8], local: &[u8]) -> Vec<u8> {
     let (Ok(parsed), Ok(local)) = (Task::read(shared_task), Task::read(local)) else {
         return shared_task.to_vec();
@@ -91,10 +91,6 @@ fn differs(local: &[u8], shared_task: &[u8]) -> bool {
 }
 
 impl Link {
-    fn origin_mark(&self, id: TaskId) -> String {
-        format!("{}/{id}", self.config.host)
-    }
-
     /// Returns whether a task was ever synchronized. Needed only if the saved state is lost.
     pub(super) fn was_synced(&self, id: TaskId, local: Option<&Document>) -> bool {
         let marked = local.is_some_and(|local| origin(&local.bytes).is_some());
@@ -111,12 +107,12 @@ impl Link {
         let subject = |document: &Document| {
             Task::read(&document.bytes).ok().and_then(|task| Some(task.subject()?.into_owned()))
         };
-        // Compare subjects only if the saved state is lost. Otherwise two tasks with the same
-        // subject are different tasks.
+        // Compare the subjects only if the saved state is lost. With a saved state, two tasks that
+        // have only the subject in common are different tasks.
         self.state.fresh && subject(local).is_some() && subject(local) == subject(shared)
     }
 
-    /// Creates a local task on the shared board.
+    /// Copies a new local task to the shared board.
     pub(super) async fn publish_task(
         &mut self,
         id: TaskId,
@@ -127,13 +123,13 @@ impl Link {
         let config = self.config.clone();
         let Some(by) = self.author(id, [Some(local), None], sides) else {
             self.report_problem(format!(
-                "task {id} was created on this host, which has no members; it is not shared"
+                "task {id} was created on this host, which has no members; the task is not shared"
             ));
             return Ok(());
         };
-        let mark = self.origin_mark(id);
-        // Leave out references to tasks that are not on the shared board yet. They are added once
-        // those tasks have a number there.
+        let mark = format!("{}/{id}", config.host);
+        // Leave out references to tasks that are not on the shared board yet. These references are
+        // added once the tasks have a number there.
         let unpublished = self.unpublished().await?;
         let marked = shared.is_some_and(|shared| origin(&shared.bytes).as_ref() == Some(&mark));
         let unsure = marked || self.state.creating.contains(&id.get()) || self.state.fresh;
@@ -165,8 +161,8 @@ impl Link {
         }
         if number == id {
             if is_new {
-                // Record the task as synchronized before writing it, so that a local change made
-                // meanwhile counts as a change to this version.
+                // Record this version of the task as synchronized before writing the task. A local
+                // change that is made meanwhile then counts as a change to this version.
                 self.set_synced(id, &shared_task);
             }
             let written = config
@@ -187,7 +183,7 @@ impl Link {
         Ok(())
     }
 
-    /// Returns the task with this origin mark on the shared board.
+    /// Returns the task on the shared board that has this origin mark.
     async fn find(&self, mark: &str) -> Result<Option<(TaskId, Document)>, LinkError> {
         let tasks = self.config.call_shared(self.config.shared.tasks(&self.config.team)).await?;
         let mut tasks = tasks.into_iter();
@@ -203,7 +199,7 @@ impl Link {
     }
 
     /// Gives a task on this host its number on the shared board, and updates references to the
-    /// task. If interrupted at any point, this can be repeated.
+    /// task. This can be repeated after an interruption at any point.
     async fn move_task(
         &mut self,
         (from, to): (TaskId, TaskId),
@@ -216,9 +212,9 @@ impl Link {
         let placed = config.local.insert_task(&config.team, to, complete, &link_actor()).await;
         if let Err(StoreError::Conflict) = placed {
             let taken = config.local.task(&config.team, to).await.map_err(LinkError::Local)?;
-            // If the task at `to` has the origin mark, it is this task, renumbered earlier.
-            // Otherwise it is another task that was created on this host and needs a new number: it
-            // moves first, and then this task is tried again.
+            // If the task at `to` has the origin mark, an earlier attempt has already renumbered our task.
+            // Otherwise, another new task on this host has the number `to`. Publish the other task first, so that
+            // it gets another number. The conflict makes the caller try our task again.
             if let Some(taken) = taken.filter(|task| origin(&task.bytes).as_deref() != Some(mark)) {
                 self.state.tasks.remove(&to.get());
                 Box::pin(self.publish_task(to, &taken, None, sides)).await?;
@@ -250,8 +246,8 @@ impl Link {
         let (old, new) = (from.to_string(), to.to_string());
         for (id, task) in config.local.tasks(&config.team).await.map_err(LinkError::Local)? {
             let base = self.state.tasks.get(&id.get());
-            // A reference that was in this task when last synchronized is a number on the shared
-            // board, so keep it.
+            // A reference that the task had at the last synchronization already is the number on the
+            // shared board. Do not change it.
             if id == from || base.is_some_and(|base| base.references.contains(&old)) {
                 continue;
             }

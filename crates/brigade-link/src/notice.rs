@@ -17,8 +17,8 @@ pub(super) fn message_id(parts: &[&str], created: Option<u64>) -> String {
 }
 
 impl Link {
-    /// Sends a notice to a local member, unless one with the same `subject` was sent before. The
-    /// sender is a system name that no member can have.
+    /// Sends a notice to a local member, unless a notice with the same `subject` was sent before.
+    /// The sender is a system name that no member can have.
     pub(super) async fn notify(
         &mut self,
         to: &MemberName,

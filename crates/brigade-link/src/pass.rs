@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use brigade_wire::name::TaskId;
 
-use super::{LINK_ACTOR, Link, LinkError};
+use super::{LINK_ACTOR, Link, LinkError, MailboxSync};
 use brigade_core::event::{Event, Record};
 
 /// The parts of a team that need synchronization.
@@ -18,7 +18,7 @@ pub(super) struct PendingSync {
 }
 
 impl PendingSync {
-    /// Returns a value that selects all parts of the team.
+    /// Selects all parts of the team.
     pub(super) fn all() -> Self {
         Self { roster: true, every_mailbox: true, every_task: true, ..Self::default() }
     }
@@ -28,7 +28,7 @@ impl PendingSync {
         !self.roster && !self.every_mailbox && !self.every_task && parts
     }
 
-    /// Adds the work caused by an event from the files or the shared store.
+    /// Adds the work that an event from the files or the shared store requires.
     fn note(&mut self, event: &Event) {
         if let Some(member) = event.mailbox() {
             self.mailboxes.insert(member.to_owned());
@@ -50,10 +50,7 @@ impl Link {
     /// Handles an event from the files.
     pub(super) fn on_local_event(&mut self, record: &Record, work: &mut PendingSync) {
         work.note(&record.event);
-        if let Some(member) = record.event.mailbox()
-            && let Some(mailbox) =
-                member.parse().ok().and_then(|member| self.mailboxes.get_mut(&member))
-        {
+        if let Some(mailbox) = self.mailbox(&record.event) {
             mailbox.note_local(record);
         }
         if let (Event::Task { id, .. }, Some(by)) = (&record.event, &record.by)
@@ -64,19 +61,20 @@ impl Link {
         }
     }
 
+    fn mailbox(&mut self, event: &Event) -> Option<&mut MailboxSync> {
+        self.mailboxes.get_mut(&event.mailbox()?.parse().ok()?)
+    }
+
     /// Handles an event from the shared store.
     pub(super) fn on_shared_event(&mut self, record: &Record, work: &mut PendingSync) {
         work.note(&record.event);
-        if let Some(member) = record.event.mailbox()
-            && let Some(mailbox) =
-                member.parse().ok().and_then(|member| self.mailboxes.get_mut(&member))
-        {
+        if let Some(mailbox) = self.mailbox(&record.event) {
             mailbox.note_shared(record);
         }
     }
 
-    /// Does the pending work. Reports a problem with one part, and retries that part with the next
-    /// full check. Fails as a whole if the shared store cannot be reached.
+    /// Does the pending work. If one part fails, reports the problem and continues; the next full
+    /// check tries that part again. Returns an error if the shared store cannot be reached.
     pub(super) async fn pass(&mut self, work: &mut PendingSync) -> Result<(), LinkError> {
         let result = self.try_pass(work).await;
         // Save the state of the parts that were synchronized, even if a later part failed.
@@ -90,8 +88,8 @@ impl Link {
             before => {
                 let sides = self.sync_rosters().await?;
                 work.roster = false;
-                // If members became local or remote, their inboxes are now copied in the other
-                // direction.
+                // If a member became local or remote, the link must now copy the member's mail in
+                // the other direction.
                 if before.is_none_or(|before| before != sides) {
                     work.every_mailbox = true;
                 }
@@ -118,8 +116,8 @@ impl Link {
         Ok(())
     }
 
-    /// Reports a problem with one part, so that the other parts are still synchronized. Returns an
-    /// error only if the shared store cannot be reached.
+    /// Reports a problem with one part instead of returning an error, so that the other parts are
+    /// still synchronized. Returns an error only if the shared store cannot be reached.
     pub(super) fn report_part(
         &mut self,
         result: Result<(), LinkError>,

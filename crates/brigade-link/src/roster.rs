@@ -7,15 +7,14 @@ use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 
 use super::member_decision::{MemberFacts, MemberSide, RosterAction, RosterEntry, judge};
-use super::member_host::MemberHost;
 use super::saved_state::KnownMember;
 use super::{Link, LinkError, LinkEvent};
 
 /// How many times the rosters are compared and changed in one synchronization. Remaining
-/// differences wait for the next one.
+/// differences wait for the next synchronization.
 const ROUNDS: usize = 10;
-/// How long after the link wrote a roster entry a native program that takes no lock may still
-/// overwrite it. During that time, a missing entry does not mean that the member left.
+/// For this long after the link wrote a roster entry, a native program that takes no lock may still
+/// overwrite the entry. During that time, a missing entry does not mean that the member left.
 const LATE_WRITE: Duration = Duration::from_secs(3);
 
 /// Which members are local and which are remote.
@@ -71,7 +70,7 @@ impl Link {
         Ok(sides)
     }
 
-    /// Compares both rosters. Returns which members are local and remote, and the changes to make.
+    /// Compares both rosters. Returns which members are local, which are remote, and the changes to make.
     async fn compare(
         &mut self,
         stuck: &BTreeSet<MemberName>,
@@ -120,21 +119,18 @@ impl Link {
                 }
                 _ => false,
             };
-            let left = match (&local_entry, &shared_entry) {
-                (Some(local_entry), None)
-                    if !local_entry.remote
-                        && self.was_local(known, home.as_ref(), local_entry.joined) =>
-                {
-                    self.config.has_left(&name).await?
-                }
-                _ => false,
-            };
             let stable = self.written_entries.get(&name).is_none_or(|at| at.elapsed() > LATE_WRITE);
             let host = &self.config.host;
             let dismissed = lead_here && stable;
-            let home_note = home.as_ref();
-            let known =
+            let (home_note, left) = (home.as_ref(), false);
+            let mut known =
                 MemberFacts { home: home_note, known, host, dismissed, expected, left, vacant };
+            if let (Some(local_entry), None) = (&local_entry, &shared_entry)
+                && !local_entry.remote
+                && known.was_local(local_entry.joined)
+            {
+                known.left = self.config.has_left(&name).await?;
+            }
             let (side, action) = judge(local_entry, shared_entry, &known);
             match side {
                 MemberSide::Local => drop(sides.local.insert(name.clone())),
@@ -145,8 +141,7 @@ impl Link {
                     self.report_problem(format!("{name} runs on {host}, but a member of that name is in the files of this host"));
                 }
                 MemberSide::Missing => {
-                    let why =
-                        "should run on this host but is not in its files; remove it from the team";
+                    let why = "should run on this host but is not in the team's files here; remove it from the team";
                     self.report_problem(format!("{name} {why}"));
                 }
             }
@@ -156,19 +151,6 @@ impl Link {
         }
         self.forget(&local, &shared);
         Ok((sides, actions))
-    }
-
-    /// Returns whether the member that joined at this time was local, according to the saved state
-    /// or the shared store.
-    fn was_local(
-        &self,
-        known: Option<KnownMember>,
-        home: Option<&MemberHost>,
-        joined: Option<u64>,
-    ) -> bool {
-        let noted =
-            home.is_some_and(|home| home.host == self.config.host && home.joined_at == joined);
-        noted || known == Some(KnownMember { local: true, joined })
     }
 
     /// Returns the valid names in both rosters, the lead's first.
@@ -202,8 +184,8 @@ impl Link {
         match action {
             RosterAction::None => {}
             RosterAction::Join(entry) => {
-                // Act as the lead if possible, because a lead may add any member. The NATS server
-                // may reject the credentials of other members.
+                // Act as the lead if the lead is local, because a lead may add any member.
+                // Otherwise act as the member itself. The NATS server may reject that.
                 let by = sides.lead.clone().filter(|_| sides.lead_is_local());
                 let by = by.unwrap_or_else(|| name.to_string());
                 self.write_shared(name, &entry.copied, by).await?;

@@ -11,7 +11,7 @@ use super::{Link, LinkError, LinkEvent};
 use brigade_core::event::Record;
 use brigade_core::store::{EventLog, Watch};
 
-/// How many times a one-time synchronization goes through everything.
+/// How many full passes a one-time synchronization makes.
 const PASSES: usize = 3;
 
 /// The event streams of the files and of the shared store.
@@ -92,8 +92,8 @@ impl Link {
                             self.report_problem(error.to_string());
                         }
                         // Members may have moved to another host meanwhile. The known state of
-                        // mailboxes stays valid, except for mailboxes that were being synchronized:
-                        // `inward` and `outward` discard those.
+                        // mailboxes stays valid, except for a mailbox that was being synchronized:
+                        // `inward` and `outward` have discarded its state.
                         self.sides = None;
                         work = PendingSync::all();
                         not_before = Instant::now() + retry;
@@ -147,15 +147,15 @@ impl Link {
                     .map_err(LinkError::Local)?;
                 watches.local = Some(watch);
                 // Rebuild the known state of mailboxes, because local events were missed while
-                // there was no stream. Missed events from the shared store would only cause
-                // repeated work.
+                // there was no stream. Missed events from the shared store are harmless: the link
+                // only repeats some work.
                 self.mailboxes.clear();
             }
             if watches.shared.is_none() {
                 watches.shared =
                     Some(config.call_shared(config.shared.watch_without_work(&config.team)).await?);
             }
-            // The new streams do not report earlier events.
+            // Check everything, because the new streams do not report earlier events.
             self.sides = None;
             *work = PendingSync::all();
         }

@@ -68,8 +68,8 @@ pub(super) struct SyncedTask {
     /// The task's owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) owner: Option<String>,
-    /// The numbers of the tasks that the task referred to. Any other number in the task was added
-    /// on this host.
+    /// The numbers of the tasks that the task referred to. Any other reference was added later, on
+    /// this host.
     #[serde(default, rename = "names", skip_serializing_if = "BTreeSet::is_empty")]
     pub(super) references: BTreeSet<String>,
 }
@@ -119,7 +119,7 @@ impl LinkState {
         Ok(())
     }
 
-    /// Discards the state if it belongs to an earlier team, which has another creation time.
+    /// Discards the state unless the creation time of its team is `created`.
     pub(super) fn reset_unless_created(&mut self, created: Option<u64>) {
         if self.created != created {
             let saved_text = std::mem::take(&mut self.saved_text);

@@ -1,5 +1,5 @@
-//! Decides how to synchronize a task, from the task in the files, the task in the shared store, and
-//! its known history. This module does no I/O.
+//! Decides how to synchronize a task. The decision uses the task in the files, the task in the
+//! shared store, and the task's known history. This module does no I/O.
 
 use super::saved_state::{SyncedTask, task_owner};
 use brigade_core::store::Document;
@@ -15,14 +15,14 @@ pub(super) enum TaskAction {
     New,
     /// Update the shared store, because the task was changed on this host.
     Out,
-    /// Update the files, because the task was changed in the shared store. `lost`: this overwrites
-    /// a change made on this host.
+    /// Update the files, because the task was changed in the shared store. `lost` means that this
+    /// overwrites a change made on this host.
     In { lost: bool },
-    /// Create the task in the files, because it was created in the shared store, or changed there
-    /// after it was deleted on this host.
+    /// Create the task in the files. It was created in the shared store, or it was deleted on this
+    /// host but changed in the shared store.
     Create,
-    /// Delete the task from the files, because it was deleted in the shared store. `lost`: this
-    /// discards a change made on this host.
+    /// Delete the task from the files, because it was deleted in the shared store. `lost` means
+    /// that this discards a change made on this host.
     DeleteLocal { lost: bool },
     /// Delete the task from the shared store, because it was deleted on this host.
     DeleteShared,
@@ -33,10 +33,10 @@ pub(super) enum TaskAction {
 pub(super) struct TaskHistory<'p> {
     /// The task when it was last synchronized.
     pub(super) base: Option<&'p SyncedTask>,
-    /// If there is no `base`: whether the files and the shared store are known to have the same
+    /// Used only without `base`: whether the files and the shared store are known to have the same
     /// task.
     pub(super) same: bool,
-    /// If there is no `base`: whether the task was ever synchronized.
+    /// Used only without `base`: whether the task was ever synchronized.
     pub(super) synced_before: bool,
     /// Whether the task was just copied from the shared store to the files.
     pub(super) recently_written: bool,
@@ -74,8 +74,8 @@ pub(super) fn decide(
     }
 }
 
-/// Returns whether a local change takes a task away from its owner. Shortly after the link wrote
-/// the task, such a change comes from a program that had not seen the new owner.
+/// Returns whether a local change takes a task away from its owner. If this happens shortly after
+/// the link wrote the task, the program that made the change had not seen the new owner.
 fn changes_owner(base: &SyncedTask, local: &Document) -> bool {
     let owner = task_owner(&local.bytes);
     let previous = base.owner.as_deref().filter(|owner| !owner.is_empty());

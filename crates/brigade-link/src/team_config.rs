@@ -17,7 +17,7 @@ impl Link {
     pub(super) async fn teams(&mut self) -> Result<(Document, Document), LinkError> {
         let config = self.config.clone();
         let team = &config.team;
-        // Read twice if necessary: the first iteration may create a missing team.
+        // If the first iteration creates a missing team, the second iteration reads it.
         for _ in 0..2 {
             let local = config.local.team(team).await.map_err(LinkError::Local)?;
             let shared = config.call_shared(config.shared.team(team)).await?;
@@ -87,8 +87,8 @@ impl Link {
         }
     }
 
-    /// Creates the team in the files from the team in the shared store, whose lead runs on another
-    /// host.
+    /// Creates the team in the files from the team in the shared store. The team's lead runs on
+    /// another host.
     ///
     /// The files always use the old format, because the new format names a process on the lead's
     /// host.
@@ -96,8 +96,8 @@ impl Link {
         let team = self.config.team.clone();
         let read = self.read(shared)?;
         if self.state.lead_here && self.state.created == read.created_at() {
-            // The team's lead deleted the team on this host. The link does not decide whether the
-            // other members continue.
+            // The team's lead deleted the team on this host. The link leaves the team in the shared
+            // store as it is.
             return Err(LinkError::Ended {
                 team,
                 side: "from the files of this host, where its lead ran",
@@ -121,8 +121,8 @@ impl Link {
         }
         match self.config.local.create_team(&team, &config, &link_actor()).await {
             Ok(_) => {
-                // An earlier local team was deleted together with its board. Forget its tasks, so
-                // that they do not count as deleted one by one.
+                // Forget the tasks of an earlier local team, which was deleted together with its
+                // board. Otherwise the link would delete these tasks from the shared store too.
                 self.state.tasks.clear();
                 self.state.creating.clear();
                 self.emit(&LinkEvent::Made { side: "here" });
@@ -156,8 +156,8 @@ impl Link {
         self.replace_shared(&config, &edited, by).await
     }
 
-    /// Writes an entry to the local roster. Returns whether the roster had no entry for this
-    /// member.
+    /// Writes an entry to the local roster. Returns true if the roster had no entry for this member
+    /// before.
     pub(super) async fn write_local(
         &self,
         name: &MemberName,
@@ -223,7 +223,7 @@ impl Link {
     }
 }
 
-/// Returns whether a team is a mirror: its lead runs on another host. Only a link creates mirrors.
+/// Returns whether a team is a mirror: a team that a link created because the lead runs on another host.
 pub fn is_mirror(team: &Team<'_>) -> bool {
     team.lead().is_some_and(|lead| lead.is_remote())
 }

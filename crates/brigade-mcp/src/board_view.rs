@@ -30,7 +30,7 @@ pub(super) fn task_lines(graph: &Graph) -> Vec<TaskLine> {
     graph.nodes().map(line).collect()
 }
 
-/// Formats a task as a line of Claude Code's own task list.
+/// Formats a task like a line in Claude Code's own task list.
 pub(super) fn render(task: &TaskLine) -> String {
     // A subject with a line break would look like two tasks.
     let mut text = format!("#{} [{}] {}", task.id, task.status, text::one_line(&task.subject));

@@ -62,7 +62,7 @@ impl<'c> CallContext<'c> {
         }
     }
 
-    /// Returns the messages that the model has not seen, except messages in another answer that is being sent.
+    /// Returns the messages that the model has not seen. Skips messages that another unfinished answer contains.
     pub(super) async fn unseen(&self) -> Result<Vec<Mail>, ToolError> {
         let seat = self.seat()?;
         let mut mail = mail::inbox(seat, &seat.name, InboxFilter::All).await?;

@@ -18,9 +18,9 @@ use tokio::io::{
 };
 use tokio::sync::mpsc;
 
-/// The maximum number of bytes to read before the SDK has read the earlier ones.
+/// How many bytes of input are read ahead of the SDK.
 const READ_AHEAD: usize = 64 << 10;
-/// How many bytes at the end of a line that is too long are searched for a request id.
+/// If a line is too long, this many bytes at its end are searched for a request id.
 const TAIL: usize = 512;
 
 /// A line that is not a valid message: the request id, if the line contains one, and the error to answer with.
@@ -30,7 +30,7 @@ pub(super) struct RejectedLine {
     pub(super) error: ErrorData,
 }
 
-/// Splits the input into valid lines, for the SDK, and rejected lines.
+/// Splits the input into valid lines, which the SDK reads, and rejected lines.
 pub(super) fn split(
     input: impl AsyncRead + Unpin + Send + 'static,
 ) -> (DuplexStream, mpsc::Receiver<RejectedLine>) {
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(trailing_id("xx\"},\"jsonrpc\":\"2.0\", \"id\" : 7 }\r\n"), number(7));
         assert_eq!(trailing_id(r#"xx"},"id":"a"}"#), Some(RequestId::String("a".into())));
         assert_eq!(trailing_id(r#"xx","id":7}}"#), None, "the id belongs to a nested object");
-        assert_eq!(trailing_id(r#"xx\"id":7}"#), None, "the end of another name");
+        assert_eq!(trailing_id(r#"xx\"id":7}"#), None, "`id` is only the end of another key");
         assert_eq!(trailing_id(r#","id":7,"params":{"text":"xx"}}"#), None);
         assert_eq!(trailing_id("xxxx"), None);
     }

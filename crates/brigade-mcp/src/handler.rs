@@ -65,7 +65,7 @@ impl ServerHandler for McpServer {
             return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, text, None));
         };
         if row.audience == Audience::MailFetcher && self.mail == MailDelivery::Delivered {
-            // This agent gets its mail as turns. A tool that also returned the mail would show it twice.
+            // This agent gets its mail as turns. If a tool returned the mail, too, the agent would see it twice.
             let error = ToolError::new("your messages are delivered to you; end your turn");
             return Ok(CallToolResult::from(error).into());
         }

@@ -1,8 +1,8 @@
 //! `brigade mcp`: gives the tools of a team to any agent that speaks the Model Context Protocol.
 //!
 //! The agent starts the server as a child process and talks to it on standard input and output. The server acts
-//! for one seat, that is, one member of one team. It offers the tools that the member's role can use, the board,
-//! the roster and the log as resources, and instructions as prompts.
+//! for one seat, that is, one member of one team. It offers the tools that the member's role can use. It also
+//! offers the board, the roster and the log as resources, and instructions as prompts.
 //!
 //! # Parts
 //!
@@ -19,13 +19,13 @@
 //!
 //! # Limits of this crate
 //!
-//! - Let a tool argument choose the member to act as. The seat is fixed when the server starts, because a model
+//! - No tool argument chooses the member to act as. The seat is fixed when the server starts, because a model
 //!   writes the arguments.
-//! - Decide what a member may do. `brigade-core` checks permissions; `brigade-host` checks whether a member can be
-//!   started or stopped.
-//! - Write anything but protocol messages to standard output.
-//! - Mark a message as read before the client has received it. If the server is killed before that, the message
-//!   must be delivered again.
+//! - It does not decide what a member may do. `brigade-core` checks permissions; `brigade-host` checks whether a
+//!   member can be started or stopped.
+//! - It writes only protocol messages to standard output.
+//! - It never marks a message as read before the client has received it. If the server is killed before that, the
+//!   message must be delivered again.
 //!
 //! # Example
 //!

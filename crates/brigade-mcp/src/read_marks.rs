@@ -16,10 +16,10 @@ use rmcp::model::RequestId;
 
 /// How long writing an answer may take. After that, the messages in the answer can be delivered again.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many written answers to remember, in case the client cancels their calls.
+/// How many answers to remember after they were written, in case the client cancels their calls.
 const MAX_WRITTEN: usize = 32;
 
-/// The messages in unwritten and recently written answers, by the id of the answered call.
+/// Maps the id of a call to the messages in its answer, until some time after the answer was written.
 #[derive(Clone, Default)]
 pub(super) struct ReadMarks(Arc<Mutex<ReadMarkState>>);
 
@@ -54,7 +54,7 @@ impl ReadMarks {
         state.unwritten.insert(call, UnwrittenAnswer { since: Instant::now(), seat, keys });
     }
 
-    /// Returns the messages in answers that were not written yet. Other answers must not contain them, too.
+    /// Returns the messages in answers that were not written yet. No other answer may contain these messages.
     pub(super) fn in_unwritten_answers(&self) -> HashSet<MessageKey> {
         let mut state = self.lock();
         state.unwritten.retain(|_, pending| pending.since.elapsed() < WRITE_TIMEOUT);
@@ -77,16 +77,17 @@ impl ReadMarks {
         }
     }
 
-    /// Marks the messages in the answer to this call as read. Call this once the answer was written.
+    /// Marks the messages in the answer to this call as read. Call this after the answer was written.
     pub(super) async fn written(&self, call: &RequestId) {
-        let Some((seat, keys)) = self.lock().unwritten.get(call).map(UnwrittenAnswer::parts) else {
-            return;
-        };
+        let parts = |answer: &UnwrittenAnswer| (answer.seat.clone(), answer.keys.clone());
+        let Some((seat, keys)) = self.lock().unwritten.get(call).map(parts) else { return };
         if let Err(error) = mail::mark(&seat, &keys, Mark::Read).await {
-            tracing::warn!(team = %seat.team, member = %seat.name, %error, "cannot mark as read");
+            tracing::warn!(
+                team = %seat.team, member = %seat.name, %error, "cannot mark messages as read"
+            );
         }
         let mut state = self.lock();
-        // Check whether the call was cancelled in the meantime.
+        // The entry is gone if the client cancelled the call or if writing the answer took too long.
         if state.unwritten.remove(call).is_some() {
             state.written.push_back((call.clone(), keys));
             while state.written.len() > MAX_WRITTEN {
@@ -95,11 +96,5 @@ impl ReadMarks {
         } else {
             state.unseen.extend(keys);
         }
-    }
-}
-
-impl UnwrittenAnswer {
-    fn parts(&self) -> (Seat, Vec<MessageKey>) {
-        (self.seat.clone(), self.keys.clone())
     }
 }

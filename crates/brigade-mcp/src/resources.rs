@@ -42,7 +42,7 @@ const RESOURCES: &[(ResourceKind, &str, &str, &str)] = &[
         ResourceKind::Board,
         "board",
         "application/json",
-        "The tasks, and what each is still blocked by",
+        "The tasks, each with the unfinished tasks that block it",
     ),
     (ResourceKind::Roster, "roster", "application/json", "The members of the team"),
     (
@@ -126,7 +126,7 @@ fn concerns(seat: &Seat, record: &Record) -> bool {
     }
 }
 
-/// The resources the client has subscribed to.
+/// The resources that the client has subscribed to.
 #[derive(Clone, Default)]
 pub(super) struct Subscriptions(Arc<Mutex<SubscribedUris>>);
 
@@ -159,7 +159,7 @@ impl Subscriptions {
     }
 }
 
-/// Subscribes the client to a resource: it is notified of changes from now on.
+/// Subscribes the client to a resource. The client is notified of changes from now on.
 pub(super) async fn subscribe(
     seat: Option<&Seat>,
     subscriptions: &Subscriptions,

@@ -40,7 +40,7 @@ fn schema<T: JsonSchema>(descriptions: Descriptions) -> JsonObject {
     shorten(&mut schema, descriptions);
     match schema {
         Value::Object(mut object) => {
-            // This is the doc comment of the Rust type, which is not meant for the model.
+            // Remove the doc comment of the Rust type, because it is not meant for the model.
             object.remove("description");
             // OpenAI requires `properties`, even if there are none.
             object.entry("properties").or_insert_with(|| json!({}));
@@ -50,8 +50,8 @@ fn schema<T: JsonSchema>(descriptions: Descriptions) -> JsonObject {
     }
 }
 
-/// Removes the parts of a schema that no client needs. Does not describe optional fields as nullable, because two
-/// vendors reject such schemas.
+/// Removes the parts of a schema that no client needs. Also removes the type `null` from optional fields, because
+/// two vendors reject schemas with nullable fields.
 fn shorten(schema: &mut Value, descriptions: Descriptions) {
     let Value::Object(object) = schema else { return };
     for key in ["title", "format", "default", "minimum", "maximum", "additionalProperties"] {

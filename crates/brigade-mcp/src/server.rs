@@ -41,7 +41,7 @@ pub(super) struct McpServer {
     /// calls.
     pub(super) call_order: tokio::sync::Mutex<()>,
     pub(super) read_marks: ReadMarks,
-    /// Limits the calls that wait for messages, because each of them needs a file watch and the system has few.
+    /// Limits the calls that wait for messages. Each of them needs a file watch, and the system allows only a few.
     pub(super) waits: Semaphore,
     pub(super) subscriptions: Subscriptions,
     /// The store and the host, for starting the teammates that the agent asks for.

@@ -22,16 +22,16 @@ use crate::read_marks::ReadMarks;
 /// - answers "method not found" to requests before initialization. Claude Code starts with `server/discover` and
 ///   continues only after this plain error. The SDK would instead demand fields of a later protocol version;
 /// - reports when an answer was written, so that the messages in the answer can be marked as read;
-/// - rejects a request whose id an open request already has. The SDK would answer only one of the two requests,
+/// - rejects a request if another open request has the same id. The SDK would answer only one of the two requests,
 ///   and the messages in the other answer would be marked as read without being delivered;
 /// - limits the number of open requests. Above the SDK's own limit, the SDK mixes up answers and keeps all of them
 ///   in memory;
 /// - accepts no requests while the client leaves too many answers unread;
-/// - answers lines that are not valid messages, which the SDK ignores.
+/// - answers an invalid line with an error. The SDK would ignore such a line.
 pub(super) struct GuardedTransport<T: Transport<RoleServer>> {
     inner: T,
     rejected: mpsc::Receiver<RejectedLine>,
-    /// The task that is writing an error answer of this transport.
+    /// The background task that writes an error answer.
     error_answer: Option<JoinHandle<Result<(), T::Error>>>,
     initialized: bool,
     read_marks: ReadMarks,
@@ -46,7 +46,8 @@ const MAX_OPEN_REQUESTS: usize = 32;
 const MAX_UNWRITTEN: u32 = 16 << 20;
 
 /// The requests that are not answered yet, each with its permit. A cancelled request returns its permit, but its
-/// id stays reserved, because the SDK may still answer it and that answer must not match a newer request.
+/// id stays reserved, because the SDK may still answer the request, and that answer must not match a newer
+/// request.
 #[derive(Clone, Default)]
 struct OpenRequests(Arc<Mutex<HashMap<RequestId, Option<OwnedSemaphorePermit>>>>);
 
@@ -117,7 +118,8 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for GuardedTransport<T> {
         if let Some(call) = &answers {
             self.open_requests.release_permit(call);
         }
-        // If too little room is left, take all of it: the request was accepted while there was room.
+        // If less room is left than the answer needs, take all that is left, because the request was already
+        // accepted.
         let left = u32::try_from(self.unwritten_room.available_permits()).unwrap_or(MAX_UNWRITTEN);
         let room = size(&item).min(left);
         let room = Arc::clone(&self.unwritten_room).try_acquire_many_owned(room).ok();
@@ -135,8 +137,8 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for GuardedTransport<T> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        // The SDK may drop this future while it waits for a permit or a message. Before initialization this
-        // function also sends messages, but then the SDK does not drop the future.
+        // The SDK may drop this future while the future waits for a permit or a message. Before initialization
+        // this function also sends messages, but the SDK does not drop the future then.
         loop {
             if let Some(error_answer) = &mut self.error_answer {
                 // Ignore a failed write: later writes will fail, too, and the SDK notices those.

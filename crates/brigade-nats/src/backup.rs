@@ -2,8 +2,8 @@
 //!
 //! A backup is a folder with one snapshot per stream, in the server's format, and a manifest. The manifest is
 //! written last and holds a checksum of every file, so a backup with a manifest is complete and can be verified.
-//! The snapshots are taken one after the other. Each snapshot includes all messages acknowledged before the backup
-//! began, and some later ones.
+//! The backup takes one snapshot after the other. Each snapshot includes all messages that were acknowledged
+//! before the backup began, and possibly later ones.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -45,7 +45,7 @@ use crate::stream_metrics::{LONG_TIMEOUT, StreamInfo, StreamState};
 const VERSION: u32 = 1;
 /// The manifest file. It exists only in a complete backup.
 const MANIFEST: &str = "manifest.json";
-/// Status of the last message that the server sends for a complete snapshot.
+/// Status in the server's last message if the snapshot is complete.
 const END: u16 = 204;
 /// Size in bytes of the pieces in which a snapshot is received and sent.
 const CHUNK: usize = 256 * 1024;
@@ -72,9 +72,9 @@ pub struct SavedStream {
     pub name: String,
     /// The stream's settings, as the server describes them.
     pub config: Value,
-    /// The stream's content when the snapshot began.
+    /// Number, size and range of the stream's messages when the snapshot began.
     pub state: StreamState,
-    /// The snapshot; `None` if the content is short-lived. Such a stream is restored empty.
+    /// The snapshot; `None` if the messages are short-lived. A stream without a snapshot is restored empty.
     pub file: Option<Snapshot>,
 }
 
@@ -98,7 +98,7 @@ pub struct Restored {
     pub messages: u64,
     /// Sequence of the last message.
     pub last_seq: u64,
-    /// Number of messages that were not restored because they are older than the stream's retention.
+    /// Number of messages that were not restored because they are older than the stream's retention period.
     pub too_old: u64,
 }
 
@@ -140,7 +140,7 @@ pub enum BackupError {
         /// The backup's format.
         found: u32,
     },
-    /// A file differs from the manifest.
+    /// A file of the backup is damaged.
     #[error("{} is damaged: it does not match the manifest", path.display())]
     Changed {
         /// The file.
@@ -187,7 +187,7 @@ pub async fn backup(
         return Err(BackupError::NotEmpty { path: dir.to_owned() });
     }
     let mut streams = Vec::new();
-    // Save the shards in reverse order, so that the stream that holds the layout is restored last.
+    // A restore keeps this order. Shard 0 is last, because it contains the layout, which must be restored last.
     for shard in (0..layout.shards).rev() {
         for stream in Stream::ALL {
             streams.push(connection.save(stream, &stream.name(shard), dir).await?);
@@ -306,7 +306,7 @@ impl NatsConnection {
                 return Err(broken(&"the server stopped before the end of the snapshot").into());
             };
             if piece.payload.is_empty() {
-                // This is the last message. Its status tells whether the snapshot is complete.
+                // An empty message ends the snapshot. The status tells whether the snapshot is complete.
                 if piece.status.is_some_and(|status| status.as_u16() != END) {
                     return Err(broken(&piece.description.unwrap_or_default()).into());
                 }
@@ -335,7 +335,7 @@ impl NatsConnection {
         let doing = format!("restore the stream {name}");
         let mut config = saved.config.clone();
         let is_cluster = self.client.server_info().cluster.is_some();
-        // A single server can hold only one replica, even if the backup comes from a cluster.
+        // The backup may come from a cluster. A single server can hold only one replica.
         let replicas = replicas.map(|replicas| json!(replicas));
         let replicas = replicas.or_else(|| (!is_cluster).then(|| json!(1)));
         if let (Some(config), Some(replicas)) = (config.as_object_mut(), replicas) {
@@ -377,7 +377,7 @@ impl NatsConnection {
                 upto: state.last_seq,
             });
         }
-        // Until all replicas are complete, possibly only one server has the data.
+        // Right after the restore, perhaps only one server has the data. Wait for the others.
         self.wait_for_replicas(name).await?;
         Ok(Restored::new(name, &restored.state, missing))
     }
@@ -397,7 +397,7 @@ impl Restored {
     }
 }
 
-/// Whether the first message of a stream is older than the stream's retention.
+/// Whether the first message of a stream is older than the stream's retention period.
 fn is_older(first: Option<Timestamp>, config: &Value) -> bool {
     let age = config.get("max_age").and_then(Value::as_u64).unwrap_or_default();
     let age = Duration::from_nanos(age);

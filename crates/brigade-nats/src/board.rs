@@ -1,4 +1,4 @@
-//! The task board. A task is the last message that has the task's number in its subject, whoever wrote it.
+//! The task board. Several members may write messages about a task. The last message contains the current task.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::layout::{Stream, Subjects};
 use crate::read::{ReadRange, StoredMessage};
 use crate::write::{DELETED, INCARNATION, OP, PendingWrite};
 
-/// Returns the task number in a message's subject; `None` for the counter of assigned numbers.
+/// Returns the task number in a message's subject; `None` if the message holds the last assigned number instead.
 pub(crate) fn task_id(stored: &StoredMessage) -> Option<TaskId> {
     stored.tokens().first().and_then(|token| token.parse().ok()).and_then(TaskId::new)
 }
@@ -30,8 +30,8 @@ impl NatsConnection {
         incarnation: &str,
     ) -> Result<Vec<(TaskId, Document)>, StoreError> {
         let stream = subjects.stream(Stream::Board);
-        // For every task there ever was, the board holds the last message of each author. Most are not needed, so
-        // map each message immediately.
+        // The stream keeps the last message of each author for every task, even for a deleted task. Most of these
+        // messages are not needed, so convert each message when it arrives instead of collecting all messages.
         let map = |stored: StoredMessage| {
             (task_id(&stored), stored.seq, existing_task(&stored, incarnation))
         };
@@ -47,7 +47,7 @@ impl NatsConnection {
         Ok(last.into_iter().filter_map(|(id, (_, task))| Some((id, task?))).collect())
     }
 
-    /// Returns a task, and the sequence of the last message about it. A deleted task also has a last message.
+    /// Returns a task, and the sequence of the last message about it. A deleted task has only the sequence.
     pub(crate) async fn task(
         &self,
         subjects: &Subjects,

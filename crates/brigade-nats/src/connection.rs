@@ -1,5 +1,5 @@
-//! The connection to the NATS server. Retries requests during leader elections, and distinguishes a refused
-//! request from a timeout.
+//! The connection to the NATS server. Retries requests during leader elections. If the server refuses a request,
+//! the caller gets that error immediately, not after a timeout.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,15 +21,15 @@ use crate::read_floor::ReadFloor;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long to wait for one server before trying the next.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Interval of keep-alive pings. After three unanswered pings the client connects to another server:
-/// a server that is cut off from the network sends no error.
+/// Interval of keep-alive pings. A server that is cut off from the network sends no error, so after three
+/// unanswered pings the client connects to another server.
 const PING_INTERVAL: Duration = Duration::from_secs(2);
 /// How long to wait before a retry.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// The oldest supported server version. Older servers lack compare-and-set across several authors, and they are
-/// eight times slower in a cluster of three that syncs every write.
+/// The oldest supported server version. In older servers, a compare-and-set cannot include the subjects of
+/// several authors. Also, a cluster of three older servers that sync every write is eight times slower.
 const MIN_SERVER_VERSION: &str = "2.15";
-/// The client library's error text if no one is subscribed to a request's subject.
+/// Part of the client library's error text if a request's subject has no subscriber.
 const NO_RESPONDERS: &str = "no responders";
 /// The two possible reasons for [`NO_RESPONDERS`]: JetStream is off, or JetStream is not ready for this account.
 const JETSTREAM_OFF: &str =
@@ -44,14 +44,14 @@ const REFUSAL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// A connection to the NATS server.
 pub(crate) struct NatsConnection {
     pub(crate) client: Client,
-    /// The identity the credentials give this client.
+    /// This client's identity, read from its credentials.
     pub(crate) identity: Identity,
-    /// Recent error messages from the server, with the time each arrived.
+    /// Recent error messages from the server, each with its time of arrival.
     refusals: Arc<Mutex<VecDeque<(Instant, String)>>>,
-    /// Fires when the client has connected again. Messages sent while it was disconnected were missed.
+    /// Fires when the client has connected again. The client missed the messages that were sent in the meantime.
     pub(crate) reconnected: broadcast::Sender<()>,
-    /// For each subject, the last sequence this process has written or received. An answer with a lower sequence
-    /// comes from a replica that is behind, and is rejected.
+    /// For each subject, the highest sequence that this process has written or received. If an answer has a lower
+    /// sequence, it comes from a replica that is behind, and the client rejects it.
     floor: Mutex<ReadFloor>,
     pub(crate) counters: ConnectionCounters,
     /// How long to retry a request.
@@ -61,9 +61,9 @@ pub(crate) struct NatsConnection {
 /// This process's connection counters, shown to operators.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionCounters {
-    /// Writes that failed because another writer came first.
+    /// Writes that failed because another client wrote first.
     pub(crate) conflicts: AtomicU64,
-    /// Requests that were not answered and were retried.
+    /// Requests that were retried because no answer came.
     pub(crate) retries: AtomicU64,
     /// Connections established, including the first.
     pub(crate) connects: Arc<AtomicU64>,
@@ -128,7 +128,7 @@ impl NatsConnection {
                         }
                         Event::Connected => {
                             connects.fetch_add(1, Ordering::Relaxed);
-                            // The send fails only if no watch is subscribed.
+                            // `send` fails only if no watch is open. That is not an error.
                             let _no_receiver = reconnected.send(());
                         }
                         _ => {}
@@ -166,8 +166,8 @@ impl NatsConnection {
         Ok(Self { client, identity, refusals, reconnected, floor, counters, retry_limit })
     }
 
-    /// Sends a request, and retries until the server answers or refuses it or the time limit is over. The server
-    /// may therefore receive the request more than once.
+    /// Sends a request, and retries it until the server answers, the server refuses it, or the time limit is over.
+    /// The server may therefore receive the request more than once.
     pub(crate) async fn request(
         &self,
         subject: &str,
@@ -208,7 +208,7 @@ impl NatsConnection {
         }
     }
 
-    /// Sends a request once. The outer error is final; after the inner error, the request can be retried.
+    /// Sends a request once. If the inner result is an error, the caller may retry. An outer error is final.
     pub(crate) async fn request_once(
         &self,
         subject: &str,
@@ -222,8 +222,8 @@ impl NatsConnection {
         }
         let began = Instant::now();
         let answer = self.client.send_request(subject.to_owned(), request);
-        // The server reports a permission error as a connection event, not as an answer to the request. Check for
-        // such an event while waiting.
+        // If permissions are missing, the server does not answer the request, but sends an error event on the
+        // connection. Check for that event while waiting.
         let refused = async {
             loop {
                 tokio::time::sleep(REFUSAL_POLL_INTERVAL).await;
@@ -274,7 +274,8 @@ impl NatsConnection {
         self.floor.lock().unwrap_or_else(PoisonError::into_inner).raise(subject, seq);
     }
 
-    /// Returns the lowest sequence that the last message on a subject (wildcards allowed) can have.
+    /// Returns the highest known sequence on the subjects that match `filter`. An answer with a lower
+    /// sequence is outdated.
     pub(crate) fn floor(&self, filter: &str) -> u64 {
         self.floor.lock().unwrap_or_else(PoisonError::into_inner).get(filter)
     }

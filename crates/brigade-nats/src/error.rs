@@ -10,7 +10,7 @@ pub(crate) enum NatsError {
     #[error("could not connect to {servers}: {why}")]
     Unreachable { servers: String, why: String },
     /// The server is too old.
-    #[error("the server runs nats-server {found}; brigade needs {needed} or later")]
+    #[error("the server is nats-server {found}; brigade needs {needed} or later")]
     Version { found: String, needed: &'static str },
     /// The server did not answer, although the request was retried until the time limit.
     #[error("the NATS server did not answer for {secs} s: {last}")]

@@ -1,4 +1,4 @@
-//! Checks whether the streams exist and have the settings brigade needs.
+//! Checks whether the streams exist and have the settings that brigade needs.
 //!
 //! ```no_run
 //! use brigade_core::store::StoreError;
@@ -34,7 +34,7 @@ pub struct Health {
     pub version: String,
     /// Whether the server is part of a cluster.
     pub is_cluster: bool,
-    /// The largest message the server accepts, in bytes.
+    /// Size of the largest message that the server accepts, in bytes.
     pub max_payload: usize,
     /// How far this host's clock is ahead of the server's clock; zero if unknown.
     pub ahead: SignedDuration,
@@ -48,7 +48,7 @@ pub struct StreamHealth {
     /// The stream's name.
     pub name: String,
     /// Problems found.
-    pub ailments: Vec<HealthProblem>,
+    pub problems: Vec<HealthProblem>,
 }
 
 /// A problem with a stream.
@@ -90,25 +90,18 @@ pub async fn check_health(options: &NatsOptions) -> Result<Health, StoreError> {
         for stream in Stream::ALL {
             let name = stream.name(shard);
             let asked = Timestamp::now();
-            let answer = stream_info(&connection, &name).await?;
+            let answer = connection.stream_info(&name, DOING).await?;
             health.ahead = clock_lead(&answer, asked).unwrap_or(health.ahead);
-            let ailments = find_ailments(stream, shard, &answer, health.is_cluster)?;
-            found.push(StreamHealth { name, ailments });
+            let problems = find_problems(stream, shard, &answer, health.is_cluster)?;
+            found.push(StreamHealth { name, problems });
         }
     }
     health.streams = Some(found);
     Ok(health)
 }
 
-async fn stream_info(connection: &NatsConnection, name: &str) -> Result<Value, StoreError> {
-    let api = format!("$JS.API.STREAM.INFO.{name}");
-    let answer = connection.request(&api, None, &[], DOING).await?;
-    serde_json::from_slice(&answer.payload)
-        .map_err(|error| NatsError::Malformed(error.to_string()).while_doing(DOING))
-}
-
-/// Returns how far this host's clock is ahead of the server's. Assumes that the server read its clock halfway
-/// between request and answer.
+/// Returns how far this host's clock is ahead of the server's clock. Assumes that the server read its clock
+/// halfway between the request and the answer.
 fn clock_lead(answer: &Value, asked: Timestamp) -> Option<SignedDuration> {
     let server_time: Timestamp = answer.get("ts")?.as_str()?.parse().ok()?;
     let answered = Timestamp::now();
@@ -116,7 +109,7 @@ fn clock_lead(answer: &Value, asked: Timestamp) -> Option<SignedDuration> {
     Some(between.duration_since(server_time))
 }
 
-fn find_ailments(
+fn find_problems(
     stream: Stream,
     shard: u16,
     answer: &Value,
@@ -132,7 +125,7 @@ fn find_ailments(
     let info: Info = serde_json::from_value(answer.clone())
         .map_err(|error| NatsError::Malformed(error.to_string()).while_doing(DOING))?;
     let replicas = info.config.num_replicas;
-    // Accept any retention, because every organisation chooses its own.
+    // Accept any retention, because each organisation chooses its retention.
     let settings = StreamSettings { retention: info.config.max_age, ..StreamSettings::default() };
     let wanted = streams::config(stream, shard, &settings, replicas);
     let mut found: Vec<HealthProblem> =
@@ -151,7 +144,7 @@ fn find_ailments(
     Ok(found)
 }
 
-/// Returns the settings that differ, by their names in the server's API.
+/// Returns the settings in which `is` differs from `wanted`, by their names in the server's API.
 fn differences(is: &Config, wanted: &Config) -> Vec<&'static str> {
     let subjects = |config: &Config| {
         let mut subjects = config.subjects.clone();
@@ -196,7 +189,7 @@ mod tests {
     #[test]
     fn a_stream_that_is_not_there_is_missing() {
         let answer = serde_json::json!({ "error": { "code": 404, "err_code": 10059 } });
-        let found = find_ailments(Stream::Mail, 0, &answer, false).unwrap();
+        let found = find_problems(Stream::Mail, 0, &answer, false).unwrap();
         assert_eq!(found, [HealthProblem::Missing]);
     }
 }

@@ -30,9 +30,9 @@ pub struct Identity {
     pub role: CredentialRole,
     /// The team; `None` for an administrator.
     pub team: Option<TeamName>,
-    /// The members the client may act as: several, if the client is a host that runs several members.
+    /// The members that the client may act as. A host may run several members.
     pub members: Vec<MemberName>,
-    /// Whether the client may answer requests and give orders.
+    /// Whether the client may approve or reject requests, and give orders.
     pub answers: bool,
     /// The stream settings of the organisation.
     pub settings: StreamSettings,
@@ -55,7 +55,7 @@ pub const SEATS_API: &str = "js";
 pub enum CredentialRole {
     /// Acts as some members of a team.
     Member,
-    /// Also writes the roster, and the read marks and notes of all members.
+    /// Acts as some members. Also writes the roster, and the read marks and notes of all members.
     Lead,
     /// Administers the organisation; may do everything.
     Admin,
@@ -190,8 +190,8 @@ pub(crate) fn inbox_prefix(role: CredentialRole, public_key: &str) -> String {
     }
 }
 
-/// Returns the value of a tag `key:value` if its key is `key`. Ignores case, because some tools convert keys to
-/// lower case.
+/// Returns the value of a tag of the form `key:value`; `None` if the tag has another key. Ignores the case of the
+/// key, because some tools convert keys to lower case.
 fn tag_value<'t>(tag: &'t str, key: &str) -> Option<&'t str> {
     let (tag_key, value) = tag.split_once(':')?;
     tag_key.eq_ignore_ascii_case(key).then_some(value)

@@ -6,19 +6,19 @@
 //! | subject | content | written by |
 //! |---|---|---|
 //! | `mb.<s>.<team>.<to>.<from>.w` | a message | `<from>` |
-//! | `mb.<s>.<team>.<to>.<from>.a` | an answer or an order: a plan or permission approved, a mode set | `<from>`, if it may answer |
-//! | `mk.<s>.<team>.<member>` | which messages of a mailbox were read and shown | `<member>` |
-//! | `ev.<s>.<team>.<by>` | events that leave no trace in any document | `<by>` |
+//! | `mb.<s>.<team>.<to>.<from>.a` | an answer or an order, for example the approval of a plan or a new mode | `<from>`, if it may answer requests |
+//! | `mk.<s>.<team>.<member>` | which messages in the mailbox of `<member>` were shown, and which were read | `<member>` |
+//! | `ev.<s>.<team>.<by>` | events that change no document | `<by>` |
 //! | `wk.<s>.<team>.<by>` | a member's work events; there are many, so they have their own subject | `<by>` |
-//! | `bd.<s>.<team>.<id>.<by>` | a task: the last message, whoever wrote it. Task `0` holds the last assigned number | `<by>` |
+//! | `bd.<s>.<team>.<id>.<by>` | a task. The last message counts, whoever wrote it. Task `0` holds the last assigned number | `<by>` |
 //! | `tm.<s>.<team>.doc.cfg.<by>` | the team's `config.json` | a lead |
 //! | `tm.<s>.<team>.doc.m.<name>` | a member's own change to its entry in `config.json` | `<name>` |
-//! | `tm.<s>.<team>.q.<member>.<question>` | a seat's decision, written once | `<member>` |
+//! | `tm.<s>.<team>.q.<member>.<question>` | a seat's decision, which is never overwritten | `<member>` |
 //! | `nt.<s>.<team>.<member>.<kind>` | notes written by the process that runs a member | `<member>` |
 //! | `lv.<s>.<team>.<member>` | a member's pulse; it expires | `<member>` |
 //!
-//! `<s>` is the team's shard. Once a stream has stored a message, the server republishes the message on its
-//! subject with the prefix `wake.`. Watchers subscribe to the prefixed subjects: a subscriber to the subject
+//! `<s>` is the team's shard. Once a stream has stored a message, the server republishes the message on the
+//! same subject, with the prefix `wake.`. Watchers subscribe to the prefixed subjects: a subscriber to the subject
 //! itself would receive a message before the stream has stored it.
 //!
 //! ```
@@ -40,7 +40,7 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 pub const SHARDS: [u16; 3] = [1, 4, 16];
 /// How long mail is kept, unless the organisation has its own setting.
 pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// How long the server remembers message ids: longer than a sender keeps retrying.
+/// How long the server remembers message ids. Must be longer than the time for which a sender retries a message.
 pub const DEDUP: Duration = Duration::from_secs(2 * 60);
 /// How many revisions of a task or roster are kept, for the history.
 pub const STATES: i64 = 64;
@@ -102,12 +102,12 @@ pub fn shard(team: &TeamName, shards: u16) -> u16 {
     u16::try_from(hash % u64::from(shards.max(1))).unwrap_or_default()
 }
 
-/// Whether a message is plain text or grants something.
+/// Distinguishes messages that any member may send from those that need the permission to answer requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageClass {
     /// Text, or a protocol message that any member may send.
     Text,
-    /// An answer to a request, or an order.
+    /// An answer to a request, or an order. The sender needs the permission to answer requests.
     Answer,
 }
 
@@ -131,7 +131,7 @@ pub struct Subjects {
 }
 
 impl Subjects {
-    /// Creates a team's subjects, given the number of shards.
+    /// Creates the subjects of a team. `shards` is the number of shards in the whole store.
     pub fn new(team: &TeamName, shards: u16) -> Self {
         Self { shard: shard(team, shards), team: team.clone() }
     }
@@ -200,22 +200,22 @@ impl Subjects {
         self.subject("wk", "*")
     }
 
-    /// Returns the subject for a task, as written by one author.
+    /// Returns the subject on which one author writes a task.
     pub fn task_by(&self, id: TaskId, by: &str) -> String {
         self.subject("bd", format_args!("{id}.{by}"))
     }
 
-    /// Returns the filter for a task, written by any author.
+    /// Returns the filter for the messages of all authors about a task.
     pub fn task(&self, id: TaskId) -> String {
         self.subject("bd", format_args!("{id}.*"))
     }
 
-    /// Returns the subject for the last assigned task number, as written by one author.
+    /// Returns the subject on which one author writes the last assigned task number.
     pub fn last_number_by(&self, by: &str) -> String {
         self.subject("bd", format_args!("0.{by}"))
     }
 
-    /// Returns the filter for the last assigned task number, written by any author.
+    /// Returns the filter for the last assigned task number, whoever wrote it.
     pub fn number(&self) -> String {
         self.subject("bd", "0.*")
     }
@@ -225,17 +225,17 @@ impl Subjects {
         self.subject("bd", ">")
     }
 
-    /// Returns the subject for the team's `config.json`, as written by one author.
+    /// Returns the subject on which one author writes the team's `config.json`.
     pub fn config_by(&self, by: &str) -> String {
         self.subject("tm", format_args!("doc.cfg.{by}"))
     }
 
-    /// Returns the filter for the team's `config.json`, written by any author.
+    /// Returns the filter for the team's `config.json`, whoever wrote it.
     pub fn config(&self) -> String {
         self.subject("tm", "doc.cfg.*")
     }
 
-    /// Returns the subject for a member's own entry in the roster.
+    /// Returns the subject on which a member changes its own entry in the roster.
     pub fn entry(&self, member: &str) -> String {
         self.subject("tm", format_args!("doc.m.{member}"))
     }
@@ -307,7 +307,7 @@ mod tests {
         let used: std::collections::HashSet<u16> =
             (0..1000).map(|number| shard(&format!("team-{number}"))).collect();
         assert_eq!(used.len(), 16);
-        // If the hash function changed, no existing team would find its mail any more.
+        // If the hash function changed, existing teams could no longer find their mail.
         assert_eq!((shard("demo"), shard("a")), (6, 12));
     }
 }

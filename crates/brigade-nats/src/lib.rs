@@ -1,9 +1,9 @@
 //! Implements the `Store` trait of `brigade-core` on NATS JetStream, so that one team can run on several hosts.
 //!
 //! The streams hold both the current state and the journal. The current version of a document is the last message
-//! on its subjects; the history is all messages in order. If clients connect with credentials, the server enforces
-//! that a member sends only under its own name and reads only its own mail. The server stores only one message
-//! with a given id, and replaces a document only if it has not changed since the writer read it.
+//! on its subjects. The history consists of all messages, in order. If clients connect with credentials, the
+//! server enforces that a member sends only under its own name and reads only its own mail. The server stores only
+//! one message with a given id. It replaces a document only if the writer has read the current version.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -20,13 +20,13 @@
 //!
 //! # Parts
 //!
-//! - [`options`]: how to connect; [`NatsStore`]: the store itself, with one private file for each trait;
+//! - [`options`]: how to connect; [`NatsStore`]: the store itself, with a private module for each trait;
 //! - [`layout`]: streams and subjects, and who may write to them;
 //! - [`identity`]: what a client's credentials allow; [`org`]: organisations, issuing and revoking credentials;
 //! - [`backup`], [`health`], [`stream_metrics`]: tools for operators of the NATS servers.
 //!
 //! The private modules: `connection` sends requests, retries them and detects permission errors. `read`, `write`
-//! and `watch` handle the messages of a stream. `mailbox` with `marks`, `board` and `roster` interpret messages.
+//! and `watch` handle the messages of a stream. `mailbox` (with `marks`), `board` and `roster` interpret messages.
 //! `read_floor` and `replicas` make sure that a client in a cluster can read its own writes.
 //!
 //! # Limits of this crate
@@ -34,7 +34,7 @@
 //! - It does not interpret documents: `brigade-core` decides who may do what, and the server enforces that.
 //! - It stores nothing outside the streams. Its caches can be rebuilt from the streams at any time.
 //! - It starts no servers, reads no environment variables and prints nothing.
-//! - Names of streams, subjects and headers are permanent: older versions read the same streams.
+//! - The names of streams, subjects and headers never change, because older versions read the same streams.
 
 #![forbid(unsafe_code)]
 

@@ -3,37 +3,29 @@
 use std::sync::OnceLock;
 
 use brigade_core::event::MessageKey;
+use brigade_core::rights::{RefusedMessage, check_message, grants};
 use brigade_core::store::Outgoing;
 use brigade_core::wire::inbox::with_message;
-use brigade_wire::body::Body;
 use brigade_wire::inbox::Inbox;
 
 use crate::layout::MessageClass;
 use crate::read::StoredMessage;
 use crate::write::INCARNATION;
 
-/// Header: when the addressed team was created, in milliseconds.
+/// The header with the creation time of the recipient's team, in milliseconds since 1970.
 pub(crate) const CREATED: &str = "Brigade-Created";
 
-/// Message types that grant something or change settings. Only seats that may answer requests can send such
-/// messages; readers drop them if they come from any other sender.
-const ANSWERS: [&str; 5] = [
-    "plan_approval_response",
-    "permission_response",
-    "sandbox_permission_response",
-    "mode_set_request",
-    "team_permission_update",
-];
-
-/// Returns the class of a message: an answer if its type is one of [`ANSWERS`], otherwise text.
+/// Returns the class of a message. Only seats that may answer requests can send an answer; readers drop it if it
+/// comes from any other sender.
 pub(crate) fn weight(text: &str) -> MessageClass {
-    let answers = |kind: &str| ANSWERS.contains(&kind);
-    let is_answer = match Body::parse(text) {
-        Body::Text => false,
-        Body::Protocol(protocol) => answers(protocol.kind()),
-        Body::Unknown { kind } | Body::Malformed { kind, .. } => answers(&kind),
-    };
-    if is_answer { MessageClass::Answer } else { MessageClass::Text }
+    if grants(text) { MessageClass::Answer } else { MessageClass::Text }
+}
+
+/// Returns whether a message claims to come from another member than its sender. Members never act on a message
+/// that cannot be read, so such a message passes.
+fn speaks_for_another(from: &str, text: &str) -> bool {
+    use RefusedMessage::{ForAnother, NoMember};
+    matches!(check_message(from, None, text), Err(ForAnother { .. } | NoMember { .. }))
 }
 
 /// Returns the inbox entry for an outgoing message, as JSON.
@@ -41,7 +33,7 @@ pub(crate) fn entry(message: &Outgoing) -> String {
     serde_json::to_string(&message.to_inbox_entry()).unwrap_or_default()
 }
 
-/// A mail message from a stream that passed the checks of [`MailMessage::read`].
+/// A mail message that was read from a stream, and that passed the checks of [`MailMessage::read`].
 #[derive(Clone, Debug)]
 pub(crate) struct MailMessage {
     pub(crate) seq: u64,
@@ -50,9 +42,9 @@ pub(crate) struct MailMessage {
     pub(crate) from: String,
     pub(crate) incarnation: String,
     pub(crate) created: u64,
-    /// The inbox entry, marked unread.
+    /// The inbox entry, marked as unread.
     pub(crate) json: String,
-    /// The inbox entry, marked read. Computed on first use.
+    /// The inbox entry, marked as read. Computed on first use.
     read_json: OnceLock<Vec<u8>>,
 }
 
@@ -71,6 +63,7 @@ impl MailMessage {
             let key = MessageKey::of_message(&message, 0);
             let is_valid = message.from() == *from
                 && !message.read()
+                && !speaks_for_another(from, &message.text())
                 && (*weight_token == MessageClass::Answer.token()
                     || weight(&message.text()) == MessageClass::Text);
             is_valid.then_some(key)
@@ -98,7 +91,7 @@ impl MailMessage {
         })
     }
 
-    /// Returns the inbox entry, marked read or unread.
+    /// Returns the inbox entry, marked as read or unread.
     pub(crate) fn marked(&self, read: bool) -> Vec<u8> {
         if !read {
             return self.json.clone().into_bytes();
@@ -111,21 +104,5 @@ impl MailMessage {
             inner.map(<[u8]>::to_vec).unwrap_or_default()
         };
         self.read_json.get_or_init(mark).clone()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{MessageClass, weight};
-
-    #[test]
-    fn messages_that_grant_something_are_answers() {
-        let check = |text: &str, expected| assert_eq!(weight(text), expected, "{text}");
-        check("hello", MessageClass::Text);
-        check("permission_response", MessageClass::Text);
-        check(r#"{"type":"permission_response","request_id":"1"}"#, MessageClass::Answer);
-        check(r#" {"type":"plan_approval_response"}"#, MessageClass::Answer);
-        check(r#"{"type":"shutdown_request","requestId":"1"}"#, MessageClass::Text);
-        check(r#"{"type":"mode_set_request","nonsense":[]}"#, MessageClass::Answer);
     }
 }

@@ -1,4 +1,4 @@
-//! Mailboxes: sends a message, reads an inbox, and marks messages as read or shown.
+//! Sends messages, reads inboxes, and marks messages as read or shown.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,18 +16,18 @@ use crate::marks::{KnownRange, MailboxMarks, READ_KEPT};
 use crate::read::{ReadRange, StoredMessage};
 use crate::write::{INCARNATION, PendingWrite};
 
-/// How many times to check whether a message that the server calls a duplicate is stored, and how long to wait
-/// between two checks.
+/// If the server reports that a message is a duplicate, the sender checks whether the message is stored. The
+/// sender checks up to `DUPLICATE_CHECKS` times, with a pause between two checks.
 const DUPLICATE_CHECKS: usize = 5;
 const DUPLICATE_CHECK_PAUSE: Duration = Duration::from_millis(200);
-/// Limits on unconfirmed messages: messages that the watch has received, but that no read of the stream has
-/// returned yet. An unconfirmed message cannot leave the inbox. Above the first limit a background task reads the
-/// mailbox; above the second, the next caller does.
+/// A message is unconfirmed if the watch has received it, but no read of the stream has returned it yet.
+/// Unconfirmed messages cannot leave the inbox. If `UNCONFIRMED_LIMIT` messages are unconfirmed, a background task
+/// reads the mailbox. If `MAX_UNCONFIRMED` messages are unconfirmed, the next call of `inbox` reads the mailbox.
 const UNCONFIRMED_LIMIT: usize = 64;
 const MAX_UNCONFIRMED: usize = 256;
-/// How long to wait before the background read. Right after a message arrives, a caller is busy reading it.
+/// The background task waits this long before it reads, because a caller probably reads the new message first.
 const CONFIRM_DELAY: Duration = Duration::from_millis(100);
-/// How long to wait before asking again if a replica is behind.
+/// How long to wait before the next request if a replica is behind.
 const REPLICA_PAUSE: Duration = Duration::from_millis(5);
 
 /// The part of a mailbox that this process knows.
@@ -35,12 +35,13 @@ const REPLICA_PAUSE: Duration = Duration::from_millis(5);
 pub(crate) struct CachedMailbox {
     /// The cache holds all messages from the start of the inbox up to this sequence.
     complete_upto: u64,
-    /// The sequence of the last known message. The watch may have missed a message before that one.
+    /// The sequence of the last known message. The watch may have missed an earlier message.
     last_seq: u64,
     messages: BTreeMap<u64, MailMessage>,
     /// Whether the marks were confirmed to be current (see `confirm_marks`).
     marks_confirmed: bool,
-    /// The watch generation in which the mailbox was read. That watch has received all later messages.
+    /// The generation of the watch that was running when the mailbox was read. That watch receives all later
+    /// messages.
     generation: Option<u64>,
     /// Whether a background task is reading the unconfirmed messages.
     confirming: bool,
@@ -49,8 +50,8 @@ pub(crate) struct CachedMailbox {
 }
 
 impl CachedMailbox {
-    /// Adds a message that the watch received, unless the watch may have missed messages since the mailbox was
-    /// read. Returns whether the caller should start a background read.
+    /// Adds a message that the watch received. Does nothing if the watch may have missed messages since the
+    /// mailbox was read. Returns whether the caller should start a background read.
     pub(crate) fn add_heard(&mut self, generation: u64, mail_message: MailMessage) -> bool {
         if self.generation != Some(generation) {
             return false;
@@ -62,12 +63,12 @@ impl CachedMailbox {
         many
     }
 
-    /// Returns how many messages are not confirmed by a read of the stream.
+    /// Returns the number of unconfirmed messages (see [`UNCONFIRMED_LIMIT`]).
     fn unconfirmed(&self) -> usize {
         self.messages.range(self.complete_upto + 1..).count()
     }
 
-    /// Adds messages that were read from the stream, in order.
+    /// Adds the messages, which were read from the stream in order.
     fn add_read(&mut self, read: &[StoredMessage]) {
         for stored in read {
             self.complete_upto = self.complete_upto.max(stored.seq);
@@ -78,14 +79,14 @@ impl CachedMailbox {
         }
     }
 
-    /// Records that every message up to this sequence was received or read.
+    /// Records that the cache has every message up to this sequence.
     pub(crate) fn confirm_upto(&mut self, generation: u64, seq: u64) {
         if self.generation == Some(generation) {
             self.complete_upto = self.complete_upto.max(seq);
         }
     }
 
-    /// Replaces the read marks by newer ones that the watch received.
+    /// Replaces the cached read marks with newer read marks that the watch received.
     pub(crate) fn add_heard_marks(&mut self, generation: u64, marks: MailboxMarks, seq: u64) {
         let is_newer = self.marks.as_ref().is_none_or(|(_, cached)| *cached < seq);
         if self.generation == Some(generation) && is_newer {
@@ -103,15 +104,15 @@ impl CachedMailbox {
 /// How many mailboxes to cache.
 const MAX_CACHED: usize = 1000;
 
-/// A cached mailbox, shared by the readers of the mailbox and the watch.
+/// A cached mailbox. The watch and the readers of the mailbox share it.
 pub(crate) type MailboxHandle = Arc<tokio::sync::Mutex<CachedMailbox>>;
 
-/// The cached mailboxes: those that this process has read.
+/// A cache of the mailboxes that this process has read.
 #[derive(Debug, Default)]
 pub(crate) struct MailboxCache(Mutex<HashMap<(TeamName, MemberName), MailboxHandle>>);
 
 impl MailboxCache {
-    /// Returns the cached mailbox, and creates it if necessary.
+    /// Returns the cached mailbox. Creates an empty one if it is missing.
     pub(crate) fn get_or_create(&self, team: &TeamName, member: &MemberName) -> MailboxHandle {
         let mut mailboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if mailboxes.len() > MAX_CACHED {
@@ -147,7 +148,7 @@ impl NatsConnection {
         let entry = mail_message::entry(message);
         let subject = subjects.message(to, &message.from, mail_message::weight(&message.text));
         let doing = format!("send a message to {to}");
-        // The recipient is part of the id: the same message sent to two members is stored as two messages.
+        // The id contains the recipient, because a message to two members must be stored twice.
         let id = format!("{}>{to}", message.msg_id);
         let pending = PendingWrite {
             id: Some(id.clone()),
@@ -163,8 +164,8 @@ impl NatsConnection {
                 return Ok(());
             }
             if !ack.in_progress {
-                // Another sender has used this id, so the server drops this message as a duplicate. Send it
-                // with a new id.
+                // Another sender has used this id, so the server rejects this message as a duplicate. Send the
+                // message with a random id.
                 return self.write(PendingWrite { id: None, ..pending }, &doing).await.map(drop);
             }
             self.wait_before_retry(
@@ -187,7 +188,7 @@ impl NatsConnection {
     ) -> Result<bool, StoreError> {
         let stream = subjects.stream(Stream::Mail);
         let has_id = |stored: &StoredMessage| stored.header("Nats-Msg-Id") == Some(id);
-        // Check several times: the replica that answers may be behind.
+        // Check several times, because the replica that answers may be behind.
         for _ in 0..DUPLICATE_CHECKS {
             if self.last(&stream, subject, doing).await?.as_ref().is_some_and(has_id)
                 || self.read(&stream, subject, ReadRange::From(1), doing).await?.iter().any(has_id)
@@ -214,9 +215,9 @@ impl NatsConnection {
         Ok((serde_json::from_slice(&found.payload).map_err(malformed)?, found.seq))
     }
 
-    /// Returns the current read marks, even if the replica that answers is behind: writes the marks back
-    /// unchanged, which succeeds only if they are the last version. A process must do this once before it shows
-    /// mail to a model. After that it knows the marks, because it writes them itself.
+    /// Returns the current read marks, even if the replica that answers is behind. To confirm that the marks are
+    /// current, writes them back unchanged: the write succeeds only if they are the last version. A process must
+    /// do this once before it shows mail to a model. Later it knows the marks, because it writes them itself.
     async fn confirm_marks(
         &self,
         subjects: &Subjects,
@@ -245,7 +246,7 @@ impl NatsConnection {
         self.write(pending, &format!("mark the mail of {member}")).await
     }
 
-    /// Adds the messages that arrived since the mailbox was last read to the cache.
+    /// Reads the messages that arrived since the last read of the mailbox, and adds them to the cache.
     async fn refresh(
         &self,
         subjects: &Subjects,
@@ -283,8 +284,8 @@ impl NatsConnection {
         cached.add_read(&read.unwrap_or_default());
     }
 
-    /// Returns the sequence of the last message in a mailbox. The caller knows all messages up to the sequence
-    /// `heard`.
+    /// Returns the sequence of the last message in a mailbox, or `heard` if it is higher. `heard` is the last
+    /// sequence that the caller knows.
     async fn newest(
         &self,
         subjects: &Subjects,
@@ -322,7 +323,7 @@ impl NatsConnection {
         let newest = self.newest(subjects, member, if heard { cached.last_seq } else { 0 });
         let ((marks, seq), last) = tokio::try_join!(marks, newest)?;
         cached.marks_confirmed |= generation.is_some();
-        // Never go back to older read marks: a message could be shown twice.
+        // Never return to older read marks, because a message could then be shown twice.
         let (marks, seq) = match cached.marks.take() {
             Some(seen) if seen.1 > seq => seen,
             _ => (marks, seq),
@@ -358,7 +359,7 @@ impl NatsConnection {
             return Ok(());
         }
         loop {
-            // The cached read marks are good enough: if they are outdated, the conditional write fails.
+            // If the cached read marks are outdated, the write fails, and the loop reads the marks again.
             let (marks, seq) = match cached.marks.take() {
                 Some(seen) => seen,
                 None => self.marks(subjects, member).await?,
@@ -396,8 +397,8 @@ impl NatsConnection {
 }
 
 impl CachedMailbox {
-    /// Returns the messages of one incarnation of the team, without repetitions. The stream holds a message twice
-    /// if its sender retried after the server had forgotten the message's id.
+    /// Returns the messages of one incarnation of the team, without repetitions. If a sender retries after the
+    /// server has forgotten the id of the message, the stream stores the message twice.
     fn of_incarnation<'m>(&'m self, incarnation: &'m str) -> impl Iterator<Item = &'m MailMessage> {
         let mut seen = HashSet::new();
         let messages = self

@@ -1,8 +1,8 @@
-//! The read marks of a mailbox: one small document that lists which messages were read and shown.
+//! The read marks of a mailbox: a small document that lists which messages were read, and which were shown.
 //!
 //! A stream holds many mailboxes, so the messages of one mailbox do not have consecutive sequences. The document
-//! stores ranges of sequences in which every message of this mailbox is marked. It grows with the number of unread
-//! messages, not with the size of the mailbox.
+//! stores ranges of sequences in which every message of this mailbox is marked. The size of the document
+//! depends on the number of unread messages, not on the size of the mailbox.
 
 use brigade_core::event::MessageKey;
 use brigade_core::store::Mark;
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 
 /// How many read messages stay in the inbox.
 pub(crate) const READ_KEPT: usize = 10;
-/// A read message leaves the inbox when the newest message in the inbox has a sequence higher by more than this.
-/// To read an inbox, the server scans the whole stream from the oldest message in the inbox on.
+/// A read message leaves the inbox if the newest message's sequence is higher by more than this. The reason is
+/// speed: to read an inbox, the server scans the whole stream, starting at the oldest message in the inbox.
 const MAX_LAG: u64 = 20_000;
 
-/// The read marks of a mailbox, and the changes made by the last write.
+/// The read marks of a mailbox, and the messages that the last write marked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MailboxMarks {
     /// All messages up to this sequence were read and have left the inbox.
@@ -23,18 +23,18 @@ pub(crate) struct MailboxMarks {
     /// All messages up to this sequence were read; some are still in the inbox.
     #[serde(default)]
     clear: u64,
-    /// Messages above the floor that were read.
+    /// The read messages whose sequence is above `floor`.
     #[serde(default)]
     read: SequenceRanges,
-    /// Messages that were shown to the model.
+    /// The messages above `floor` that were shown to the model.
     #[serde(default)]
     shown: SequenceRanges,
-    /// Messages marked by this write, for the journal.
+    /// The messages that this write marked. The journal shows them.
     #[serde(default, rename = "now")]
     pub(crate) changes: Vec<NewMark>,
 }
 
-/// A message marked by the last write.
+/// A message that the last write marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NewMark {
     pub(crate) key: MessageKey,
@@ -44,7 +44,7 @@ pub(crate) struct NewMark {
     pub(crate) shown: bool,
 }
 
-/// A set of sequences, as inclusive ranges.
+/// A set of sequences, stored as inclusive ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct SequenceRanges(Vec<(u64, u64)>);
 
@@ -53,9 +53,9 @@ impl SequenceRanges {
         self.0.iter().any(|(first, last)| (*first..=*last).contains(&seq))
     }
 
-    /// Returns these ranges with the sequences in `more` added. Joins two ranges if no message of the mailbox lies
-    /// between them. `all` lists the known messages, sorted by sequence; it is complete up to `complete_upto`, so
-    /// ranges above that sequence are not joined.
+    /// Adds the sequences in `more` to these ranges. Joins two ranges if no message of the mailbox lies between
+    /// them. `all` lists the known messages, sorted by sequence. Above `complete_upto`, messages may be missing
+    /// from `all`, so ranges there are not joined.
     fn with(
         &self,
         more: impl Iterator<Item = u64>,
@@ -83,7 +83,7 @@ impl SequenceRanges {
         Self(joined)
     }
 
-    /// Returns the part of the ranges above `floor`.
+    /// Removes all sequences up to `floor` from the ranges.
     fn above(self, floor: u64) -> Self {
         let above = self.0.into_iter().filter(|(_, last)| *last > floor);
         Self(above.map(|(first, last)| (first.max(floor + 1), last)).collect())
@@ -96,8 +96,8 @@ impl MailboxMarks {
         Self { changes: Vec::new(), ..self }
     }
 
-    /// Returns the sequence after which the inbox begins; `newest` is the sequence of its newest message. Messages
-    /// read long ago leave the inbox when the next message arrives.
+    /// Returns the sequence after which the inbox begins. `newest` is the sequence of its newest message. When a
+    /// new message arrives, messages that were read long ago leave the inbox.
     pub(crate) fn inbox_start(&self, newest: u64) -> u64 {
         if self.clear + MAX_LAG < newest { self.clear.max(self.floor) } else { self.floor }
     }
@@ -109,9 +109,9 @@ impl MailboxMarks {
     /// Returns the marks after the messages `keys` were marked; `None` if nothing changes. `all` lists the known
     /// messages of the inbox.
     ///
-    /// A process may not know every message: it may have missed one, or asked a replica that was behind. A message
-    /// missing from `all` therefore keeps its marks, and an unknown message between two marked messages stays
-    /// unmarked.
+    /// A process does not always know every message: it may have missed one, or asked a replica that was behind.
+    /// The marks of a message that is not in `all` therefore stay unchanged, even if the message lies between two
+    /// messages that are marked now.
     pub(crate) fn with(
         &self,
         KnownRange { start, complete_upto }: KnownRange,
@@ -137,8 +137,8 @@ impl MailboxMarks {
         };
         let read = self.read.with(newly(|marked| marked.read), all, complete_upto);
         let shown = self.shown.with(newly(|marked| marked.shown), all, complete_upto);
-        // A read message leaves the inbox if enough later messages were read, or if it is far behind the newest
-        // message.
+        // A read message leaves the inbox if enough later messages were read, or if its sequence is much lower
+        // than that of the newest message.
         let is_done = |seq: u64| seq <= complete_upto && (seq <= self.floor || read.contains(seq));
         let done = all.iter().take_while(|(seq, _)| is_done(*seq)).count();
         let clear = done.checked_sub(1).and_then(|last| all.get(last));
@@ -182,8 +182,8 @@ mod tests {
         assert_eq!(shown.changes, [NewMark { key: keys[0], read: false, shown: true }]);
     }
 
-    /// Regression test: after a leader election, a process that had missed some messages marked the next message.
-    /// That write made earlier messages unread again, or marked unseen messages as read.
+    /// Regression test. After a leader election, a process had missed some messages. When it marked the next
+    /// message, earlier messages became unread again, or messages that it had never seen became read.
     #[test]
     fn unknown_messages_keep_their_marks_and_do_not_become_read() {
         let (old, late) = (all(3), (40, MessageKey::from_id("late")));
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(marks.read, SequenceRanges(vec![(7, 21), (40, 40)]));
         assert_eq!((marks.floor, marks.clear), (0, 21));
         assert!(!marks.is_read(30), "an unknown message in the gap must stay unread");
-        // Once the process has read the whole mailbox and found no other message, the ranges are joined.
+        // Then the process reads the whole mailbox and finds no other message. Now the ranges are joined.
         let (mut all, next) = (old, (50, MessageKey::from_id("next")));
         all.extend([late, next]);
         let known = KnownRange { start: 0, complete_upto: 50 };

@@ -27,7 +27,7 @@ pub struct NatsOptions {
     pub creds: Option<PathBuf>,
     /// CA certificate file for TLS, if the servers' CA is not in the system's trust store.
     pub ca: Option<PathBuf>,
-    /// Client certificate and key, if the servers require them.
+    /// Files with the client's certificate and key, if the servers require them.
     pub client_cert: Option<(PathBuf, PathBuf)>,
     /// The settings for the streams, used only if the streams do not exist yet.
     pub settings: StreamSettings,
@@ -38,10 +38,10 @@ pub struct NatsOptions {
 /// How long to retry while the server does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum RetryLimit {
-    /// 20 seconds, which is longer than a leader election takes. For commands that a person waits for.
+    /// 20 seconds, which is longer than a leader election. For commands whose user is waiting.
     #[default]
     Short,
-    /// 10 minutes, so that a host that lost its network can recover. For background processes.
+    /// 10 minutes, so that a process survives a network failure. For background processes.
     Long,
 }
 
@@ -57,9 +57,9 @@ impl RetryLimit {
 /// Settings for creating the streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamSettings {
-    /// Number of shards the teams are spread over: 1, 4 or 16. The number cannot be changed later.
+    /// Number of shards among which the teams are distributed: 1, 4 or 16. The number cannot be changed later.
     pub shards: u16,
-    /// Number of replicas per stream; `None` means three in a cluster, else one.
+    /// Number of replicas per stream; `None` means three in a cluster, and one on a single server.
     pub replicas: Option<usize>,
     /// How long mail is kept.
     pub retention: Duration,

@@ -7,10 +7,10 @@
 //! An organisation has **two accounts**. One holds the streams and the administrators. The other holds the seats;
 //! it has no streams and imports exactly the subjects that seats need. A single account would be unsafe, because
 //! the server checks the subject that a client publishes to, but not the reply subject. A seat could send an
-//! allowed request with a reply subject that stores the answer as another member's message, or that purges a
-//! stream. With two accounts, the answer goes to the seats' account, where there are no streams.
+//! allowed request and choose the reply subject so that the answer is stored as a message from another member, or
+//! purges a stream. With two accounts, the answer goes to the seats' account, which has no streams.
 //!
-//! The private module `rights` holds the table of what each seat may do.
+//! The private module `rights` defines what each seat may do.
 //!
 //! ```
 //! use brigade_core::clock::Timestamp;

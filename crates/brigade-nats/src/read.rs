@@ -1,4 +1,4 @@
-//! Reads from a stream: the last message on a subject, or all messages from a given sequence on.
+//! Reads from a stream: the last message on a subject, or all messages, starting at a given sequence.
 
 use std::time::{Duration, Instant};
 
@@ -23,14 +23,14 @@ const BATCH_SIZE: u64 = 500;
 const FETCH_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the server keeps an unused consumer.
 const CONSUMER_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long to wait for the server to create a consumer before requesting another.
+/// How long to wait until the server has created a consumer. After that, another consumer is requested.
 const CREATE_TIMEOUT: Duration = Duration::from_secs(1);
-/// If a replica that is behind answers: how often to retry immediately (another replica may answer then), and how
-/// long to wait before each further retry.
+/// If the replica that answers is behind, the request is retried. The first retries are immediate, because another
+/// replica may answer. Before each further retry, there is a pause.
 const IMMEDIATE_RETRIES: usize = 2;
 const CATCH_UP_PAUSE: Duration = Duration::from_millis(2);
 
-/// A message read from a stream.
+/// A message that was read from a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredMessage {
     pub(crate) seq: u64,
@@ -51,8 +51,8 @@ impl StoredMessage {
         self.subject.split('.').skip(3).collect()
     }
 
-    /// Parses a direct-get answer or a republished message. The server appends its own headers after the author's
-    /// headers. The author's can have the same names, so only the last value of each header counts.
+    /// Parses a direct-get answer or a republished message. The server appends its own headers to the
+    /// author's headers. An author can use the same header names, so only the last value of each header is used.
     pub(crate) fn from_headers(message: Message) -> Option<Self> {
         let headers = message.headers?;
         let value_of = |name: &str| headers.get_last(name).map(|value| value.as_str().to_owned());
@@ -62,14 +62,14 @@ impl StoredMessage {
         Some(Self { seq, subject, at, headers, payload: message.payload })
     }
 
-    /// Parses a republished message. Returns `None` if the message was not republished by the stream: the subject
-    /// it was received on must belong to the stored subject.
+    /// Parses a republished message. Returns `None` if the message arrived on a subject on which the
+    /// stream does not republish it.
     pub(crate) fn from_wake(message: Message) -> Option<Self> {
         let subject = message.subject.to_string();
         Self::from_headers(message).filter(|stored| subject == wake(&stored.subject))
     }
 
-    /// Parses a message from a consumer. Also returns the message's position in the consumer's deliveries.
+    /// Parses a message from a consumer. Also returns its position among the messages that the consumer delivers.
     fn from_consumer(message: Message, context: &jetstream::Context) -> Option<(u64, Self)> {
         let message = jetstream::Message { message, context: context.clone() };
         let info = message.info().ok()?;
@@ -86,7 +86,7 @@ impl StoredMessage {
 /// Which of the messages that match a filter to read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ReadRange {
-    /// All messages from this sequence on.
+    /// All messages, starting at this sequence.
     From(u64),
     /// The last message of each subject.
     Last,
@@ -99,7 +99,7 @@ pub(crate) enum ReadRange {
 pub(crate) struct StreamConsumer {
     /// The consumer's name.
     pub(crate) name: String,
-    /// How many messages the consumer has to deliver, as known to the server that runs it.
+    /// How many messages the consumer will deliver, according to the server that runs it.
     pub(crate) num_pending: u64,
     #[serde(default)]
     cluster: Option<ConsumerCluster>,
@@ -112,7 +112,7 @@ struct ConsumerCluster {
 }
 
 impl StreamConsumer {
-    /// Returns the server that runs the consumer, in a cluster.
+    /// Returns the server of the cluster that runs the consumer; `None` if there is no cluster.
     pub(crate) fn server(&self) -> Option<&str> {
         self.cluster.as_ref()?.leader.as_deref()
     }
@@ -121,13 +121,13 @@ impl StreamConsumer {
 /// The results of a read so far.
 struct Collected<T> {
     items: Vec<T>,
-    /// Sequence of the last message read.
+    /// Sequence of the last message that was read.
     last: u64,
 }
 
 impl NatsConnection {
-    /// Returns the last message on a subject (wildcards allowed). The message is never older than one that this
-    /// process wrote or received: if a replica that is behind answers, the request is retried.
+    /// Returns the last message on a subject (wildcards allowed). If the answer is older than a message that this
+    /// process has written or received, the replica that answered is behind, and the request is retried.
     pub(crate) async fn last(
         &self,
         stream: &str,
@@ -137,8 +137,8 @@ impl NatsConnection {
         self.last_unless_known(stream, subject, 0, doing).await
     }
 
-    /// Like `last`, for a caller that knows all messages up to the sequence `known_upto`: the returned message may
-    /// be older than that sequence.
+    /// Like `last`, but for a caller that already knows all messages up to `known_upto`. If there is no later
+    /// message, an outdated answer is good enough, and the request is not retried.
     pub(crate) async fn last_unless_known(
         &self,
         stream: &str,
@@ -162,7 +162,7 @@ impl NatsConnection {
                 }
                 _ => {
                     let malformed =
-                        || NatsError::Malformed("the message has another subject".into());
+                        || NatsError::Malformed("the message is on another subject".into());
                     let found = StoredMessage::from_headers(answer);
                     let found = found.filter(|found| matches(subject, &found.subject));
                     Some(found.ok_or_else(|| malformed().while_doing(doing))?)
@@ -193,8 +193,8 @@ impl NatsConnection {
         self.read_mapped(stream, filter, range, doing, |stored| stored).await
     }
 
-    /// Like `read`, but maps each message immediately. A [`StoredMessage`] keeps its headers and its network
-    /// buffer in memory, and both are much larger than its content.
+    /// Like `read`, but converts each message as soon as it arrives. That saves memory: a [`StoredMessage`] holds
+    /// its headers and its network buffer, and both are much larger than its content.
     pub(crate) async fn read_mapped<T: Send>(
         &self,
         stream: &str,
@@ -211,9 +211,9 @@ impl NatsConnection {
             let before = found.items.len();
             let mut min_last = self.floor(filter);
             if min_last == 0 {
-                // This process knows no message that matches the filter. The server that runs the consumer may be
-                // catching up and lack messages. A server that is catching up does not answer a direct get,
-                // so `last` finds the true last message.
+                // This process knows no message that matches the filter. The server that runs the consumer may
+                // still lack messages. But a server that lacks messages does not answer a direct get. So `last`
+                // returns the true last message, and the loop can tell whether the consumer delivered it.
                 min_last = self.last(stream, filter, doing).await?.map_or(0, |last| last.seq);
             }
             let consumer = self.create_consumer(stream, filter, range, replicas, doing).await?;
@@ -225,8 +225,8 @@ impl NatsConnection {
                 }
                 None => false,
             };
-            // The consumer may have been placed on an unreachable server. In the next attempt, create it with as
-            // many replicas as the stream has.
+            // The consumer may be on an unreachable server. In the next attempt, give it as many replicas as the
+            // stream has.
             replicas = 0;
             min_last = min_last.max(self.floor(filter));
             let last = found.last;
@@ -238,11 +238,11 @@ impl NatsConnection {
                 return Ok(found.items);
             }
             match range {
-                // Continue after the messages that were read.
+                // Continue after the last message that was read.
                 ReadRange::From(_) if last > 0 => range = ReadRange::From(last + 1),
                 ReadRange::From(_) => {}
-                // Start again and read all messages. They include the last ones, and a read of all messages can be
-                // continued if it is interrupted.
+                // A read of only the last messages cannot be continued after an interruption. Start again, and
+                // read all messages instead.
                 _ => {
                     found = Collected { items: Vec::new(), last: 0 };
                     range = ReadRange::From(1);
@@ -264,7 +264,7 @@ impl NatsConnection {
         replicas: u8,
         doing: &str,
     ) -> Result<Option<StreamConsumer>, StoreError> {
-        // The random name keeps other seats from reading with this consumer.
+        // Other seats cannot guess this random name, so they cannot read from this consumer.
         let name = uuid::Uuid::new_v4().simple().to_string();
         let mut config = json!({
             "name": name, "ack_policy": "none", "filter_subject": filter,
@@ -288,15 +288,15 @@ impl NatsConnection {
         self.api_request(&api, &body, doing).await
     }
 
-    /// Deletes a consumer, because a stream allows only a thousand at a time. If the request is lost, the server
-    /// deletes the consumer after [`CONSUMER_IDLE_TIMEOUT`].
+    /// Deletes a consumer, because a stream can have only a thousand consumers at a time. If the request is lost,
+    /// the server deletes the consumer after [`CONSUMER_IDLE_TIMEOUT`].
     pub(crate) async fn delete_consumer(&self, stream: &str, consumer: &StreamConsumer) {
         let StreamConsumer { name, .. } = consumer;
         let forget = format!("{}.CONSUMER.DELETE.{stream}.{name}", self.identity.api_prefix);
         let _deleted_when_idle = self.client.publish(forget, Bytes::new()).await;
     }
 
-    /// Reads the messages that a consumer delivers. Returns whether none is missing.
+    /// Reads the messages that a consumer delivers. Returns `false` if a message is missing.
     async fn fetch<T>(
         &self,
         stream: &str,
@@ -317,8 +317,8 @@ impl NatsConnection {
             let mut messages =
                 self.client.subscribe(inbox.clone()).await.map_err(|error| broken(&error))?;
             let next = format!("{}.CONSUMER.MSG.NEXT.{stream}.{name}", self.identity.api_prefix);
-            // The server passes on only one answer per request of a seat, so a seat requests each message
-            // separately.
+            // For each request from a seat, the server forwards only one answer. A seat therefore requests each
+            // message separately.
             let is_seat = self.identity.api_prefix == SEATS_API;
             let (asks, each) = if is_seat { (batch, 1) } else { (1, batch) };
             let expires = u64::try_from(FETCH_TIMEOUT.as_nanos()).unwrap_or(0);
@@ -333,8 +333,8 @@ impl NatsConnection {
                 else {
                     return Ok(false);
                 };
-                // A status marks an error from the server. The author of a stored message may also have set a
-                // status header, but only stored messages have a reply subject.
+                // A status means an error from the server. A stored message can also have a status header, because
+                // its author may set one. Only stored messages have a reply subject.
                 if message.status.is_some() && message.reply.is_none() {
                     return Ok(false);
                 }

@@ -1,20 +1,20 @@
-//! Makes sure that this process reads its own writes: tracks the lowest sequence that an answer may have.
+//! Remembers which messages this process has seen, so that the process can reject outdated answers.
 //!
-//! Any replica may answer a read, and a replica can be behind. This process must not use an answer that is older
-//! than a message it has itself written or received.
+//! Any replica may answer a read, and a replica can be behind. An answer is too old if this process has itself
+//! written or received a later message.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::layout::matches;
 
-/// How long a replica can stay behind. Entries older than this can be dropped.
+/// The longest time that a replica can be behind. Older entries are not needed.
 const MAX_REPLICA_LAG: Duration = Duration::from_secs(60);
 /// The number of entries above which old entries are dropped.
 const MAX_ENTRIES: usize = 4096;
 
-/// The last known sequence of each subject. Most reads filter by a prefix of the subject, so a sequence is also
-/// stored under each prefix.
+/// The highest known sequence on each subject. Most reads filter by a prefix of the subject, so the sequence is
+/// also stored for each prefix.
 #[derive(Debug, Default)]
 pub(crate) struct ReadFloor {
     last: HashMap<String, (u64, Instant)>,
@@ -41,7 +41,8 @@ impl ReadFloor {
         }
     }
 
-    /// Returns the lowest sequence that the last message on a subject (wildcards allowed) can have.
+    /// Returns the highest known sequence on the subjects that match `filter`. An answer with a lower
+    /// sequence is outdated.
     pub(crate) fn get(&self, filter: &str) -> u64 {
         let fresh = |(seq, at): &(u64, Instant)| (at.elapsed() < MAX_REPLICA_LAG).then_some(*seq);
         let Some(wild) = filter.find(['*', '>']) else {

@@ -12,17 +12,17 @@ use crate::stream_metrics::LONG_TIMEOUT;
 impl NatsConnection {
     /// Waits until every server that holds a replica has all messages of the stream.
     ///
-    /// The stream leader's report is not enough: the leader counts a replica as current once the replica has
-    /// received the start of a snapshot, although the rest may be missing. Instead, creates consumers until each
-    /// server has had one, and checks that each consumer would deliver all messages.
+    /// The stream leader's report is not enough: the leader reports a replica as current as soon as the replica
+    /// has received the start of a snapshot, although the rest may be missing. Instead, this function creates
+    /// consumers until each server has run a consumer, and checks that each would deliver all messages.
     pub(crate) async fn wait_for_replicas(&self, stream: &str) -> Result<(), StoreError> {
-        let doing = format!("wait until every server has all of {stream}");
+        let doing = format!("wait until every server has all messages of {stream}");
         let mut counted: BTreeMap<String, u64> = BTreeMap::new();
         let mut last_progress = Instant::now();
         loop {
             let Some(info) = self.info(stream).await? else { return Ok(()) };
             if info.servers().count() < 2 {
-                // A single server has nothing to wait for.
+                // There is only one server, so it has all messages.
                 return Ok(());
             }
             let has_all = |server: &str| counted.get(server) >= Some(&info.state.messages);

@@ -1,5 +1,5 @@
-//! The team's `config.json`: the document written by the lead, overlaid with the entries that members wrote
-//! themselves. The writes of all authors form one sequence.
+//! The team's `config.json`. The lead writes the whole document, and each member may replace its own entry. All
+//! these writes are in one stream, so their order is defined.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,15 @@ use crate::write::{DELETED, INCARNATION, LEFT, OP, PendingWrite};
 
 const DOING: &str = "read the team";
 
-/// A roster built from messages, with enough state to apply the next message.
+/// A roster that is built from messages. It keeps the state that is needed to apply the next message.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Roster {
-    /// Sequence of the last message applied.
+    /// Sequence of the last message that was applied.
     seq: u64,
     /// The lead's document and the incarnation; `None` if there is no team.
     base: Option<(Bytes, String)>,
     base_seq: u64,
-    /// Entries that members wrote after the lead's document; the entry is `None` if the member left.
+    /// The entries that members wrote after the lead wrote the document. `None` means that the member left.
     entries: BTreeMap<String, (u64, Option<Bytes>)>,
 }
 
@@ -50,6 +50,18 @@ impl Roster {
         }
     }
 
+    /// Whether a message holds a whole document, written by a lead.
+    pub(crate) fn is_full_document(stored: &StoredMessage) -> bool {
+        matches!(stored.tokens().as_slice(), ["doc", "cfg", _])
+    }
+
+    /// Returns the name of the team's lead; `None` if there is no team.
+    pub(crate) fn lead(&self) -> Option<String> {
+        let (base, _) = self.base.as_ref()?;
+        let team = Team::read(base).ok()?;
+        Some(team.lead()?.name()?.into_owned())
+    }
+
     /// Returns the lead's document with the members' entries applied; `None` if there is no team.
     pub(crate) fn document(&self) -> Option<Document> {
         let (base, _) = self.base.as_ref()?;
@@ -58,7 +70,7 @@ impl Roster {
             let Ok(team) = Team::read(&bytes) else { continue };
             let next = match entry {
                 None => Some(team.without_member(name)),
-                // A member can change only the entry with its own name.
+                // Ignore an entry whose name is not the name of its author.
                 Some(entry) => str::from_utf8(entry)
                     .ok()
                     .filter(|entry| is_entry_of(entry, name))
@@ -76,7 +88,7 @@ impl Roster {
         self.base.as_ref().map(|(_, incarnation)| incarnation.as_str())
     }
 
-    /// Returns the sequence of the last message applied.
+    /// Returns the sequence of the last message that was applied.
     pub(crate) fn seq(&self) -> u64 {
         self.seq
     }
@@ -105,7 +117,7 @@ impl NatsConnection {
         if last.seq == cached.seq {
             return Ok(cached);
         }
-        let is_full_document = matches!(last.tokens().as_slice(), ["doc", "cfg", _]);
+        let is_full_document = Roster::is_full_document(&last);
         let before = last.header("Nats-Expected-Last-Subject-Sequence");
         let is_next = before.is_some_and(|seq| seq == cached.seq.to_string()) && cached.seq > 0;
         let mut roster = if is_full_document { Roster::default() } else { cached };
@@ -120,8 +132,8 @@ impl NatsConnection {
         Ok(roster)
     }
 
-    /// Replaces the team's `config.json` if it has not changed since `roster` was read. If only the writer's
-    /// own entry differs, writes just that entry, which every member may do.
+    /// Replaces the team's `config.json` if it has not changed since `roster` was read. Every member may write its
+    /// own entry, so if only that entry differs, writes only the entry.
     pub(crate) async fn replace_roster(
         &self,
         subjects: &Subjects,
@@ -147,12 +159,12 @@ impl NatsConnection {
     }
 }
 
-/// Returns the member's new entry if nothing else differs between the two documents; `Some(None)` if the member
-/// leaves the team.
+/// Returns the member's new entry, or `Some(None)` if the member leaves the team. Returns `None` if the documents
+/// also differ elsewhere.
 #[expect(clippy::option_option, reason = "the inner option says whether the member stays")]
 fn own_entry(before: &[u8], after: &[u8], name: &str) -> Option<Option<Vec<u8>>> {
     let (old, new) = (Team::read(before).ok()?, Team::read(after).ok()?);
-    // The lead's entry is part of the lead's document.
+    // The lead has no separate entry: it always writes the whole document.
     if old.lead().is_some_and(|lead| lead.is(name)) {
         return None;
     }

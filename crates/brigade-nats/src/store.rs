@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use brigade_core::event::RefusedEvents;
 use brigade_core::store::{RetryStats, Store, StoreError};
 use brigade_wire::name::TeamName;
 
@@ -21,8 +22,8 @@ use crate::options::NatsOptions;
 use crate::roster::Roster;
 use crate::watch::WatchGenerations;
 
-/// How long to assume that a team still exists without asking the server. During that time, a message to a deleted
-/// team may be accepted.
+/// How long this process assumes that a team exists without asking the server again. During this time,
+/// the process may accept a message to a deleted team.
 const EXISTENCE_CACHE_TIME: Duration = Duration::from_secs(2);
 
 /// A store on NATS JetStream.
@@ -30,19 +31,22 @@ const EXISTENCE_CACHE_TIME: Duration = Duration::from_secs(2);
 pub struct NatsStore {
     pub(crate) connection: Arc<NatsConnection>,
     pub(crate) shards: u16,
-    /// Watched teams, and the current watch generation of each.
+    /// The watched teams, each with its current watch generation.
     generations: Arc<WatchGenerations>,
     rosters: Mutex<HashMap<TeamName, Roster>>,
     incarnations: Mutex<HashMap<TeamName, (String, Instant)>>,
     mailboxes: Arc<MailboxCache>,
+    /// Events that readers ignored because their authors may not record them.
+    pub(crate) refused: Arc<RefusedEvents>,
 }
 
 impl NatsStore {
-    /// Connects to the NATS server. Creates the streams if they are missing and the credentials allow it.
+    /// Connects to the NATS server. If the streams are missing and the credentials allow it, creates the streams.
     pub async fn connect(options: NatsOptions) -> Result<Self, StoreError> {
         let connection = NatsConnection::open(&options).await?;
         let shards = if connection.identity.role == CredentialRole::Admin {
-            // Check for the streams first: a read from a missing stream is never answered and would time out.
+            // Check first that the streams exist. The server does not answer a read from a missing stream, so the
+            // read would time out.
             let found =
                 if connection.has_streams().await? { connection.layout().await? } else { None };
             match found {
@@ -59,6 +63,7 @@ impl NatsStore {
             rosters: Mutex::default(),
             incarnations: Mutex::default(),
             mailboxes: Arc::default(),
+            refused: Arc::default(),
         })
     }
 

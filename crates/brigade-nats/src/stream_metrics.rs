@@ -27,29 +27,29 @@ use crate::error::NatsError;
 use crate::identity::CredentialRole;
 use crate::layout::{DEDUP, Stream};
 use crate::store::NatsStore;
+use crate::streams::NO_STREAM;
 
 /// Timeout for slow operations, such as a snapshot.
 pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a cluster may take to announce a new subscription, and how long to wait between two attempts.
+/// A request fails if the cluster has not announced a new subscription to all its servers yet. The request is
+/// retried until `SUBSCRIPTION_DELAY` has passed, with a pause between two attempts.
 const SUBSCRIPTION_DELAY: Duration = Duration::from_secs(10);
 const SUBSCRIPTION_RETRY_PAUSE: Duration = Duration::from_millis(50);
-/// JetStream error: stream not found.
-const NO_STREAM: u64 = 10059;
 
 /// Measurements of the NATS server.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measures {
-    /// The name of the server this process is connected to.
+    /// The name of the server to which this process is connected.
     pub server: String,
     /// The server's version.
     pub version: String,
-    /// The server's cluster, if it is part of one.
+    /// The name of the server's cluster, if there is a cluster.
     pub cluster: Option<String>,
     /// Round-trip time of one request to the server, in microseconds.
     pub round_trip_us: u64,
     /// How long mail is kept, in seconds; `None` if there is no limit.
     pub retention_secs: Option<u64>,
-    /// The streams; empty if the client is a seat, because seats may not list streams.
+    /// The streams; empty if the client is a seat, because seats are not allowed to list streams.
     pub streams: Vec<StreamMetrics>,
 }
 
@@ -75,13 +75,13 @@ pub struct StreamMetrics {
 pub struct LaggingReplica {
     /// The name of the server that holds the replica.
     pub server: String,
-    /// Number of writes the replica is missing.
+    /// Number of writes that the replica is missing.
     pub lag: u64,
-    /// Whether the server does not answer at all.
+    /// `true` if the server does not answer at all.
     pub offline: bool,
 }
 
-/// How many messages a stream holds, and which sequences and times they span.
+/// The number of messages in a stream, their size, and the range of their sequences and times.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamState {
     /// Number of messages.
@@ -159,7 +159,7 @@ impl StreamInfo {
 }
 
 impl NatsStore {
-    /// Measures the NATS server, as far as this seat's credentials allow.
+    /// Measures the NATS server. Omits measurements that this client's credentials do not allow.
     pub async fn measures(&self) -> Result<Measures, StoreError> {
         let connection = &self.connection;
         let mut retention = (connection.identity.role != CredentialRole::Admin)
@@ -179,7 +179,7 @@ impl NatsStore {
             }
         }
         let began = Instant::now();
-        // Time a request that every seat is allowed to send.
+        // Measure a request that every seat may send.
         connection.layout().await?;
         let round_trip = began.elapsed();
         let server = connection.client.server_info();
@@ -193,7 +193,7 @@ impl NatsStore {
         })
     }
 
-    /// Sets how long mail is kept, and returns the previous value. The server deletes older mail immediately.
+    /// Sets how long mail is kept. The server deletes older mail immediately. Returns the previous retention.
     pub async fn set_retention(&self, retention: Duration) -> Result<Duration, StoreError> {
         let doing = "change how long mail is kept";
         let mut before = Duration::ZERO;
@@ -204,7 +204,7 @@ impl NatsStore {
             let nanos = |time: Duration| json!(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
             if let Some(config) = info.config.as_object_mut() {
                 config.insert("max_age".into(), nanos(retention));
-                // The server need not remember the ids of deleted mail.
+                // The server must not remember message ids for longer than it keeps the messages.
                 config.insert("duplicate_window".into(), nanos(DEDUP.min(retention)));
             }
             let api = format!("$JS.API.STREAM.UPDATE.{name}");
@@ -244,8 +244,8 @@ impl NatsConnection {
         }
     }
 
-    /// Sends a request about a stream to the JetStream API. Does not repeat a request that reached a server,
-    /// because a slow operation must not be started twice.
+    /// Sends a request about a stream to the JetStream API. If the request reached a server, does not send it
+    /// again, because a slow operation must not be started twice.
     pub(crate) async fn command<T: DeserializeOwned>(
         &self,
         api: &str,
@@ -260,7 +260,7 @@ impl NatsConnection {
         self.parse_answer(&answer, doing)
     }
 
-    /// Sends a payload to the server and returns the server's answer.
+    /// Sends a payload to the server. Returns the server's answer.
     pub(crate) async fn send_payload(
         &self,
         subject: String,
@@ -273,8 +273,9 @@ impl NatsConnection {
             let request = Request::new().payload(payload.clone()).timeout(Some(LONG_TIMEOUT));
             match self.client.send_request(subject.clone(), request).await {
                 Ok(answer) => return Ok(answer.payload),
-                // "No responders" can be temporary in a cluster: the connected server may not have learned yet of a
-                // subscription on another server. No subscriber got the request, so it is safe to send it again.
+                // In a cluster, this error can be temporary: perhaps the server to which this client is
+                // connected does not know a subscription on another server yet. No server got the request, so a
+                // retry is safe.
                 Err(error)
                     if error.kind() == RequestErrorKind::NoResponders
                         && began.elapsed() < SUBSCRIPTION_DELAY =>
@@ -286,7 +287,7 @@ impl NatsConnection {
         }
     }
 
-    /// Parses the server's answer. Returns an error if the answer holds one.
+    /// Parses the server's answer. If the answer contains an error, returns the error.
     pub(crate) fn parse_answer<T: DeserializeOwned>(
         &self,
         answer: &[u8],
@@ -294,7 +295,7 @@ impl NatsConnection {
     ) -> Result<T, StoreError> {
         let malformed =
             |error: serde_json::Error| NatsError::Malformed(error.to_string()).while_doing(doing);
-        // An answer can hold an error and other fields at the same time.
+        // An answer can contain other fields beside the error.
         #[derive(Deserialize)]
         struct ErrorField {
             error: Option<async_nats::jetstream::Error>,

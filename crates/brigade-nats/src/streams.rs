@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream::stream::{Config, Republish, StorageType};
 use brigade_core::store::StoreError;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::connection::NatsConnection;
 use crate::error::NatsError;
@@ -15,7 +16,7 @@ use crate::write::PendingWrite;
 /// JetStream error: the server is not part of a cluster, so it cannot keep three replicas.
 const NO_CLUSTER: u64 = 10074;
 /// JetStream error: stream not found.
-const NO_STREAM: u64 = 10059;
+pub(crate) const NO_STREAM: u64 = 10059;
 const DOING: &str = "find brigade's streams";
 
 /// The stored description of the layout.
@@ -27,8 +28,8 @@ pub(crate) struct StoredLayout {
     pub(crate) shards: u16,
 }
 
-/// Returns the settings of a stream. Features that would let a seat reach beyond its own subjects are off: for
-/// example, a rollup message on any subject can replace the whole stream.
+/// Returns the settings of a stream. Some features are off, because a seat could use them to change other subjects
+/// than its own. For example, a rollup message on any subject can replace all messages of the stream.
 pub(crate) fn config(
     stream: Stream,
     shard: u16,
@@ -40,7 +41,7 @@ pub(crate) fn config(
     Config {
         name: stream.name(shard),
         subjects: stream.subjects(shard),
-        // Pulses are stored on disk too: an in-memory stream is lost when the server restarts.
+        // Even pulses are stored on disk, because a restart of the server deletes streams in memory.
         storage: StorageType::File,
         num_replicas: replicas,
         max_age: if keeps_mail { settings.retention } else { Duration::ZERO },
@@ -64,21 +65,25 @@ pub(crate) fn config(
 impl NatsConnection {
     /// Whether the streams exist. Checks only the stream that is created last.
     pub(crate) async fn has_streams(&self) -> Result<bool, StoreError> {
-        let api = format!("$JS.API.STREAM.INFO.{}", Stream::Team.name(0));
-        let answer = self.request(&api, None, &[], DOING).await?;
-        let answer: serde_json::Value = serde_json::from_slice(&answer.payload)
-            .map_err(|error| NatsError::Malformed(error.to_string()).while_doing(DOING))?;
-        let code = answer.pointer("/error/err_code").and_then(serde_json::Value::as_u64);
+        let answer = self.stream_info(&Stream::Team.name(0), DOING).await?;
+        let code = answer.pointer("/error/err_code").and_then(Value::as_u64);
         Ok(code != Some(NO_STREAM))
+    }
+
+    /// Returns the server's answer to a request for a stream's description. The answer may be an error.
+    pub(crate) async fn stream_info(&self, name: &str, doing: &str) -> Result<Value, StoreError> {
+        let api = format!("$JS.API.STREAM.INFO.{name}");
+        let answer = self.request(&api, None, &[], doing).await?;
+        serde_json::from_slice(&answer.payload)
+            .map_err(|error| NatsError::Malformed(error.to_string()).while_doing(doing))
     }
 
     /// Returns the stored layout; `None` if no layout has been stored yet.
     pub(crate) async fn layout(&self) -> Result<Option<StoredLayout>, StoreError> {
-        let doing = DOING;
         let stream = Stream::Team.name(0);
-        let Some(stored) = self.last(&stream, LAYOUT, doing).await? else { return Ok(None) };
+        let Some(stored) = self.last(&stream, LAYOUT, DOING).await? else { return Ok(None) };
         let malformed =
-            |error: serde_json::Error| NatsError::Malformed(error.to_string()).while_doing(doing);
+            |error: serde_json::Error| NatsError::Malformed(error.to_string()).while_doing(DOING);
         Ok(Some(serde_json::from_slice(&stored.payload).map_err(malformed)?))
     }
 
@@ -97,7 +102,7 @@ impl NatsConnection {
                 self.create_stream(&config(stream, shard, settings, replicas)).await?;
             }
         }
-        // Write the layout last, so that a reader that finds the layout also finds the streams.
+        // Write the layout last. A client that can read the layout can then rely on the streams.
         let layout = StoredLayout { version: 1, shards: settings.shards };
         let text = serde_json::to_vec(&layout).unwrap_or_default();
         let pending = PendingWrite::new(LAYOUT.to_owned(), &text).expect_last(LAYOUT.to_owned(), 0);
@@ -116,12 +121,12 @@ impl NatsConnection {
         loop {
             let api = format!("$JS.API.STREAM.CREATE.{}", config.name);
             let answer = self.request(&api, None, body.to_string().as_bytes(), &doing).await?;
-            let answer: serde_json::Value = serde_json::from_slice(&answer.payload)
+            let answer: Value = serde_json::from_slice(&answer.payload)
                 .map_err(|error| NatsError::Malformed(error.to_string()).while_doing(&doing))?;
             let Some(error) = answer.get("error") else { return Ok(()) };
             let description =
                 error.get("description").and_then(|text| text.as_str()).unwrap_or_default();
-            let code = error.get("err_code").and_then(serde_json::Value::as_u64);
+            let code = error.get("err_code").and_then(Value::as_u64);
             match code {
                 // 10058: the stream exists with other settings. It keeps those settings.
                 Some(10058) => return Ok(()),

@@ -1,7 +1,9 @@
-//! Determines from a seat's credentials which of the team's subjects the seat can read, and under which name it
+//! Determines what a seat's credentials allow: the subjects that the seat can read, and the name under which it
 //! writes.
 
-use brigade_core::event::Record;
+use std::sync::Arc;
+
+use brigade_core::event::{Record, RefusedEvents};
 use brigade_core::store::{Actor, StoreError};
 use brigade_wire::name::MemberName;
 
@@ -12,8 +14,8 @@ use crate::read::{ReadRange, StoredMessage};
 use crate::store::NatsStore;
 
 impl NatsStore {
-    /// Returns the name under which to write the roster: the actor's name if the credentials include it, otherwise
-    /// the first name in the credentials. The names differ when, for example, a lead adds a member.
+    /// Returns the name under which the roster is written. This is the actor's name if the credentials include it,
+    /// and otherwise the first name in the credentials. For example, a lead may write on behalf of a new member.
     pub(crate) fn author(&self, by: &Actor) -> Actor {
         let identity = &self.connection.identity;
         let speaks = |name: &MemberName| name.as_str() == by.0;
@@ -23,7 +25,7 @@ impl NatsStore {
         }
     }
 
-    /// Returns filters for all of a team's messages that the seat may read.
+    /// Returns the filters for all messages of a team that the seat may read.
     pub(crate) fn visible_filters(&self, subjects: &Subjects) -> Vec<(Stream, String)> {
         let mut filters = match &self.connection.identity {
             Identity { role: CredentialRole::Member, members, .. } => members
@@ -60,7 +62,8 @@ impl NatsStore {
         filters
     }
 
-    /// Returns the filters for one mailbox. In another member's mailbox, a member sees only the messages it sent.
+    /// Returns the filters for one mailbox. In another member's mailbox, a member can see only the messages that
+    /// it sent itself.
     pub(crate) fn visible_mailbox_filters(
         &self,
         subjects: &Subjects,
@@ -76,11 +79,12 @@ impl NatsStore {
         filters.into_iter().map(|filter| (Stream::Mail, filter)).collect()
     }
 
-    /// Reads the messages that match the filters and returns them as records, ordered by time.
+    /// Reads the messages that match the filters. Returns them as records, ordered by time.
     pub(crate) async fn read_records(
         &self,
         subjects: &Subjects,
         filters: Vec<(Stream, String)>,
+        refused: Arc<RefusedEvents>,
     ) -> Result<Vec<Record>, StoreError> {
         let mut all: Vec<StoredMessage> = Vec::new();
         for (stream, filter) in filters {
@@ -92,9 +96,9 @@ impl NatsStore {
             );
         }
         all.sort_by_key(|stored| stored.at);
-        // A message between two members on the same host matches two filters.
+        // A message between two members of the same host matches two filters, so it was read twice.
         all.dedup_by(|a, b| (a.seq, &a.subject) == (b.seq, &b.subject));
-        let mut decoder = RecordDecoder::default();
+        let mut decoder = RecordDecoder::for_history(&all, refused);
         Ok(all.iter().flat_map(|stored| decoder.decode(stored)).collect())
     }
 }

@@ -1,15 +1,15 @@
 //! Watches a team: converts the team's new messages into records as they arrive.
 //!
-//! A stream republishes each stored message once, to the clients that are subscribed at that moment. A watch
-//! therefore looks for gaps in the messages it receives. After a reconnect and at regular intervals, it also reads
-//! the stream to find messages it has missed.
+//! A stream republishes each stored message once, to the clients that are subscribed at that moment. A watch may
+//! miss some messages. It therefore looks for gaps in the messages that it receives. After a reconnect and at
+//! regular intervals, it also reads the stream to find the messages that it has missed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use brigade_core::event::Record;
+use brigade_core::event::{Record, RefusedEvents};
 use brigade_core::store::{StoreError, Watch};
 use brigade_wire::name::TeamName;
 use futures_util::StreamExt;
@@ -27,26 +27,26 @@ use crate::mailbox::MailboxCache;
 use crate::read::{ReadRange, StoredMessage};
 use crate::roster::Roster;
 
-/// When a watch reads the stream to find missed messages: soon after it begins, because the servers of a cluster
-/// learn of a new subscription with a delay, then every half minute.
+/// When a watch reads the stream to find missed messages. The first reads are soon after its start, because some
+/// servers of a cluster might not know the new subscription yet. After that, the interval is `SWEEP_INTERVAL`.
 const FIRST_SWEEPS: [Duration; 3] =
     [Duration::from_millis(50), Duration::from_millis(250), Duration::from_secs(1)];
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 const DOING: &str = "watch the team";
 
-/// A filter on a stream, and which of its messages were processed.
+/// A filter on a stream. Remembers which of the matching messages were processed.
 #[derive(Debug)]
 pub(crate) struct WatchedFilter {
     stream: String,
     filter: String,
     /// Every message up to this sequence was processed.
     done: u64,
-    /// Messages after `done` that were already processed.
+    /// The messages after `done` that were already processed.
     ahead: BTreeSet<u64>,
 }
 
 impl WatchedFilter {
-    /// Creates a filter of which no message was processed yet.
+    /// Creates a filter. No message is processed yet.
     pub(crate) fn new(subjects: &Subjects, stream: Stream, filter: String) -> Self {
         let stream = subjects.stream(stream);
         Self { stream, filter, done: 0, ahead: BTreeSet::new() }
@@ -107,8 +107,9 @@ pub(crate) async fn follow(
     mut filters: Vec<WatchedFilter>,
     generations: Arc<WatchGenerations>,
     mailboxes: Arc<MailboxCache>,
+    refused: Arc<RefusedEvents>,
 ) -> Result<Watch, StoreError> {
-    // Subscribe first, then read: a message that arrives in between is received twice rather than missed.
+    // Subscribe before the read. A message that arrives in between is then received twice, but never missed.
     let mut wakes = Vec::new();
     for watched in &filters {
         let subscriber = connection.client.subscribe(wake(&watched.filter)).await;
@@ -128,7 +129,7 @@ pub(crate) async fn follow(
     let follower = WatchTask {
         connection,
         filters,
-        decoder: RecordDecoder::with_roster(roster),
+        decoder: RecordDecoder::with_roster(roster, refused),
         sender,
         subjects: subjects.clone(),
         team: team.clone(),
@@ -140,8 +141,8 @@ pub(crate) async fn follow(
     Ok(Watch::new(receiver, WatchGuard { follower, generations, team, generation }))
 }
 
-/// Subscribes to leader elections of the team's streams, if the client's role allows it. The server may not
-/// republish a message that is stored during an election.
+/// If the client's role allows it, subscribes to leader elections of the team's streams. The watch must know about
+/// elections, because the server may fail to republish a message that is stored during an election.
 async fn elections(
     connection: &NatsConnection,
     subjects: &Subjects,
@@ -180,8 +181,8 @@ impl WatchTask {
         let mut next = tokio::time::Instant::now() + first_sweeps.next().unwrap_or(SWEEP_INTERVAL);
         loop {
             tokio::select! {
-                // Process an election before the messages received after it. Check the timer before messages, so
-                // that the stream is read in time even if the team is busy.
+                // `biased` checks the branches from top to bottom. An election is processed before the messages
+                // that follow it. The timer comes before messages, so that a busy team cannot delay the read.
                 biased;
                 Some(_) = elections.next() => {
                     self.start_new_generation();
@@ -217,8 +218,8 @@ impl WatchTask {
         if watched.contains(stored.seq) {
             return;
         }
-        // A seat could make the server send other content on this subject. If seats do not trust each other, a
-        // republished message is therefore only a hint to read the stream.
+        // A member could make the server send forged content on this subject. A watch with a seat's credentials
+        // therefore ignores the content. The message is only a signal to read the stream.
         let is_trusted = self.connection.identity.role == CredentialRole::Admin;
         let before = stored.header("Nats-Last-Sequence").and_then(|word| word.parse().ok());
         if is_trusted && watched.contains(before.unwrap_or(0)) {
@@ -232,8 +233,8 @@ impl WatchTask {
         self.sweep(at).await;
     }
 
-    /// Starts a new generation, because a message may have been missed. Caches filled until now must be read
-    /// again.
+    /// Starts a new generation, because the watch may have missed a message. All caches that are filled already
+    /// must be read again.
     fn start_new_generation(&self) {
         self.generation.store(self.generations.begin(&self.team), Ordering::Relaxed);
     }
@@ -286,16 +287,16 @@ impl WatchTask {
     }
 
     async fn emit(&mut self, stored: &StoredMessage) {
-        // A read triggered by this record must find the message, whichever replica answers.
+        // A client that gets the record may read the message. Reject answers from replicas without the message.
         self.connection.raise_floor(&stored.subject, stored.seq);
         self.update_mailbox(stored).await;
         for record in self.decoder.decode(stored) {
-            // The send fails only if the watch was dropped. Then this task is about to be aborted.
+            // `send` fails only if the watch was dropped. In that case, this task is aborted anyway.
             let _receiver_dropped = self.sender.send(Arc::new(record));
         }
     }
 
-    /// Updates the cached mailbox that the message belongs to.
+    /// Updates the cached mailbox to which the message belongs.
     async fn update_mailbox(&self, stored: &StoredMessage) {
         let tokens = stored.tokens();
         let Some(member) = tokens.first() else { return };

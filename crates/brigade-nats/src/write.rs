@@ -1,4 +1,5 @@
-//! Writes messages to streams. A retried write is stored once, and a write can depend on the state its writer saw.
+//! Writes messages to streams. A write that is retried is stored only once. A conditional write fails if
+//! another client wrote first.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,22 +12,22 @@ use brigade_core::store::StoreError;
 use crate::connection::NatsConnection;
 use crate::error::NatsError;
 
-/// JetStream errors for a failed compare-and-set: 10071 if the conflicting write is stored, 10164 if the replicas
-/// are still agreeing on the conflicting write.
+/// The JetStream errors for a failed compare-and-set. 10071: another write is stored already. 10164: the replicas
+/// are still agreeing on another write.
 const CONFLICTS: [u64; 2] = [10071, 10164];
 /// JetStream error: a message with the same id is being stored.
 const DUPLICATE_IN_PROGRESS: u64 = 10158;
 
-/// How long a message with an id may be retried; less than [`DEDUP`](crate::layout::DEDUP).
+/// How long a message with an id may be retried. Must be shorter than [`DEDUP`](crate::layout::DEDUP).
 const ID_RETRY_LIMIT: Duration = Duration::from_secs(100);
 
-/// How long to retry while the server answers [`DUPLICATE_IN_PROGRESS`]. After this time, the sender checks
+/// How long a sender retries while the server answers [`DUPLICATE_IN_PROGRESS`]. After that, the sender checks
 /// whether the message is stored.
 const IN_PROGRESS_LIMIT: Duration = Duration::from_secs(3);
 
-/// Header: the incarnation of the team. A team that is deleted and created again gets a new incarnation.
+/// The header with the incarnation of the team. A team that is deleted and created again has a new incarnation.
 pub(crate) const INCARNATION: &str = "Brigade-Life";
-/// Header of a message without a document: [`DELETED`] or [`LEFT`].
+/// The header of a message that contains no document. Its value is [`DELETED`] or [`LEFT`].
 pub(crate) const OP: &str = "Brigade-Op";
 /// Value of [`OP`]: the document was deleted.
 pub(crate) const DELETED: &str = "deleted";
@@ -42,9 +43,9 @@ pub(crate) struct PendingWrite<'d> {
     pub(crate) payload: &'d [u8],
     /// Additional headers.
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// Message id for deduplication. If `None`, a random id is used.
+    /// Message id, by which the server detects duplicates. If `None`, a random id is used.
     pub(crate) id: Option<String>,
-    /// Write only if the last message on this subject (wildcards allowed) has this sequence.
+    /// The write fails unless the last message on this subject (wildcards allowed) has this sequence.
     pub(crate) expected_last: Option<(String, u64)>,
 }
 
@@ -60,7 +61,7 @@ impl<'d> PendingWrite<'d> {
         self
     }
 
-    /// Makes the write conditional: the last message on `filter` must have this sequence.
+    /// Makes the write conditional. It fails unless the last message that matches `filter` has this sequence.
     pub(crate) fn expect_last(mut self, filter: String, seq: u64) -> Self {
         self.expected_last = Some((filter, seq));
         self
@@ -73,13 +74,12 @@ pub(crate) struct WriteAck {
     pub(crate) seq: u64,
     /// Whether the server already has a message with this id.
     pub(crate) duplicate: bool,
-    /// Whether the server reported for [`IN_PROGRESS_LIMIT`] that it is still storing the message.
+    /// Whether the server was still storing the message after [`IN_PROGRESS_LIMIT`].
     pub(crate) in_progress: bool,
 }
 
 impl NatsConnection {
-    /// Writes a message and returns its sequence. Fails with [`StoreError::Conflict`] if the write's condition
-    /// does not hold.
+    /// Writes a message. Returns its sequence, or [`StoreError::Conflict`] if the write's condition is not met.
     pub(crate) async fn write(
         &self,
         pending: PendingWrite<'_>,
@@ -105,7 +105,7 @@ impl NatsConnection {
             headers.insert("Nats-Expected-Last-Subject-Sequence-Subject", filter.as_str());
         }
         let began = Instant::now();
-        // A message with its own id can be retried only while the server remembers the id. Messages without one
+        // If a message has its own id, it can be retried only while the server remembers the id. Other messages
         // can be retried at any time: they are conditional, or only the last message on their subject counts.
         let retry_limit = if pending.id.is_some() {
             self.retry_limit.min(ID_RETRY_LIMIT)
@@ -140,8 +140,8 @@ impl NatsConnection {
                     self.counters.conflicts.fetch_add(1, Ordering::Relaxed);
                     return Err(StoreError::Conflict);
                 }
-                // After a network partition, the server may keep returning this error for a message it stored long
-                // ago.
+                // After a network partition, the server may return this error for a long time, although the
+                // message is stored.
                 Response::Err { error }
                     if error.error_code().0 == DUPLICATE_IN_PROGRESS
                         && pending.id.is_some()

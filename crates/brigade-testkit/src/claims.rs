@@ -31,7 +31,7 @@ pub async fn task_numbers_are_never_reused(store: Arc<dyn Store>) {
     assert_eq!(left, [2, 4]);
 }
 
-/// A task is replaced only if the caller has its latest revision.
+/// A task is replaced only if the caller has the task's latest revision.
 pub async fn a_task_is_replaced_only_at_its_revision(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let plan = TaskPlan { subject: "paint".into(), ..TaskPlan::default() };

@@ -18,6 +18,7 @@ pub use crate::claims::{
     concurrent_tasks_get_different_numbers, task_numbers_are_never_reused,
 };
 use crate::env::{TestEnv, actor, member, member_plan, message, team, team_plan};
+pub use crate::event_authors::only_allowed_events_can_be_recorded;
 pub use crate::event_log::{
     an_event_log_has_past_and_new_records, the_event_log_of_a_deleted_team_ends,
 };
@@ -32,8 +33,8 @@ pub use crate::notes::{
 };
 pub use crate::work::work_events_are_reported_in_order;
 
-/// Defines a test for each case of the contract. `$make` returns an empty store, and a value that keeps the
-/// store's environment alive, such as a temporary directory. `$program` is a
+/// Defines a test for each case of the contract. `$make` returns an empty store and a second value,
+/// such as a temporary directory, which must live as long as the store. `$program` is a
 /// [program](crate::needs::ExternalProgram) that the store needs.
 #[macro_export]
 macro_rules! contract_tests {
@@ -58,6 +59,7 @@ macro_rules! contract_tests {
             a_note_is_stored_until_it_is_replaced
             a_deleted_team_is_restored_from_its_journal
             a_recorded_event_is_reported_and_in_the_history
+            only_allowed_events_can_be_recorded
             work_events_are_reported_in_order
             a_team_survives_export_and_import
             an_import_overwrites_nothing
@@ -104,7 +106,7 @@ pub async fn a_team_is_created_once_and_deleted(store: Arc<dyn Store>) {
     TestEnv::build(store).await;
 }
 
-/// A team is replaced only if the caller has its latest revision.
+/// A team is replaced only if the caller has the team's latest revision.
 pub async fn a_team_is_replaced_only_at_its_revision(store: Arc<dyn Store>) {
     TestEnv::build(Arc::clone(&store)).await;
     let before = store.team(&team()).await.unwrap().unwrap();
@@ -117,7 +119,7 @@ pub async fn a_team_is_replaced_only_at_its_revision(store: Arc<dyn Store>) {
     assert_eq!((now.bytes, now.revision), (without, after));
 }
 
-/// A late activity update does not put a member that left back on the roster.
+/// If a member has left, a late activity update does not add the member to the roster again.
 pub async fn a_late_update_does_not_restore_a_member_that_left(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let (lead, bob) = (env.seat("team-lead"), member("bob"));
@@ -140,7 +142,7 @@ pub async fn messages_arrive_once_and_in_order(store: Arc<dyn Store>) {
     assert!(env.texts("bob").await.is_empty());
 }
 
-/// A message that is sent again with the same id, because the sender got no answer, is stored once.
+/// If a sender gets no answer, and sends the message again with the same id, the message is stored once.
 pub async fn sending_the_same_id_twice_stores_one_message(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let config = env.store.team(&team()).await.unwrap().unwrap();
@@ -244,6 +246,7 @@ pub async fn a_watch_reports_every_change_once(store: Arc<dyn Store>) {
     while let Ok(Some(record)) =
         tokio::time::timeout(Duration::from_millis(500), watch.next()).await
     {
+        let record = record.into_inner();
         reported.push(match record.event {
             Event::Sent { message, .. } => {
                 assert!(message.get().contains(&id), "{message}");

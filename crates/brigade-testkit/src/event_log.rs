@@ -45,7 +45,7 @@ impl Received {
     /// Checks that every received record can be looked up by its [`RecordRef`].
     fn check_lookup(&self, library: &RecordLookupHandle) {
         for (spot, record) in &self.0 {
-            let found = library.record(*spot).expect("the record can be looked up");
+            let found = library.record(*spot).expect("the lookup should find the record");
             assert_eq!(line(&found), line(record));
         }
     }
@@ -55,8 +55,8 @@ fn line(record: &Record) -> String {
     serde_json::to_string(record).unwrap()
 }
 
-/// An event log delivers past and new records while others write: no record is missing or duplicated, and the
-/// messages of each sender are in order.
+/// An event log delivers past and new records while members write: no record is missing or
+/// duplicated, and the messages of each sender are in order.
 pub async fn an_event_log_has_past_and_new_records(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     for number in 0..20 {
@@ -110,7 +110,7 @@ pub async fn an_event_log_has_past_and_new_records(store: Arc<dyn Store>) {
         *counts.entry(line(&record)).or_default() += 1;
     }
     for (_, record) in &received.0 {
-        let count = counts.get_mut(&line(record)).expect("the record is in the history");
+        let count = counts.get_mut(&line(record)).expect("the history should contain the record");
         *count -= 1;
     }
     assert!(counts.values().all(|&count| count == 0), "{counts:?}");

@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use crate::env::{TestEnv, clock, member, member_plan, team};
 
-/// Creates a team with data of every kind: a gap in the task numbers, mail in every state, a member that left, a
-/// note, an answered request and an unanswered request.
+/// Creates a team with data of every kind: tasks with a gap in their numbers, mail in every state,
+/// a member that left, a note, an answered request and an unanswered request.
 async fn build_full_team(store: Arc<dyn Store>) -> TestEnv {
     let env = TestEnv::build(store).await;
     let (lead, alice) = (env.seat("team-lead"), env.seat("alice"));
@@ -61,8 +61,8 @@ async fn import(
     export::import(store, &mut Cursor::new(file), name).await
 }
 
-/// Returns the lines of an export without times, and without the events that were recorded when the team was
-/// created. `ids` says whether to include message ids, because an import may assign new ids.
+/// Returns the lines of an export without times, and without the events that were recorded when the team
+/// was created. If `ids` is false, leaves out message ids too, because an import may assign new ids.
 fn content(file: &[u8], ids: bool) -> Vec<Value> {
     let lines = file.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let mut content = Vec::new();
@@ -95,8 +95,8 @@ fn assert_same(found: &[Value], expected: &[Value]) {
     assert_eq!(found.len(), expected.len(), "{found:?}");
 }
 
-/// Moving a team to another store and back by export and import loses, adds and changes nothing. Each unread
-/// message is unread once.
+/// If a team is exported to another store and back, no data is lost, added or changed. No unread
+/// message is duplicated.
 pub async fn a_team_survives_export_and_import(store: Arc<dyn Store>) {
     let env = build_full_team(Arc::clone(&store)).await;
     let first = export(store.as_ref(), &team()).await;
@@ -104,7 +104,7 @@ pub async fn a_team_survives_export_and_import(store: Arc<dyn Store>) {
     let count = |kind: &str| lines.iter().filter(|line| line.get(kind).is_some()).count();
     assert_eq!(count("task"), 2);
     assert_eq!((count("note"), count("decision"), count("answered")), (1, 1, 1));
-    // There are four messages and an answer to alice, one message to bob, and two plans to the lead.
+    // Alice has four messages and an answer, bob has one message, and the lead has two plans.
     assert_eq!(count("message"), 8);
 
     let other = MemoryStore::new(clock());
@@ -127,7 +127,7 @@ pub async fn a_team_survives_export_and_import(store: Arc<dyn Store>) {
     assert_eq!(renamed.lead().unwrap().agent_id().as_deref(), Some("team-lead@copy"));
     assert_eq!(renamed.member("alice").unwrap().agent_id().as_deref(), Some("alice@copy"));
 
-    // Delete the first team and import the team under its name. The store still knows the message ids.
+    // Delete the first team and import it again, under the same name. The store still knows the old message ids.
     store.delete_team(&team(), &Actor("team-lead".into())).await.unwrap();
     import(store.as_ref(), &exported, None).await.unwrap();
     let again = export(store.as_ref(), &team()).await;
@@ -168,7 +168,7 @@ pub async fn an_import_overwrites_nothing(store: Arc<dyn Store>) {
     assert!(matches!(later, Err(ImportError::Version { found: 2 })), "{later:?}");
 }
 
-/// A file that can be read once. The second time, reading fails at offset `upto`.
+/// A file that can be read only once as a whole. The second time, reading fails at offset `upto`.
 struct FailingFile {
     file: Cursor<Vec<u8>>,
     upto: u64,

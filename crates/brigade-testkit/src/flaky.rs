@@ -20,7 +20,7 @@ pub struct FlakyStore {
     cut: AtomicBool,
     /// Whether all calls hang.
     hung: AtomicBool,
-    /// Whether calls that record work events hang.
+    /// If true, every call that records a work event hangs.
     work_hung: AtomicBool,
     /// How many of 1000 calls fail, and the state of the random generator.
     rate: AtomicU64,
@@ -51,7 +51,7 @@ impl FlakyStore {
         self.cut.store(cut, Ordering::Relaxed);
     }
 
-    /// Sets whether every call hangs. Calls that already hang do not return.
+    /// Sets whether every new call hangs. Calls that already hang continue to hang.
     pub fn hang(&self, hung: bool) {
         self.hung.store(hung, Ordering::Relaxed);
     }
@@ -66,14 +66,14 @@ impl FlakyStore {
         self.history_reads.load(Ordering::Relaxed)
     }
 
-    /// Makes `rate` of 1000 further calls fail, half of them after they have taken effect.
+    /// From now on, `rate` of every 1000 calls fail. Half of the failing calls take effect first.
     pub fn fail(&self, rate: u64, seed: u64) {
         self.rate.store(rate, Ordering::Relaxed);
         self.seed.store(seed | 1, Ordering::Relaxed);
     }
 
     async fn outcome(&self) -> CallOutcome {
-        // Yield, so that a test can drop the caller at any call.
+        // Yield, so that a test can cancel the caller during any call.
         tokio::task::yield_now().await;
         if self.hung.load(Ordering::Relaxed) {
             tokio::time::sleep(Duration::from_hours(1)).await;
@@ -170,8 +170,8 @@ impl MailStore for FlakyStore {
         to: &MemberName,
         message: &Outgoing,
     ) -> Result<Receipt, StoreError> {
-        // A caller must never send a message id twice: a NATS server detects a repeated id for only two minutes,
-        // and this store behaves as if that time had passed.
+        // A caller must never send a message id twice. A NATS server detects a repeated id only
+        // within two minutes. Therefore this store panics if an id is repeated at any time.
         let history = self.inner.mailbox_history(team, to).await?;
         let is_duplicate =
             history.iter().any(|record| record.event.message() == Some(message.key()));

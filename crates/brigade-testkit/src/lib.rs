@@ -11,6 +11,7 @@
 pub mod claims;
 pub mod contract;
 pub mod env;
+pub mod event_authors;
 pub mod event_log;
 pub mod exports;
 pub mod files;

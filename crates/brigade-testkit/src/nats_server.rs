@@ -21,8 +21,8 @@ const MINOR: u32 = 15;
 /// How long to wait until the servers have started and elected a leader.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A shell script that starts the server, and kills it when the script's standard input is closed. The operating
-/// system closes that pipe when the test process ends, even if the test process was killed.
+/// A shell script that starts the server, and kills it when standard input is closed. Standard
+/// input is a pipe that the operating system closes when the test process ends or is killed.
 const WRAPPER: &str =
     r#""$0" -c "$1" >>"$2" 2>&1 & pid=$!; echo $pid; read -r word; kill -9 $pid; wait $pid"#;
 
@@ -155,7 +155,7 @@ impl TestServers {
 
     /// Returns the process id of a running server.
     pub fn pid(&self, index: usize) -> u32 {
-        self.nodes[index].running.as_ref().expect("the server is running").pid
+        self.nodes[index].running.as_ref().expect("the server should be running").pid
     }
 
     /// Returns the HTTP monitoring address of a server: `127.0.0.1:PORT`.
@@ -257,7 +257,7 @@ impl TestServers {
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        // The wrapper kills the server when this pipe is closed, and then exits.
+        // The shell script kills the server when this pipe is closed, and then exits.
         drop(self.wrapper.stdin.take());
         let _exit_status = self.wrapper.wait();
     }
@@ -292,8 +292,8 @@ fn http_get(node: &ServerNode, path: &str) -> io::Result<String> {
     Ok(answer)
 }
 
-/// Returns different free ports. The ports are below the range that operating systems use for outgoing
-/// connections, because such a connection could take a port at any time.
+/// Returns different free ports. Operating systems may take a port for an outgoing connection at
+/// any time. Therefore all ports are below the range that is used for outgoing connections.
 fn free_ports(count: usize) -> Vec<u16> {
     let mut listeners = Vec::new();
     while listeners.len() < count {

@@ -1,4 +1,5 @@
-//! Skips tests whose external programs are missing. The last lines of the test run report the skipped tests.
+//! Skips tests that need a missing external program. The last lines of the test run report the
+//! skipped tests.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -71,7 +72,7 @@ fn left_out() -> MutexGuard<'static, BTreeMap<ExternalProgram, usize>> {
     LEFT_OUT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the program is missing. If so, counts the current test as skipped; panics with `CI=true`.
+/// Returns whether the program is missing. If so, counts the current test as skipped, or panics if `CI=true`.
 pub fn is_missing(program: ExternalProgram) -> bool {
     if program.is_installed() {
         return false;
@@ -100,9 +101,8 @@ unsafe extern "C" {
 /// Prints the number of skipped tests. Runs after the test harness has printed the results of all tests.
 extern "C" fn print_left_out() {
     for (program, count) in &*left_out() {
-        let tests = if *count == 1 { "test was" } else { "tests were" };
+        let tests = if *count == 1 { "test that needs" } else { "tests that need" };
         let hint = program.hint();
-        let _not_printable =
-            writeln!(std::io::stderr(), "left out: {count} {tests} not run without {hint}");
+        let _not_printable = writeln!(std::io::stderr(), "skipped {count} {tests} {hint}");
     }
 }

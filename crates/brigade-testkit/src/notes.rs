@@ -54,7 +54,7 @@ pub async fn a_question_has_one_decision(store: Arc<dyn Store>) {
     assert!(matches!(none, Err(StoreError::NoTeam { .. })), "{none:?}");
 }
 
-/// The history of a mailbox contains only messages in that mailbox, and when they were marked as read.
+/// The history of a mailbox contains only events about the messages in that mailbox.
 pub async fn a_mailbox_has_its_own_history(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     env.say("bob", "alice", "one").await;
@@ -162,20 +162,19 @@ pub async fn a_recorded_event_is_reported_and_in_the_history(store: Arc<dyn Stor
         reason: Some("not\nnow".into()),
         hand: "rule 2 of bob".into(),
     };
-    env.store.record(&team(), event, &actor()).await.unwrap();
+    env.store.record(&team(), event.clone(), &actor()).await.unwrap();
     let is_expected = |record: &Record| match &record.event {
         Event::Answered { reason: Some(reason), hand, yes: false, .. } => {
             reason == "not\nnow" && hand == "rule 2 of bob" && record.by == Some(actor().0)
         }
         _ => false,
     };
-    let report = async { while !is_expected(&watch.next().await.expect("the watch is open")) {} };
+    let report = async { while !is_expected(&watch.next().await.expect("the watch ended")) {} };
     tokio::time::timeout(Duration::from_secs(10), report)
         .await
-        .expect("the watch reports the event in time");
+        .expect("the watch should report the event in time");
     let history = env.store.history(&team()).await.unwrap();
     assert_eq!(history.iter().filter(|record| is_expected(record)).count(), 1);
-    let event = Event::TeamDeleted {};
     let none = env.store.record(&"unknown".parse().unwrap(), event, &actor()).await;
     assert!(matches!(none, Err(StoreError::NoTeam { .. })), "{none:?}");
 }

@@ -7,7 +7,7 @@ use brigade_core::signature::{LeadKey, Signer, SigningKey};
 use brigade_core::store::Outgoing;
 use brigade_wire::name::MemberName;
 
-/// A signing key of the lead for each of some members.
+/// The lead's signing keys, one for each recipient.
 #[derive(Debug)]
 pub struct LeadKeys(HashMap<String, SigningKey>);
 

@@ -8,8 +8,8 @@ use brigade_core::store::{Actor, Store};
 
 use crate::env::{TestEnv, member, team};
 
-/// A store reports and stores work events in order, with their author. Work events are not in any mailbox's
-/// history, and not in the history without work.
+/// A store reports and stores work events in order, with their author. Neither the history of a
+/// mailbox nor the history without work contains work events.
 pub async fn work_events_are_reported_in_order(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
     let mut watch = env.store.watch(&team()).await.unwrap();
@@ -40,17 +40,17 @@ pub async fn work_events_are_reported_in_order(store: Arc<dyn Store>) {
     let mut reported = Vec::new();
     let listen = async {
         while reported.len() < acts.len() * 2 {
-            let record = watch.next().await.expect("the watch is open");
+            let record = watch.next().await.expect("the watch ended");
             reported.extend(work(&record));
         }
     };
     tokio::time::timeout(Duration::from_secs(10), listen)
         .await
-        .expect("all work events arrive in time");
-    let message = async { while !is_message(&mail.next().await.expect("the watch is open")) {} };
+        .expect("all work events should arrive in time");
+    let message = async { while !is_message(&mail.next().await.expect("the watch ended")) {} };
     tokio::time::timeout(Duration::from_secs(10), message)
         .await
-        .expect("the message arrives in time");
+        .expect("the message should arrive in time");
     let history = env.store.history(&team()).await.unwrap();
     let stored: Vec<(String, WorkEvent)> = history.iter().filter_map(work).collect();
     for records in [reported, stored] {

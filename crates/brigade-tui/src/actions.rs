@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use brigade_core::approvals::{self, Approval};
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::handshake::Answer;
 use brigade_core::mail::{self, MessageText};
@@ -11,11 +12,12 @@ use brigade_host::down::{self, StopResult};
 use brigade_host::progress::{Ended, Progress, silent};
 use brigade_host::shutdown::StopOptions;
 use brigade_host::spec::{MemberPlace, MemberSpec};
-use brigade_host::{Context, HostError, answer, spawn};
+use brigade_host::worktree::IgnoredFiles;
+use brigade_host::{Context, HostError, spawn};
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 
-/// How long to wait until a member agrees to stop.
+/// How long to wait for a member to agree to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A change to the team that a person requests from the dashboard.
@@ -29,7 +31,7 @@ pub(crate) enum TeamAction {
     Finish { id: TaskId },
     Spawn { name: MemberName, agent: String, prompt: Option<String>, worktree: bool, plan: bool },
     Stop { name: MemberName, now: bool },
-    Answer { request_id: String, denial: Option<String> },
+    Answer { approval: Box<Approval>, denial: Option<String> },
 }
 
 impl TeamAction {
@@ -50,7 +52,7 @@ impl TeamAction {
     }
 }
 
-/// Carries out an action as the member `me` and returns the text to show when it is done.
+/// Carries out an action as the member `me`, and returns the text that reports the result.
 pub(crate) async fn carry_out(
     context: &Context,
     team: &TeamName,
@@ -107,15 +109,11 @@ pub(crate) async fn carry_out(
             spawn_member(context, &seat, &spec).await?
         }
         TeamAction::Stop { name, now } => stop_member(context, &seat, &name, now).await?,
-        TeamAction::Answer { request_id, denial } => {
+        TeamAction::Answer { approval, denial } => {
             let reply = denial.as_deref().map_or(Answer::Yes, Answer::No);
-            let outcomes = answer::answer(&seat, &[request_id], reply).await?;
+            let answered = approvals::answer(&seat, &approval, reply).await?;
             let word = if denial.is_some() { "denied" } else { "approved" };
-            let mut text = String::new();
-            for (approval, answered) in outcomes {
-                text = format!("{word} {}'s {}", answered?.to, approval.subject.kind());
-            }
-            text
+            format!("{word} {}'s {}", answered.to, approval.subject.kind())
         }
     })
 }
@@ -133,7 +131,6 @@ async fn spawn_member(
     seat: &Seat,
     spec: &MemberSpec,
 ) -> Result<String, HostError> {
-    let host = context.host()?;
     let lead = seat.for_member(MemberName::lead());
     let lead_does_not_listen = AtomicBool::new(false);
     let report = |progress| {
@@ -141,9 +138,9 @@ async fn spawn_member(
             lead_does_not_listen.store(true, Ordering::Relaxed);
         }
     };
-    let spawned = spawn::spawn(&host, &lead, spec, &report).await?;
+    let spawned = spawn::spawn(context, &lead, spec, &report).await?;
     let note = if lead_does_not_listen.load(Ordering::Relaxed) {
-        "; the lead reads mail only while it has a teammate that it started"
+        "; the lead reads mail only while a teammate that it started itself is running"
     } else {
         ""
     };
@@ -160,8 +157,12 @@ async fn stop_member(
     name: &MemberName,
     now: bool,
 ) -> Result<String, HostError> {
-    let manner =
-        StopOptions { ask: (!now).then_some(STOP_TIMEOUT), reason: None, may_refuse: !now };
+    let manner = StopOptions {
+        ask: (!now).then_some(STOP_TIMEOUT),
+        reason: None,
+        may_refuse: !now,
+        ignored_files: IgnoredFiles::Keep,
+    };
     Ok(match down::stop_or_ask(context, seat, name, manner, &silent).await? {
         // Another host or a Claude Code lead runs this member, so this process can only ask the member to
         // stop.

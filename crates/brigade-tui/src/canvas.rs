@@ -28,7 +28,7 @@ pub(crate) struct FrameInfo {
     /// How far the view can be scrolled, and how many lines a page key scrolls.
     pub(crate) max_scroll: usize,
     pub(crate) page: usize,
-    /// Width of the timeline, or of a line of text, in columns.
+    /// Width, in columns, of the timeline or of the member view's text.
     pub(crate) columns: usize,
     /// The cursor position while the person types in a dialog.
     pub(crate) cursor: Option<Position>,

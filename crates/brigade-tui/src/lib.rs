@@ -1,7 +1,8 @@
 //! `brigade ui`: the terminal dashboard of a team.
 //!
-//! The dashboard shows a running team's members, mail, task board, open approval requests and timeline, or
-//! replays a journal. In it, a person can send messages, add tasks, approve plans, and start and stop members.
+//! The dashboard shows a running team's members, mail, task board, open approval requests and timeline. It can
+//! also replay a journal. A person can use it to send messages, add tasks, approve plans, and start and stop
+//! members.
 //!
 //! # Parts
 //!
@@ -20,12 +21,12 @@
 //!
 //! # Limits of this crate
 //!
-//! - Decide rules. `brigade-core` and `brigade-host` decide who may answer a request and when a member may be
-//!   stopped. An action calls the same function as the command line and shows the result.
-//! - Communicate with agents. The dashboard reads the team's records and writes mail; it uses `brigade-agents`
-//!   only for the names of the agents that can be started.
-//! - Print to standard output, or read the environment. Everything is drawn on the screen, errors are
-//!   returned, and the caller passes facts about the terminal in [`UiOptions`].
+//! - It does not decide rules: `brigade-core` and `brigade-host` decide who may answer a request and when a
+//!   member may be stopped. An action calls the same function as the command line and shows the result.
+//! - It does not communicate with agents: it reads the team's records and writes mail. It uses
+//!   `brigade-agents` only for the names of the agents that can be started.
+//! - It does not print to standard output or read the environment. It draws on the screen, returns errors, and
+//!   gets facts about the terminal from its caller in [`UiOptions`].
 //!
 //! # Example
 //!

@@ -44,7 +44,7 @@ struct MarkdownWriter {
     spans: Vec<Span<'static>>,
     styles: Vec<Style>,
     margins: Vec<Margin>,
-    /// The enclosing lists, outermost first. Holds the number of the next item for a numbered list, else `None`.
+    /// The enclosing lists, outermost first: the number of the next item, or `None` for an unnumbered list.
     lists: Vec<Option<u64>>,
     /// The text of the current code block.
     code: Option<String>,
@@ -117,8 +117,8 @@ impl MarkdownWriter {
             }
             Tag::CodeBlock(kind) => {
                 self.flush();
-                // A plain language name after the fence is dropped. Any other text there is shown, because a
-                // sender could use it to hide something.
+                // Drop the name of a programming language after the fence. Show any other text there, because
+                // a sender could hide something in it.
                 if let CodeBlockKind::Fenced(language) = kind
                     && !language.chars().all(char::is_alphanumeric)
                 {
@@ -241,8 +241,8 @@ impl MarkdownWriter {
         self.add_styled(text, Style::new());
     }
 
-    /// Adds text. Control characters are escaped here and not before parsing, because Markdown can write them
-    /// as entities such as `&#27;`.
+    /// Adds text. Control characters are escaped here and not before parsing, because a Markdown text can
+    /// contain them as entities such as `&#27;`.
     fn add_styled(&mut self, text: &str, style: Style) {
         let style = self.styles.last().copied().unwrap_or_default().patch(style);
         let text = plain(text).replace('\t', "    ").replace('\n', " ");
@@ -265,8 +265,8 @@ impl MarkdownWriter {
         }
     }
 
-    /// Writes a line of code. A long line is continued on the next line after a continuation symbol; all
-    /// spaces are kept.
+    /// Writes a line of code. Splits a long line, and starts each further line with a continuation symbol.
+    /// Keeps all spaces.
     fn break_code(&mut self) {
         let spans = std::mem::take(&mut self.spans);
         let code: String = spans.iter().map(|span| &*span.content).collect();

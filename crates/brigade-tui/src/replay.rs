@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::keys::KeyCommand;
 use super::screen::ReplayState;
 
-/// Upper bound on the wait for the next record, however far apart the two records are in the journal.
+/// Maximum wait between two records, even if they are further apart in the journal.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 /// How many records to read in advance.
 const READ_AHEAD: usize = 4096;
@@ -27,7 +27,7 @@ pub(crate) struct ReplayPlayer {
     is_at_end: bool,
     speed: f64,
     paused: bool,
-    /// A time in the journal; `reached_at` is the instant at which the replay reached that time.
+    /// At the instant `reached_at`, the replay reached the time `journal_time` of the journal.
     journal_time: Timestamp,
     reached_at: Instant,
 }
@@ -63,8 +63,7 @@ impl ReplayPlayer {
         let elapsed = self.reached_at.elapsed().as_secs_f64() * self.speed;
         let elapsed = SignedDuration::try_from_secs_f64(elapsed).unwrap_or_default();
         let now = self.journal_time.saturating_add(elapsed).unwrap_or(self.journal_time);
-        // The wait for the next record is cut short if it is long, so the clock must stop at the time of that
-        // record.
+        // The clock must not pass the time of the next record before that record is delivered.
         self.queued.front().map_or(now, |(_, record)| now.min(record.at.max(self.journal_time)))
     }
 

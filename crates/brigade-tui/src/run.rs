@@ -43,11 +43,11 @@ pub struct UiOptions {
     pub replay: Option<PathBuf>,
     /// Speed of the replay, as a multiple of the original speed; 0 shows the end of the journal immediately.
     pub speed: f64,
-    /// Whether the terminal keeps handling the mouse, for example to select text.
+    /// Whether the terminal keeps control of the mouse, for example so that the person can select text.
     pub no_mouse: bool,
     /// Whether to draw in colour.
     pub color: bool,
-    /// Whether the terminal cannot move its cursor, so that the dashboard cannot be drawn.
+    /// Whether the terminal is unable to move its cursor. If so, the dashboard returns an error.
     pub is_dumb: bool,
     /// Whether the person works over ssh, where no browser can be opened.
     pub is_remote: bool,
@@ -57,12 +57,12 @@ pub struct UiOptions {
     pub shell: OsString,
 }
 
-/// The error when there is no terminal, or one that the dashboard cannot be drawn on.
+/// Standard input or output is not a terminal, or the terminal cannot show the dashboard.
 #[derive(Debug, Error)]
 #[error("there is no terminal to draw on")]
 struct NoTerminal;
 
-/// Minimum time between two redraws. All events that arrive in between are drawn by one redraw.
+/// Minimum time between two redraws. One redraw shows all events that arrived in between.
 const FRAME_INTERVAL: Duration = Duration::from_millis(30);
 
 /// Minimum time between two redraws while the history is loading. The screen then changes too fast to read,
@@ -144,8 +144,8 @@ impl EventLoop<'_> {
     async fn run_loop(&mut self) -> io::Result<()> {
         let mut end_signals =
             END_SIGNALS.into_iter().map(|kind| signal(kind())).collect::<io::Result<Vec<_>>>()?;
-        // A process that died reports nothing, so the event loop polls whether processes are alive. It polls
-        // nothing else.
+        // A process that died reports nothing, so the event loop checks periodically which processes are
+        // alive. It polls nothing else.
         let mut health_timer = interval(REPORT_INTERVAL);
         let mut clock_timer = interval(Duration::from_secs(1));
         let mut has_more_records = true;
@@ -188,7 +188,7 @@ impl EventLoop<'_> {
                         self.fetch_approvals();
                     }
                 }
-                // Redraw immediately after a key press, and once the history is loaded.
+                // Redraw immediately after a key press, and as soon as the history is loaded.
                 let is_key = matches!(event, ScreenEvent::Key(_) | ScreenEvent::Paste(_));
                 for effect in self.screen.update(event) {
                     if effect == Effect::Quit {
@@ -307,7 +307,8 @@ impl EventLoop<'_> {
         });
     }
 
-    /// Fetches the open approval requests. All calls during a pending fetch cause one further fetch.
+    /// Fetches the open approval requests. If a fetch is already running, one more fetch follows it, however
+    /// many calls arrive in the meantime.
     fn fetch_approvals(&mut self) {
         if std::mem::replace(&mut self.fetching_approvals, true) {
             self.fetch_again = true;

@@ -65,7 +65,7 @@ pub(crate) enum Effect {
     Run(TeamAction),
     /// Show a member's tmux window in place of the dashboard until the person leaves that window.
     OpenWindow(MemberName),
-    /// Start a shell in a member's folder, in place of the dashboard until the shell exits.
+    /// Show a shell in a member's folder in place of the dashboard until the shell exits.
     OpenShell(MemberName),
     /// Fetch the open approval requests.
     FetchApprovals,
@@ -92,7 +92,7 @@ pub(crate) struct ProcessHealth {
     pub(crate) judged: Judgement,
     /// The host that the process runs on, if the process reported one.
     pub(crate) host: Option<String>,
-    /// The agent's own message while it retries a failed request to its vendor.
+    /// The message that the agent shows while it retries a failed request to its vendor.
     pub(crate) retries: Option<String>,
 }
 
@@ -251,13 +251,14 @@ impl Screen {
         self.me.as_ref().is_some_and(|me| lead == Some(me.as_str()))
     }
 
-    /// Returns whether open requests wait for the person at this screen. A replay is shown as the lead saw
-    /// the team.
+    /// Returns whether the open requests wait for the person at this screen. Returns true in a replay, because a
+    /// replay shows the team as its lead saw it.
     pub(crate) fn viewer_answers(&self) -> bool {
         self.replay.is_some() || self.acts_as_lead()
     }
 
-    /// Returns the open requests according to the history, for viewers who may not answer them.
+    /// Returns the requests that are open according to the history. Used if the person is not allowed to answer
+    /// requests.
     fn approvals_from_history(&self) -> Vec<Approval> {
         let is_approval =
             |kind| matches!(kind, MessageKind::PlanRequest | MessageKind::PermissionRequest);
@@ -338,7 +339,7 @@ impl Screen {
             MouseEventKind::ScrollUp => self.scroll(KeyCommand::Up),
             MouseEventKind::Down(MouseButton::Left) => {
                 let at = Position { x: mouse.column, y: mouse.row };
-                // Search from the last click target: areas that were drawn later cover earlier ones.
+                // Search backwards: an area that was drawn later covers earlier ones.
                 let hit = self.frame.click_targets.iter().rev().find(|(area, _)| area.contains(at));
                 let Some((_, hit)) = hit.cloned() else { return Vec::new() };
                 self.click(hit)
@@ -374,7 +375,7 @@ impl Screen {
             }
             ClickTarget::Choice(_) => false,
         };
-        // A click on the item that was already selected opens it.
+        // A click on the item that was already selected opens that item.
         if was_selected { self.run_command(KeyCommand::Open) } else { Vec::new() }
     }
 
@@ -408,7 +409,7 @@ impl Screen {
         self.records.record(spot)
     }
 
-    /// Returns whether the member's process is dead or hung, so that the activity it last reported is
+    /// Returns whether the member's process is dead or hung. If so, the activity that the process last reported is
     /// outdated.
     pub(crate) fn is_dead(&self, person: &MemberView) -> bool {
         let health = self.health.get(&*person.name);

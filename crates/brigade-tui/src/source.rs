@@ -28,7 +28,7 @@ impl RecordSource {
 }
 
 /// Opens the team named on the command line, else the only team, else the team in this folder's
-/// `brigade.toml`. If several teams remain, opens the first one and shows the list of teams to choose from.
+/// `brigade.toml`. If none of these applies, opens the first team and shows the list of teams.
 pub(crate) async fn open_initial_team(
     context: &Context,
     theme: Theme,
@@ -47,7 +47,7 @@ pub(crate) async fn open_initial_team(
     }
 }
 
-/// Opens a team in the store. Its records are delivered from the start of its history, then live.
+/// Opens a team in the store. The source delivers the team's whole history first, then new records.
 pub(crate) async fn open_team(
     context: &Context,
     team: TeamName,

@@ -1,5 +1,5 @@
 //! Colours. Only the terminal's own sixteen colours are used, so that the dashboard works on light and dark
-//! backgrounds. Everything that a colour says, the text says too.
+//! backgrounds. No information is shown by colour alone.
 
 use brigade_core::projection::{MemberActivity, MemberView};
 use ratatui::style::{Color, Modifier, Style};
@@ -76,7 +76,7 @@ impl Theme {
     }
 }
 
-/// Returns a member's state as a symbol and a word. The symbols differ even without colour.
+/// Returns a member's state as a symbol and a word. The symbols can be told apart without colour.
 pub(crate) fn state_label(activity: MemberActivity) -> (&'static str, &'static str) {
     match activity {
         MemberActivity::Starting => ("◌", "starting"),

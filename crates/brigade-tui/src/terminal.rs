@@ -24,8 +24,8 @@ const MAX_COPY_BYTES: usize = 74_000;
 
 /// The terminal while the dashboard controls it.
 pub(crate) struct Terminal {
-    /// Never dropped. `Tui::drop` shows the cursor, and if that fails it prints to standard error; when the
-    /// terminal is gone, both fail and the print panics.
+    /// Never dropped. `Tui::drop` shows the cursor. If that fails, `Tui::drop` prints to standard
+    /// error. Without a terminal, printing fails too and causes a panic.
     tui: ManuallyDrop<Tui<CrosstermBackend<io::Stdout>>>,
     mouse: bool,
 }
@@ -56,7 +56,7 @@ impl Terminal {
         self.clear()
     }
 
-    /// Restores the terminal while `run` uses it, then sets it up again.
+    /// Restores the terminal, calls `run`, and then sets the terminal up again for the dashboard.
     pub(crate) async fn release_while<T>(&mut self, run: impl AsyncFnOnce() -> T) -> io::Result<T> {
         restore();
         let result = run().await;
@@ -76,11 +76,11 @@ impl Terminal {
         Ok(info)
     }
 
-    /// Forces a full redraw, because another program may have written on the screen.
+    /// Forces a full redraw, because another program may have written to the screen.
     ///
     /// Does not use [`Tui::clear`], which asks the terminal for the cursor position and waits for the answer.
     /// Some terminals never answer, over ssh the answer takes a round trip, and the task that reads keys may
-    /// consume it.
+    /// consume the answer.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
         execute!(stdout(), Clear(ClearType::All))?;
         // With an empty previous buffer, the next draw writes every cell.
@@ -98,7 +98,7 @@ impl Terminal {
         write_sequence(&format!("\x1b]52;c;{text}\x07"))
     }
 
-    /// Rings the bell, and sends a notification to terminals that support it (OSC 9).
+    /// Rings the bell. Terminals that support OSC 9 also show a notification.
     pub(crate) fn notify(&self, text: &str) -> io::Result<()> {
         let text: String =
             text.chars().filter(|character| !character.is_control()).take(200).collect();
@@ -118,7 +118,7 @@ impl Drop for Terminal {
     }
 }
 
-/// How long to let the event loop exit on its own after the terminal is gone, before the process is ended.
+/// After the terminal is gone, the process waits this long for the event loop to exit. Then the process ends.
 const EXIT_GRACE: Duration = Duration::from_millis(500);
 
 /// Ends the process when its terminal is gone, for example after a broken connection. The hang-up signal is

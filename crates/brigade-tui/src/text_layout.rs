@@ -87,7 +87,7 @@ pub(crate) fn with_label(
     lines.into_iter().enumerate().map(line).collect()
 }
 
-/// Returns the time since `then`, in the largest unit that fits.
+/// Returns the time from `then` to `now` as text, in seconds, minutes, hours or days.
 pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
     let seconds = now.duration_since(then).as_secs().max(0);
     match seconds {
@@ -98,7 +98,7 @@ pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
     }
 }
 
-/// Returns the time since `then`, like [`age`], for a time in milliseconds.
+/// Like [`age`], but takes `then` in milliseconds.
 pub(crate) fn since(now: Timestamp, then: Millis) -> String {
     age(now, then.timestamp())
 }

@@ -1,5 +1,5 @@
-//! Measures appending one message to an inbox of 10,000 messages (5 MB), relative to a memcpy of the same bytes
-//! in the same run. Exits with 1 if the worse of the two ratios is above the limit.
+//! Measures how long it takes to append one message to an inbox of 10,000 messages (5 MB). Exits with 1 if copying
+//! the inbox and appending to the copy takes more than `MAX_RATIO` times as long as a memcpy of the same bytes.
 
 #![expect(clippy::print_stdout, clippy::expect_used, reason = "a benchmark prints its results")]
 

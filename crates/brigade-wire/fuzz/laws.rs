@@ -16,7 +16,7 @@ use brigade_wire::settings::{SettingChange, SettingPath, SettingsFile};
 use brigade_wire::task::{Status, Task, TaskChange};
 use brigade_wire::team::{Team, TeamChange};
 
-/// The name of a fuzz target, and the check of its invariant.
+/// The name of a fuzz target, and the function that checks its invariant.
 pub(crate) type Invariant = (&'static str, fn(&[u8]));
 
 /// All invariants.
@@ -97,13 +97,13 @@ fn entries(inbox: &Inbox<'_>) -> Vec<Vec<u8>> {
     inbox.entries().map(|entry| entry.json().to_vec()).collect()
 }
 
-/// Asserts that the bytes are unchanged, and borrowed.
-#[expect(clippy::ptr_arg, reason = "the function checks whether it is borrowed")]
+/// Asserts that `after` borrows bytes that equal `before`.
+#[expect(clippy::ptr_arg, reason = "the function checks whether `after` is borrowed")]
 fn assert_unchanged(after: &Cow<'_, [u8]>, before: &[u8]) {
     assert!(matches!(after, Cow::Borrowed(after) if *after == before));
 }
 
-/// The keys of the object `json` without those in `except`; empty if `serde_json` cannot parse it as an object.
+/// Returns the keys of `json`, except those in `except`. Returns no keys if `serde_json` finds no object.
 fn keys(json: &[u8], except: &[&str]) -> Vec<String> {
     match serde_json::from_slice(json) {
         Ok(serde_json::Value::Object(map)) => map
@@ -207,7 +207,7 @@ pub(crate) fn settings(bytes: &[u8]) {
         let is_object = |name| settings.field(name).is_none_or(|json| json.starts_with(b"{"));
         assert!(
             !is_object("env") || !is_object("mcpServers"),
-            "only a section that is not an object makes it fail"
+            "a change failed although every section is an object"
         );
         return;
     };
@@ -282,7 +282,7 @@ pub(crate) fn task(bytes: &[u8]) {
     }
 }
 
-/// Any text can be parsed, and a protocol message is equal after it was written and parsed again.
+/// Any text can be parsed. Writing a protocol message and parsing it again gives an equal message.
 pub(crate) fn body(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Body::Protocol(protocol) = Body::parse(&text) {
@@ -291,7 +291,7 @@ pub(crate) fn body(bytes: &[u8]) {
     }
 }
 
-/// The bytes are the text, the sender and the summary of a message, separated by NUL.
+/// Checks the envelope of a message. `bytes` has the message's text, sender and summary, separated by NUL.
 pub(crate) fn envelope(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut parts = text.splitn(3, '\0');
@@ -307,17 +307,17 @@ pub(crate) fn envelope(bytes: &[u8]) {
 pub(crate) fn one_envelope(envelope: &Envelope<'_>) {
     let shown = envelope.to_string();
     assert_eq!(shown.matches('<').count(), 2, "{shown}");
-    let (head, rest) = shown.split_once('\n').expect("a head");
-    let inner = rest.strip_suffix("\n</teammate-message>").expect("a close");
+    let (head, rest) = shown.split_once('\n').expect("an opening tag on a line of its own");
+    let inner = rest.strip_suffix("\n</teammate-message>").expect("a closing tag");
     assert_eq!(unescape(inner), envelope.text);
-    let head = head.strip_prefix("<teammate-message teammate_id=\"").expect("an opening");
-    let head = head.strip_suffix('>').expect("an end of the opening");
+    let head = head.strip_prefix("<teammate-message teammate_id=\"").expect("an opening tag");
+    let head = head.strip_suffix('>').expect("the end of the opening tag");
     assert!(!head.contains('>'), "{head}");
     assert!(!head.chars().any(char::is_control), "{head:?}");
     assert_eq!(head.matches('"').count() % 2, 1, "unbalanced quotes: {head}");
     let (id, attributes) = head.split_once('"').expect("the end of the id");
     let is_system = envelope.sender == Sender::System;
-    assert_eq!(id == "system", is_system, "impersonates system: {head}");
+    assert_eq!(id == "system", is_system, "a sender impersonates `system`: {head}");
     if let Some(summary) = envelope.summary {
         let (_, value) = attributes.split_once(" summary=\"").expect("a summary");
         assert_eq!(unescape(value.split('"').next().expect("its value")), summary);
@@ -348,7 +348,7 @@ fn escape(after: &str) -> Option<(char, usize)> {
     Some((c, "#x;".len() + digits.len()))
 }
 
-/// A valid name is safe in a path and is written as it was read.
+/// A valid name is safe in a path, and parsing and printing a name does not change it.
 pub(crate) fn names(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for stem in [name::inbox_stem(&text), name::team_dir(&text)] {

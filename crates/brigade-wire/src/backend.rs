@@ -11,8 +11,8 @@ pub const ITERM2: &str = "iterm2";
 /// The member runs as a separate process without a window. Only brigade writes this value.
 pub const PROCESS: &str = "process";
 /// The member runs on another host. Only a link writes this value, for the members that it mirrors. One of Claude
-/// Code's own values would be wrong: Claude Code would look for its own pane or task, and a lead of the newer
-/// generation would assume that it started the member itself.
+/// Code's own values would be wrong: Claude Code would look for the member's pane or task on this host, and a lead
+/// of the newer generation would assume that the lead itself started the member.
 pub const REMOTE: &str = "remote";
 
 /// Returns whether Claude Code itself uses this value for teammates that it starts.

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use crate::document::{JsonDocument, JsonKind, Object, ObjectFields};
 use crate::protocol::Protocol;
 
-/// The meaning of a message's text. Parsing never fails: every text is one of these.
+/// The meaning of a message's text. Parsing never fails: every text belongs to one of these variants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// Plain text, including JSON without a `type` and text that only looks like JSON.
@@ -63,7 +63,7 @@ impl Body {
     }
 }
 
-/// Makes the strings in the object itself parsable (see [`legible`](crate::legible)). Leaves nested values
+/// Makes the object's own string values parsable (see [`legible`](crate::legible)). Leaves nested values
 /// unchanged, because they are another program's JSON.
 fn parsable<'t>(text: &'t str, document: &JsonDocument<'_>, object: &Object) -> Cow<'t, str> {
     if document.text == text {

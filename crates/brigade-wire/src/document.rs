@@ -27,7 +27,7 @@ pub enum Damage {
         /// The length of the text in bytes.
         len: usize,
     },
-    /// A complete document is followed by other text: a program wrote the document over a longer old one.
+    /// A complete document is followed by the rest of a longer old version.
     #[error("complete up to byte {end}, then followed by the end of an older version")]
     Tail {
         /// The offset at which the complete document ends.
@@ -187,7 +187,7 @@ impl<'a> JsonDocument<'a> {
         Some(Array { span, elements })
     }
 
-    /// Returns the value of `key`. If the object contains the key twice, the last value counts, as in JavaScript.
+    /// Returns the value of `key`. If the object contains the key twice, the last value wins, as in JavaScript.
     pub(crate) fn get(&self, object: &Object, key: &str) -> Option<ByteSpan> {
         object.members.iter().rev().find(|pair| self.is_key(pair, key)).map(|pair| pair.value)
     }
@@ -261,7 +261,7 @@ impl<'d> ObjectFields<'d> {
         self.document.integer(self.span(key)?)
     }
 
-    /// Returns the JSON of a field as it is written or, if it is not valid UTF-8, its parsable text.
+    /// Returns the JSON of a field, byte for byte. If that JSON is not valid UTF-8, returns its parsable text.
     pub(crate) fn json(self, key: &str) -> Option<&'d str> {
         let span = self.span(key)?;
         let original = str::from_utf8(self.document.original(span));

@@ -7,10 +7,10 @@
 //! ```
 //!
 //! The text of a message is untrusted. Any text results in exactly one envelope: every `<` in the text becomes
-//! `&lt;`, so the text cannot open or close an envelope, a `<system-reminder>` or any other tag. A value cannot
-//! end an attribute early, and only brigade itself can be the sender `system`. In contrast, Claude Code 2.1.50
-//! escapes nothing here, and 2.1.325 escapes only the envelope's own tag. With both versions, a sender can write
-//! any other tag that the model obeys.
+//! `&lt;`, so the text cannot open or close an envelope, a `<system-reminder>` or any other tag. An attribute's
+//! value cannot end the attribute early, and only brigade itself can be the sender `system`. In contrast, Claude
+//! Code 2.1.50 escapes nothing here, and 2.1.325 escapes only the envelope's own tag. With both versions, a sender
+//! can write any other tag that the model obeys.
 //!
 //! The escaping is reversible. It changes as little as possible, so that code and prose stay readable: `&` is
 //! escaped only where it would otherwise begin an escape sequence.
@@ -38,7 +38,7 @@ pub struct Envelope<'m> {
 pub enum Sender<'m> {
     /// The member that the message names as its sender.
     Member(&'m str),
-    /// The member that the message names as its sender, if verification failed.
+    /// Like [`Self::Member`], but brigade could not verify that this member sent the message.
     Unverified(&'m str),
     /// Brigade itself.
     System,
@@ -75,8 +75,8 @@ impl fmt::Display for Envelope<'_> {
     }
 }
 
-/// Returns whether a reader could mistake the name for `system`, which no member may have, or for the lead's name:
-/// because the name differs only in case, or contains invisible characters.
+/// Returns whether a reader could mistake the name for `system` or for the lead's name. Ignores case and invisible
+/// characters. The name `system` itself also counts, because no member may have it.
 fn impersonates(name: &str) -> bool {
     let is_visible = |c: &char| !c.is_whitespace() && !c.is_control() && !is_invisible(*c);
     let visible: String = name.chars().filter(is_visible).flat_map(char::to_lowercase).collect();

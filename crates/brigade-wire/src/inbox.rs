@@ -66,7 +66,7 @@ impl<'a> Inbox<'a> {
 
     /// Returns the generation that writes this inbox, judging by its messages; `None` if the inbox has no
     /// messages. This result takes precedence over [`Team::generation`](crate::team::Team::generation). The two
-    /// differ in a team of the old generation whose members run the new program.
+    /// results differ in a team of the old generation whose members run the new program.
     pub fn generation(&self) -> Option<Generation> {
         let mut messages = self.messages().peekable();
         messages.peek()?;
@@ -104,13 +104,13 @@ impl<'a> Inbox<'a> {
     }
 }
 
-/// Returns the complete entries of a damaged inbox, in order. Omits incomplete entries, and objects whose position
-/// does not show that they are entries.
+/// Returns the complete entries of a damaged inbox, in order. Omits incomplete entries, and objects that may be
+/// part of an incomplete entry.
 pub fn salvage(bytes: &[u8]) -> Vec<&[u8]> {
     let mut complete = Vec::new();
     let mut rest = bytes;
-    // An entry is an object that is not inside another object. It follows the opening bracket or the previous
-    // entry or, after an incomplete entry, a line break and Claude Code's indentation.
+    // An entry is an object that is not inside another object. After an incomplete entry, the next entry is an
+    // object that starts on a new line, with Claude Code's indentation.
     while let Some(start) = memchr(b'{', rest) {
         let Some(from) = rest.get(start..) else { break };
         let mut values = serde_json::Deserializer::from_slice(from).into_iter::<&RawValue>();
@@ -143,12 +143,12 @@ const OPEN: &[u8] = b"[\n  {";
 const CLOSE: &[u8] = b"\n]";
 const LAST_ENTRY_END: &[u8] = b"\n  }\n]";
 
-/// Appends messages to an inbox in place. Changes nothing if the inbox is damaged.
+/// Appends messages to an inbox in place. If it finds that the inbox is damaged, fails and changes nothing.
 ///
-/// Does not parse an inbox in Claude Code's own layout. Instead, compares its beginning and end, and searches its
-/// bytes for signs of an incomplete file. This rejects a file that was cut off, written over a longer one, or only
-/// partly stored on disk. It does not detect other damage, made by hand or by another program: the messages are
-/// appended and the damage stays. Parses an inbox in any other layout.
+/// If an inbox begins and ends as Claude Code writes it, this function does not parse the inbox, but only searches
+/// the bytes for signs of damage. It rejects a file that was cut off, that still contains the end of a longer
+/// earlier version, or that was only partly stored on disk. It does not notice other damage: it then appends the
+/// messages, and the damage stays. An inbox in any other layout is parsed.
 pub fn append(inbox: &mut Vec<u8>, messages: &[NewMessage<'_>]) -> Result<(), Damage> {
     if has_native_layout(inbox) {
         inbox.truncate(inbox.len() - CLOSE.len());
@@ -171,8 +171,8 @@ pub fn append(inbox: &mut Vec<u8>, messages: &[NewMessage<'_>]) -> Result<(), Da
 /// Returns whether these bytes are a complete, non-empty inbox in Claude Code's own layout.
 ///
 /// A JSON string contains no line break, so in this layout only the last line begins with `]`. A file that was cut
-/// off has no such line, a file that was written over a longer one has two, and a file that was only partly stored
-/// on disk contains NUL bytes.
+/// off has no line that begins with `]`. A file that still contains the end of a longer earlier version has two.
+/// A file that was only partly stored on disk contains NUL bytes.
 fn has_native_layout(inbox: &[u8]) -> bool {
     inbox.starts_with(OPEN)
         && inbox.ends_with(LAST_ENTRY_END)
@@ -180,7 +180,7 @@ fn has_native_layout(inbox: &[u8]) -> bool {
         && memchr(0, inbox).is_none()
 }
 
-/// Returns whether an inbox entry is marked read.
+/// Returns whether an inbox entry is marked as read. An entry that is not a message counts as read.
 pub fn is_read(json: &[u8]) -> Result<bool, Damage> {
     with_message(json, |message| message.is_none_or(|message| message.read()))
 }

@@ -56,8 +56,8 @@ impl JsonLayout {
         Self::single_line(if blank > 0 { " " } else { "" })
     }
 
-    /// Returns the layout for an empty container: on several lines if the document is, or if the container is the
-    /// whole document.
+    /// Returns the layout for an empty container. It uses several lines if the document has several lines, or if
+    /// the container is the whole document.
     fn for_empty(text: &str, container: ByteSpan, indent: &str) -> Self {
         let is_root = text.trim().len() == container.end - container.start;
         if is_root || text.trim().contains('\n') {
@@ -111,7 +111,7 @@ impl JsonLayout {
     }
 }
 
-/// Returns one level of indentation, as used in the first line inside the document.
+/// Returns one level of indentation: the white space before the document's first member or element.
 fn document_step(text: &str) -> &str {
     let inside = text.trim_start().get(1..).unwrap_or_default();
     let blank = inside.get(..inside.len() - inside.trim_start().len()).unwrap_or_default();

@@ -61,7 +61,7 @@ fn lone_surrogates(text: &str) -> impl Iterator<Item = usize> {
         loop {
             let at = next + text.get(next..)?.find('\\')?;
             match unit(text, at) {
-                // Another escape: skip both characters, because in `\\` the second backslash starts no escape.
+                // Another escape. Skip both characters: in `\\`, the second backslash does not start an escape.
                 None => next = at + 1 + text.get(at + 1..)?.chars().next()?.len_utf8(),
                 Some(0xD800..=0xDBFF) if matches!(unit(text, at + UNIT), Some(0xDC00..=0xDFFF)) => {
                     next = at + 2 * UNIT;

@@ -9,15 +9,15 @@
 //! - [`inbox`] and [`message`], [`team`] and [`member`], [`task`]: views over the documents. They
 //!   know the position of each field, so a change to one field leaves every other byte unchanged;
 //! - [`backend`]: the values of `backendType`;
-//! - [`settings`]: such a view over the settings file of Claude Code or Gemini CLI;
+//! - [`settings`]: a view of the settings file of Claude Code or Gemini CLI;
 //! - [`body`], [`protocol`] and [`permission`]: the content of a message;
 //! - [`envelope`]: how a message is shown to a model.
 //!
 //! # Incomplete files
 //!
-//! Claude Code writes some files in place, so a reader can see a file that is blank or cut off, or that ends with
-//! the end of the old text. Reading such a file fails with [`Damage`]; the file never looks like an empty
-//! document.
+//! Claude Code writes some files in place, so a reader can see a file that is blank, that is cut off, or that ends
+//! with text of its previous version. Reading such a file fails with [`Damage`]. The file is never treated as an
+//! empty document.
 //!
 //! ```
 //! use brigade_wire::Damage;

@@ -37,12 +37,12 @@ impl<'t> Member<'t> {
         Self { fields }
     }
 
-    /// Returns the member's agent id, `name@team`, as it is written.
+    /// Returns the member's agent id, `name@team`, exactly as it stands in the file.
     pub fn agent_id(&self) -> Option<Cow<'t, str>> {
         self.fields.string("agentId")
     }
 
-    /// Returns the member's name as it is written. Not every name on disk is a valid [`MemberName`].
+    /// Returns the name that stands in the member's entry. Not every name on disk is a valid [`MemberName`].
     pub fn name(&self) -> Option<Cow<'t, str>> {
         self.fields.string("name")
     }
@@ -67,7 +67,7 @@ impl<'t> Member<'t> {
         self.fields.string("prompt")
     }
 
-    /// Returns the member's colour as it is written.
+    /// Returns the member's colour, exactly as it stands in the file.
     pub fn color(&self) -> Option<Cow<'t, str>> {
         self.fields.string("color")
     }
@@ -112,7 +112,7 @@ impl<'t> Member<'t> {
         self.fields.string("mode")
     }
 
-    /// Returns the JSON of any field as it is written.
+    /// Returns the JSON of the named field, exactly as it stands in the file.
     pub fn field(&self, key: &str) -> Option<&'t str> {
         self.fields.json(key)
     }

@@ -30,8 +30,8 @@ use crate::document::{ByteSpan, JsonDocument, JsonKind, Object, ObjectFields};
 pub enum InboxEntry<'i> {
     /// An entry that is a message.
     Message(Message<'i>),
-    /// An entry that is not a message: it lacks a string `from`, `text` (or `content`) or `timestamp`, or a
-    /// boolean `read`. Claude Code of the new generation deletes such an entry when it next writes the inbox.
+    /// An entry that is not a message. A message has the strings `from`, `text` (or `content`) and `timestamp`, and
+    /// the boolean `read`. Claude Code of the new generation deletes all other entries when it writes the inbox.
     Other(&'i [u8]),
 }
 
@@ -103,12 +103,12 @@ impl<'i> Message<'i> {
         self.document.string(self.spans.text).unwrap_or_default()
     }
 
-    /// Returns when the message was sent, as its sender wrote it.
+    /// Returns the time at which the message was sent, as the sender wrote it.
     pub fn timestamp(&self) -> Cow<'i, str> {
         self.document.string(self.spans.timestamp).unwrap_or_default()
     }
 
-    /// Returns whether the message is marked read.
+    /// Returns whether the message is marked as read.
     pub fn read(&self) -> bool {
         self.document.boolean(self.spans.read).unwrap_or_default()
     }
@@ -118,7 +118,7 @@ impl<'i> Message<'i> {
         self.fields().string("summary")
     }
 
-    /// Returns the sender's colour as it is written.
+    /// Returns the sender's colour, exactly as it stands in the file.
     pub fn color(&self) -> Option<Cow<'i, str>> {
         self.fields().string("color")
     }
@@ -138,7 +138,7 @@ impl<'i> Message<'i> {
         Body::parse(&self.text())
     }
 
-    /// Returns the JSON of any field as it is written.
+    /// Returns the JSON of the named field, exactly as it stands in the file.
     pub fn field(&self, key: &str) -> Option<&'i str> {
         self.fields().json(key)
     }
@@ -166,7 +166,7 @@ pub struct NewMessage<'m> {
     pub timestamp: &'m str,
     /// The sender's colour; the lead has none.
     pub color: Option<Color>,
-    /// Whether the message is already marked read when it is added.
+    /// Whether the message is already marked as read when it is added.
     pub read: bool,
     /// The fields that differ between the generations.
     pub stamp: GenerationFields<'m>,

@@ -27,7 +27,7 @@ pub const MAX_NAME: usize = 64;
 /// The name that the lead has in every team.
 pub const LEAD: &str = "team-lead";
 
-/// The sender that Claude Code's own notices name. No member may have this name.
+/// The sender's name in Claude Code's own notices. No member may have this name.
 pub const SYSTEM: &str = "system";
 
 /// Why a name was rejected.
@@ -206,8 +206,8 @@ pub fn team_dir(name: &str) -> String {
     replace_chars(name, |c| c.is_ascii_alphanumeric()).to_ascii_lowercase()
 }
 
-/// Replaces characters that are not kept with hyphens, as Claude Code does. JavaScript replaces UTF-16 units, so a
-/// character outside the basic multilingual plane becomes two hyphens.
+/// Puts a hyphen in place of each character for which `keep` returns false, as Claude Code does. JavaScript
+/// replaces UTF-16 units, so a character outside the basic multilingual plane becomes two hyphens.
 fn replace_chars(name: &str, keep: fn(char) -> bool) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name.chars() {

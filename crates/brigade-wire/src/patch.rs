@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::document::{Array, ByteSpan, JsonDocument, Object, Pair};
 use crate::layout::{JsonLayout, compact};
 
-/// The edits to one document. They never overlap, because only one [`ObjectEdit`] or array function edits a given
-/// range of bytes.
+/// The edits to one document. They never overlap, because each object or array is edited only once: by one
+/// [`ObjectEdit`], or by one of the array functions.
 #[derive(Debug, Default)]
 pub(crate) struct Patch {
     edits: Vec<(ByteSpan, String)>,
@@ -78,7 +78,7 @@ impl Patch {
         }
     }
 
-    /// Cuts out each sequence of unwanted parts, together with the commas. If no part would be left, does nothing
+    /// Removes the parts whose flag is false, together with their commas. If no part would be left, removes nothing
     /// and returns false.
     fn cut_runs(&mut self, parts: &[(ByteSpan, bool)]) -> bool {
         let wanted = |&&(_, keep): &&(ByteSpan, bool)| keep;
@@ -206,7 +206,7 @@ impl<'d> ObjectEdit<'d> {
 pub(crate) struct Ordered<'m>(Vec<(&'m str, &'m Value)>);
 
 impl<'m> Ordered<'m> {
-    /// Creates the object. If a key occurs several times, the last value counts; `None` removes the key.
+    /// Creates the object. If a key occurs several times, the last value wins. The value `None` removes the key.
     pub(crate) fn new(pairs: impl Iterator<Item = (&'m str, Option<&'m Value>)>) -> Self {
         let mut last: Vec<(&str, &Value)> = Vec::new();
         for (key, value) in pairs {

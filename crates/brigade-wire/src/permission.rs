@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 /// The fields of a `permission_request` message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PermissionRequest {
-    /// The request id, as it is written.
+    /// The request id exactly as it appears in the message.
     #[serde(alias = "requestId")]
     pub request_id: String,
     /// The member that asks, as a name without the team.
@@ -71,12 +71,12 @@ pub struct PermissionResponse {
 pub enum PermissionVerdict {
     /// The permission is granted.
     Success(Grant),
-    /// The permission is denied, for this reason.
+    /// The permission is denied. The string is the reason.
     Error(String),
 }
 
-/// The JSON form of a permission response. A response that both grants and denies, or that grants in any other
-/// form, is rejected.
+/// The JSON form of a permission response. A response is rejected if its `subtype` is unknown, or contradicts its
+/// other fields.
 #[derive(Serialize, Deserialize)]
 struct PermissionResponseRecord {
     #[serde(alias = "requestId")]
@@ -171,7 +171,7 @@ impl Json {
 
 impl From<&serde_json::Value> for Json {
     fn from(value: &serde_json::Value) -> Self {
-        // A value formats as valid JSON, so this cannot fail.
+        // `to_string` returns valid JSON, so this cannot fail.
         Self(RawValue::from_string(value.to_string()).unwrap_or_default())
     }
 }

@@ -1,9 +1,9 @@
 //! The protocol messages, each named after its `type`.
 //!
-//! The table [`Protocol`] lists the messages, with one struct for each; the structs about permissions are in
-//! [`permission`](crate::permission). The fields are in the order in which Claude Code writes them. A field that
-//! only one generation or one outcome has is optional. Both spellings of the request id field are read. A message
-//! with a duplicate field is malformed, because it is ambiguous.
+//! [`Protocol`] lists the messages. Each message has a struct; the structs about permissions are in
+//! [`permission`](crate::permission). The fields are in the order in which Claude Code writes them. A field is
+//! optional if only one generation or one outcome has it. Both spellings of the request id field are read. A
+//! message with a duplicate field is malformed, because it is ambiguous.
 //!
 //! ```
 //! use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
@@ -47,7 +47,7 @@ macro_rules! protocol {
                 }
             }
 
-            /// Returns the text of the message, with the bytes that Claude Code would write.
+            /// Returns the text of the message, byte for byte as Claude Code would write it.
             pub fn to_text(&self) -> String {
                 let fields = match self {
                     $(Self::$name(body) => compact(body),)*
@@ -115,7 +115,7 @@ pub struct IdleNotification {
     /// The id of the task that the member completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_task_id: Option<String>,
-    /// The final status of that task.
+    /// The final status of the task in `completed_task_id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_status: Option<String>,
     /// The error, if the turn failed.
@@ -166,7 +166,7 @@ impl From<IdleReason> for String {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskAssignment {
-    /// The task id, as it is written.
+    /// The task id exactly as it appears in the message.
     pub task_id: String,
     /// The task's subject.
     pub subject: String,

@@ -84,14 +84,14 @@ impl<'a> SettingsFile<'a> {
         self.member(name).is_some()
     }
 
-    /// Returns the JSON of a top-level setting or section as it is written.
+    /// Returns the JSON of a top-level setting or section, exactly as it stands in the file.
     pub fn field(&self, name: &str) -> Option<&'a [u8]> {
         Some(self.document.original(self.member(name)?))
     }
 
     /// Returns the file with the changes applied and everything else unchanged. Returns the borrowed original if
-    /// nothing changes. Creates missing sections, and keeps sections that become empty. Fails if a section is not
-    /// an object, because it must not be overwritten.
+    /// nothing changes. Creates missing sections, and keeps sections that become empty. Fails if the value of a
+    /// section is not an object, because that value must not be overwritten.
     pub fn with(&self, changes: &[SettingChange<'_>]) -> Result<Cow<'a, [u8]>, Damage> {
         let changes_in =
             |section| changes.iter().filter(move |change| change.place.section == section);
@@ -126,7 +126,7 @@ impl<'a> SettingsFile<'a> {
         Ok(patch.apply(&self.document))
     }
 
-    /// Returns the file without those of `sections` that are empty. Returns the borrowed original if nothing
+    /// Returns the file without the empty sections among `sections`. Returns the borrowed original if nothing
     /// changes.
     pub fn without_empty(&self, sections: &[&str]) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();

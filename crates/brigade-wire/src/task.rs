@@ -93,7 +93,7 @@ impl<'a> Task<'a> {
         self.document.bytes
     }
 
-    /// Returns the id inside the file as it is written. Not every id on disk is a valid [`TaskId`].
+    /// Returns the id that stands in the file. Not every id on disk is a valid [`TaskId`].
     pub fn id(&self) -> Option<Cow<'_, str>> {
         self.fields().string("id")
     }
@@ -134,7 +134,7 @@ impl<'a> Task<'a> {
         self.fields().strings("blockedBy")
     }
 
-    /// Returns the JSON of any field, such as `metadata`, as it is written.
+    /// Returns the JSON of the named field, such as `metadata`, exactly as it stands in the file.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields().json(key)
     }
@@ -218,7 +218,7 @@ pub struct TaskChange<'c> {
     /// The ids of all tasks that this task waits for.
     pub blocked_by: Option<Vec<Cow<'c, str>>>,
     /// The metadata keys to set, or to remove if the value is `None`. If a key occurs several times, the last
-    /// value counts. Other keys stay. Claude Code preserves unknown data only in `metadata`.
+    /// value wins. Other keys stay. Claude Code preserves unknown data only in `metadata`.
     pub metadata: &'c [(String, Option<Value>)],
 }
 

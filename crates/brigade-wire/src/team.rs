@@ -73,7 +73,7 @@ impl<'a> Team<'a> {
         self.fields().integer("createdAt")
     }
 
-    /// Returns the lead's agent id as it is written.
+    /// Returns the lead's agent id, exactly as it stands in the file.
     pub fn lead_agent_id(&self) -> Option<Cow<'_, str>> {
         self.fields().string("leadAgentId")
     }
@@ -83,7 +83,7 @@ impl<'a> Team<'a> {
         self.fields().string("leadSessionId")
     }
 
-    /// Returns the process that leads the team; only the new generation writes it.
+    /// Returns the process that leads the team. Only files of the new generation name this process.
     pub fn lead_process(&self) -> Option<LeadProcess> {
         let object = self.document.object(self.document.get(&self.object, "leadProcess")?)?;
         let fields = ObjectFields { document: &self.document, object: &object };
@@ -120,7 +120,7 @@ impl<'a> Team<'a> {
         }
     }
 
-    /// Returns the JSON of any field as it is written.
+    /// Returns the JSON of the named field, exactly as it stands in the file.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields().json(key)
     }
@@ -150,7 +150,7 @@ impl<'a> Team<'a> {
         patch.apply(&self.document)
     }
 
-    /// Returns the file with another team name, which also replaces the old one in the members' agent ids.
+    /// Returns the file with another team name, and with that name in the agent ids of the lead and the members.
     pub fn renamed(&self, to: &TeamName) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         let id = |id: Cow<'_, str>| id.rsplit_once('@').map(|(name, _)| format!("{name}@{to}"));
@@ -186,8 +186,8 @@ impl<'a> Team<'a> {
     }
 
     /// Returns the file with the changes applied to every member with this name. Returns the borrowed original if
-    /// nothing changes. `None` if there is no such member: a late change must not restore a member that was
-    /// removed.
+    /// nothing changes. Returns `None` if no member has this name, because a late change must not restore a removed
+    /// member.
     pub fn with_member_changed(
         &self,
         name: &str,
@@ -204,7 +204,7 @@ impl<'a> Team<'a> {
     }
 
     /// Returns the file with a member's entry replaced by this JSON. Returns the borrowed original if nothing
-    /// changes. `None` if there is no such member.
+    /// changes, and `None` if no member has this name.
     pub fn with_member_entry(&self, name: &str, json: &str) -> Option<Cow<'a, [u8]>> {
         let member = self.member(name)?;
         if member.json() == json.as_bytes() {
@@ -216,8 +216,8 @@ impl<'a> Team<'a> {
         Some(patch.apply(&self.document))
     }
 
-    /// Returns the file with an entry copied from another file. The entry replaces that of the member with this
-    /// name, or is added at the end.
+    /// Returns the file with an entry copied from another file. If a member already has this name, the entry
+    /// replaces that member's entry. Otherwise the entry is added at the end.
     pub fn with_copied_member(&self, name: &str, entry: &MemberEntry) -> Vec<u8> {
         let mut patch = Patch::default();
         let existing = self.members.iter().find(|(_, object)| self.view(object).is(name));

@@ -1,7 +1,7 @@
 //! Runs two agents of any vendor: a writer drafts a text, a reviewer reviews it, and the writer revises it.
 //!
 //! `cargo run --example review -- codex gemini "Say in one sentence what this project is."`
-#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+#![expect(clippy::print_stdout, reason = "the example prints its result")]
 
 use std::{env, error::Error, path::PathBuf, sync::Arc, time::Duration};
 
@@ -25,12 +25,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let brigade = BrigadeProgram::on_files("brigade", &files.claude_dir, &files.state_dir);
     let here = env::current_dir()?.to_string_lossy().into_owned();
 
-    // Create a team in Claude Code's files, led by this program.
+    // Create a team in Claude Code's files. This program leads the team.
     let name = format!("review-{}", std::process::id());
     let lead = Seat::new(Arc::new(FileStore::open(files)), name.parse()?, "team-lead".parse()?);
     roster::create(&lead, TeamPlan::new("a draft and its review", &here)).await?;
 
-    // Add two members. Each runs its vendor's program, which `brigade` guards and gives the team's tools.
+    // Add two members. Each runs its vendor's program. `brigade` guards that program and offers it the tools.
     let mut members = tokio::task::JoinSet::new();
     for (name, agent) in [("writer", writer), ("reviewer", reviewer)] {
         let seat = lead.for_member(name.parse()?);
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(roster::delete(&lead, SkipChecks::Yes).await?)
 }
 
-/// Sends a message to an agent, for which it starts a turn, and waits for the message with its answer.
+/// Sends a message to an agent and waits for the message in which the agent answers.
 async fn ask(lead: &Seat, name: &str, question: &str) -> Result<String, Box<dyn Error>> {
     mail::send(lead, name, question).await?;
     loop {

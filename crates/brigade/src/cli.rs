@@ -2,6 +2,7 @@
 
 mod approvals;
 mod doctor;
+mod global;
 mod host;
 mod link;
 #[cfg(feature = "nats")]
@@ -14,13 +15,13 @@ mod up;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use brigade_files::Durability;
-use brigade_wire::name::{MemberName, TeamName};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use brigade_wire::name::MemberName;
+use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::approvals::{ApprovalsArgs, ApproveArgs, DenyArgs};
 pub(crate) use self::doctor::DoctorArgs;
-pub(crate) use self::host::{DownArgs, ResumeArgs, ShutdownArgs, StopArgs};
+pub(crate) use self::global::{DurabilityWord, GlobalArgs};
+pub(crate) use self::host::{DownArgs, ResumeArgs, ShutdownArgs, SpawnArgs, SpawnPlace, StopArgs};
 pub(crate) use self::link::LinkArgs;
 #[cfg(feature = "nats")]
 pub(crate) use self::org::{
@@ -31,11 +32,10 @@ pub(crate) use self::team::{ActivityWord, TeamCommand, TeamJoinArgs};
 pub(crate) use self::ui::UiArgs;
 pub(crate) use self::up::{NewArgs, UpArgs};
 use crate::{exit, version};
-use brigade_host::location::{Location, StoreAddress};
 
 /// Run coding agents from any vendor as one team
 ///
-/// Brigade works on the same files as Claude Code's agent teams, so every member sees its changes.
+/// Brigade works on the files of Claude Code's agent teams, so all members see brigade's changes.
 /// Without a command it prints an overview: the teams, members with unread messages, and the tasks
 /// that are ready to start.
 #[derive(Debug, Parser)]
@@ -80,83 +80,6 @@ Examples:
   brigade task add \"Write docs\" --owner bob     assign bob a task
   brigade ui                                    watch the team
   brigade down                                  stop all members and delete the team";
-
-/// Options that every command accepts.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Global options")]
-#[expect(clippy::doc_markdown, reason = "the help shows the names of variables as they are")]
-pub(crate) struct GlobalArgs {
-    /// Team to work on [env: BRIGADE_TEAM]
-    ///
-    /// Default: the only team that exists, or the team of this folder's brigade.toml.
-    #[arg(long, global = true, value_name = "TEAM")]
-    pub(crate) team: Option<TeamName>,
-
-    /// Act as this member [env: BRIGADE_AS]
-    ///
-    /// Default: `team-lead` in a team that brigade created. Required in a team that Claude Code
-    /// created, except for commands that only read.
-    #[arg(long = "as", global = true, value_name = "NAME")]
-    pub(crate) me: Option<MemberName>,
-
-    /// Claude Code folder that holds the teams [env: CLAUDE_CONFIG_DIR] [default: ~/.claude]
-    #[arg(long, global = true, value_name = "DIR")]
-    pub(crate) claude_dir: Option<PathBuf>,
-
-    /// Print JSON instead of text
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-
-    /// Durability of acknowledged messages [env: BRIGADE_DURABILITY] [default: process]
-    #[arg(long, global = true, value_name = "LEVEL")]
-    pub(crate) durability: Option<DurabilityWord>,
-
-    /// Where teams are stored: `files` or nats://HOST:PORT [env: BRIGADE_STORE] [default: files]
-    ///
-    /// Use a NATS server for a team on several hosts. tls:// requires encryption. Separate several
-    /// servers with commas. This option overrides `store` in brigade.toml.
-    #[arg(long, global = true, value_name = "STORE")]
-    pub(crate) store: Option<StoreAddress>,
-
-    /// Credentials file for the NATS server [env: BRIGADE_CREDS]
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) creds: Option<PathBuf>,
-
-    /// CA certificate file for TLS [env: BRIGADE_CA]
-    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
-    pub(crate) ca: Option<PathBuf>,
-
-    /// Client certificate file for TLS [env: BRIGADE_CERT]
-    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
-    pub(crate) cert: Option<PathBuf>,
-
-    /// Private key file of the client certificate [env: BRIGADE_KEY]
-    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
-    pub(crate) key: Option<PathBuf>,
-
-    /// Where the teams are stored, as resolved from the options, the environment and brigade.toml.
-    #[arg(skip)]
-    pub(crate) home: Location,
-}
-
-/// The failures that an acknowledged message survives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DurabilityWord {
-    /// Survives kill -9 of any process at any moment
-    Process,
-    /// Also survives power loss: messages are synced to disk before they are acknowledged, which
-    /// costs about one fsync each
-    Power,
-}
-
-impl From<DurabilityWord> for Durability {
-    fn from(word: DurabilityWord) -> Self {
-        match word {
-            DurabilityWord::Process => Self::Process,
-            DurabilityWord::Power => Self::Power,
-        }
-    }
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
@@ -458,39 +381,6 @@ Example:
         /// Directory for the manual pages of all commands
         dir: Option<PathBuf>,
     },
-}
-
-/// Arguments of `brigade spawn`.
-#[derive(Args, Debug)]
-pub(crate) struct SpawnArgs {
-    /// The member's name
-    pub(crate) name: MemberName,
-    /// The agent: codex, gemini, opencode, …, or acp:COMMAND (see `brigade agents`)
-    #[arg(long, value_name = "AGENT")]
-    pub(crate) agent: String,
-    /// Model to use [default: the agent's own default]
-    #[arg(long)]
-    pub(crate) model: Option<String>,
-    /// First message to the agent
-    #[arg(long, short, allow_hyphen_values = true)]
-    pub(crate) prompt: Option<String>,
-    /// Where the agent runs
-    #[arg(long, value_name = "PLACE", default_value = "headless")]
-    pub(crate) place: SpawnPlace,
-    /// Start in plan mode: no changes until the lead approves a plan
-    #[arg(long)]
-    pub(crate) plan: bool,
-}
-
-/// Where an agent runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SpawnPlace {
-    /// In the background, with output to a file
-    Headless,
-    /// In a tmux window
-    Tmux,
-    /// In this terminal, until the member stops or you interrupt the command
-    Here,
 }
 
 /// The text of a message and its summary.

@@ -1,4 +1,4 @@
-//! The context of a command: the host's context, from the arguments and the environment, and the output format.
+//! The context of a command: the output format, and the host's context as set by arguments and environment.
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::env;
 use crate::error::{CliError, CliTrouble};
 use crate::progress;
 
-/// How long a command that only reads waits for a lock. Then it shows what it can read without the lock.
+/// How long commands that only read wait for a lock. After that, they show what they can read without it.
 const SHORT_LOCK_WAIT: Duration = Duration::from_millis(100);
 
 /// The context of a command.

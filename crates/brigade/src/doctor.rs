@@ -35,7 +35,7 @@ use self::fix::Fix;
 use self::nats::NatsFinding;
 use self::snapshot::DoctorSnapshot;
 
-/// The kind of store a check applies to.
+/// The kind of store to which a check applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckScope {
     /// Only teams in Claude Code's folder, and brigade's own files for these teams.
@@ -89,7 +89,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "inbox-of-nobody", scope: Files, run: members::inbox_of_nobody,
         means: "messages were sent to a name that is not on the team; no member reads them" },
     Check { name: "long-wait", scope: Files, run: members::long_wait,
-        means: "the member that asked waits until it is answered" },
+        means: "the member waits until its request is answered" },
     Check { name: "session-gone", scope: Files, run: members::session_gone,
         means: "its Claude Code session ended without deleting the team, which has no lead now" },
     Check { name: "invisible-task", scope: All, run: tasks::invisible,
@@ -99,7 +99,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "task-circle", scope: All, run: tasks::circles,
         means: "each of these tasks waits for the next one, so none can start" },
     Check { name: "lost-dependency", scope: All, run: tasks::lost_dependency,
-        means: "a missing task counts as completed, so this one may start too early" },
+        means: "a missing task counts as completed, so this task may start too early" },
     Check { name: "orphan-window", scope: All, run: hosted::windows,
         means: "the agent is still running after its member was removed" },
     Check { name: "orphan-process", scope: All, run: hosted::processes,
@@ -115,13 +115,13 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "open-worktree", scope: All, run: hosted::worktrees,
         means: "it takes disk space, and uncommitted work in it is easily forgotten" },
     Check { name: "old-agent", scope: All, run: machine::outdated,
-        means: "brigade was tested with a later version and may misread its output" },
+        means: "brigade was tested with a later version and may misread the agent's output" },
     Check { name: "no-agent", scope: All, run: machine::missing,
         means: "the member cannot be started" },
     Check { name: "no-tmux", scope: All, run: machine::no_tmux,
         means: "members that run in a tmux window cannot be started" },
     Check { name: "team-file", scope: All, run: machine::team_file,
-        means: "`brigade up` will refuse it" },
+        means: "`brigade up` will refuse the file" },
     Check { name: "settings", scope: All, run: machine::settings,
         means: "Claude Code starts its teammates without brigade, or not at all" },
 ];

@@ -8,7 +8,7 @@ use brigade_agents::driver::AGENTS;
 use brigade_host::installed::Programs;
 pub(crate) use brigade_host::variables::*;
 
-// `anstream` reads `NO_COLOR` as well. All output goes through `anstream`, except that of `brigade ui`.
+// This module does not read `NO_COLOR`: the library `anstream` does, and all output except the UI uses `anstream`.
 
 /// Reads a variable. An empty value counts as unset, so that `BRIGADE_TEAM= brigade` runs without a team.
 pub(crate) fn read(name: &str) -> Option<OsString> {
@@ -51,7 +51,16 @@ pub(crate) fn agent_arguments(agent: &str) -> Vec<String> {
     args.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Returns the search path and the programs that the environment names.
+/// Returns whether the user lets Claude Code start teammates with this agent, `acp:COMMAND`.
+pub(crate) fn allows_acp_command(agent: &str) -> bool {
+    let commands = read(ACP_COMMANDS).and_then(|commands| commands.into_string().ok());
+    let commands = commands.unwrap_or_default();
+    agent.strip_prefix("acp:").is_some_and(|agent| {
+        commands.lines().any(|command| !command.trim().is_empty() && command.trim() == agent.trim())
+    })
+}
+
+/// Returns where to find programs: on the search path, or where variables such as `BRIGADE_CODEX` point.
 pub(crate) fn programs() -> Programs {
     let named =
         AGENTS.iter().filter_map(|agent| Some((agent.name.to_owned(), agent_program(agent.name)?)));

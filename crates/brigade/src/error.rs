@@ -12,15 +12,17 @@ use thiserror::Error;
 use crate::output::{self, ERROR, HINT};
 use crate::{env, exit};
 
-/// An error that the `brigade` command itself detects, in addition to those of the libraries.
+/// An error that the command line detects. The libraries have their own errors.
 #[derive(Debug, Error)]
 pub(crate) enum CliTrouble {
     #[error("cannot offer the tools of team {team}: the member name is missing")]
     NoMemberName { team: String },
     #[error("no team was named")]
     WhichTeam,
-    #[error("the argument {what} is missing or not valid")]
+    #[error("the argument {what} is missing or invalid")]
     NativeArgument { what: &'static str },
+    #[error("the agent type {agent:?} is a command, and a model may not choose the command to run")]
+    CommandByModel { agent: String },
     #[error("the terminal window of this member was closed")]
     WindowGone,
     #[error("team {team} has no other member")]

@@ -45,8 +45,8 @@ pub(crate) fn location(
         (None, None) => None,
         _ => return Err(CliError::usage(CliTrouble::HalfClient)),
     };
-    // A `brigade.toml` may come from a repository that the user does not trust. The server in the
-    // file could misuse credentials, so brigade does not send it the credentials from the environment.
+    // A `brigade.toml` may come from a repository that the user does not trust. The server that
+    // the file names could misuse credentials, so brigade does not send credentials from the environment to it.
     let creds = match (&global.creds, creds) {
         (None, creds) if !is_named => {
             if creds.is_none() && env::read(env::CREDS).is_some() {

@@ -43,7 +43,7 @@ pub(crate) fn print(text: &str) -> Result<(), HostError> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_failed)
 }
 
-/// Writes bytes to standard output unchanged, for stored documents, which must keep every byte.
+/// Writes bytes to standard output unchanged. Used for stored documents, in which every byte must stay the same.
 pub(crate) fn print_raw(bytes: &[u8]) -> Result<(), HostError> {
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(output_failed)
@@ -56,7 +56,7 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), HostError>
     print_raw(&line)
 }
 
-/// Writes stored documents as one JSON array, each with its bytes unchanged.
+/// Writes stored documents as one JSON array, without changing the bytes of any document.
 pub(crate) fn print_array<'d>(
     documents: impl IntoIterator<Item = &'d [u8]>,
 ) -> Result<(), HostError> {
@@ -64,7 +64,7 @@ pub(crate) fn print_array<'d>(
     print_raw(&[b"[", documents.join(b",\n".as_slice()).as_slice(), b"]\n"].concat())
 }
 
-/// Returns whether the reader has closed standard output. Polls, because a write would report this only later.
+/// Returns whether the reader has closed standard output, without waiting until a write fails.
 pub(crate) fn is_stdout_closed() -> bool {
     let out = io::stdout();
     let mut fds = [PollFd::new(&out, PollFlags::empty())];
@@ -104,7 +104,7 @@ pub(crate) fn local(at: Timestamp) -> jiff::Zoned {
     at.to_zoned(if cfg!(test) { TimeZone::UTC } else { TimeZone::system() })
 }
 
-/// Formats a timestamp as local date and time. Returns other text unchanged, on one line.
+/// Formats a timestamp as local date and time. A text that is not a timestamp is returned as one line.
 pub(crate) fn when(timestamp: &str) -> String {
     match timestamp.parse::<Timestamp>() {
         Ok(at) => local(at).strftime("%Y-%m-%d %H:%M:%S").to_string(),
@@ -116,6 +116,16 @@ pub(crate) fn when(timestamp: &str) -> String {
 pub(crate) fn when_ms(milliseconds: u64) -> Option<String> {
     let at = Timestamp::from_millisecond(i64::try_from(milliseconds).ok()?).ok()?;
     Some(local(at).strftime("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+/// Formats a number of seconds in a readable unit.
+pub(crate) fn duration(seconds: impl Into<i128>) -> String {
+    match seconds.into() {
+        s if s < 120 => format!("{s} s"),
+        s if s < 7200 => format!("{} min", s / 60),
+        s if s < 172_800 => format!("{} h", s / 3600),
+        s => format!("{} days", s / 86_400),
+    }
 }
 
 /// One cell of a table.

@@ -131,7 +131,7 @@ impl Pane {
         self.print_line(&format!("{READY}—{READY:#} {FAINT}{word}{FAINT:#}"));
     }
 
-    /// Prints a line from brigade itself. If the agent's last line is incomplete, prints that one first.
+    /// Prints a line from brigade itself. If the agent's last line is incomplete, prints the agent's line first.
     fn print_line(&mut self, line: &str) {
         if !self.line.is_empty() {
             let incomplete = std::mem::take(&mut self.line);
@@ -141,7 +141,7 @@ impl Pane {
     }
 
     fn print(&mut self, text: &str) {
-        // The teammate keeps running if its pane was closed.
+        // Ignore the error: the teammate keeps running if its pane was closed.
         let _closed = output::print(text);
     }
 

@@ -32,6 +32,25 @@ pub(crate) fn print(progress: Progress) {
             let dir = tree.dir.display();
             step(name, &format!("kept its worktree because git cannot read it: {dir}"));
         }
+        Progress::WorktreeKept(name, Removed::Unfinished, tree) => {
+            let dir = tree.dir.display();
+            step(
+                name,
+                &format!("kept its worktree because a merge or rebase is not finished: {dir}"),
+            );
+        }
+        Progress::WorktreeKept(name, Removed::Ignored(files), tree) => {
+            let (dir, files) = (tree.dir.display(), ignored_files(&files));
+            step(
+                name,
+                &format!(
+                    "kept its worktree because git ignores {files} (remove it with --discard): {dir}"
+                ),
+            );
+        }
+        Progress::WorktreeKept(name, Removed::NewBranch(branch), _) => {
+            step(name, &format!("its commits were on no branch; they are now on {branch}"));
+        }
         Progress::WorktreeKept(name, _, tree) => {
             step(name, &format!("kept its branch {} because it has commits", tree.branch));
         }
@@ -58,6 +77,10 @@ pub(crate) fn print(progress: Progress) {
             "did not restart {name}, which Claude Code ran itself; `brigade spawn {name} --agent claude` \
              replaces it"
         )),
+        Progress::CommandNotRestored(name, agent) => output::note(&format!(
+            "did not restart {name}: its command {agent:?} was never started on this host; if you \
+             trust the command, start the member with `brigade spawn {name} --agent …`"
+        )),
         Progress::LeadDoesNotListen(team, name) => output::note(&format!(
             "the lead of team {team} reads its mail only while a teammate that it started itself is \
              running; until then messages from {name} wait in the lead's inbox"
@@ -79,5 +102,15 @@ pub(crate) fn style(liveness: Liveness) -> Style {
         Liveness::Working | Liveness::Waiting | Liveness::Limited => BUSY,
         Liveness::Hung | Liveness::Dead => ERROR,
         Liveness::Starting => FAINT,
+    }
+}
+
+/// Lists the first files that git ignores.
+fn ignored_files(files: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let shown: Vec<String> = files.iter().take(SHOWN).map(|file| one_line(file)).collect();
+    match files.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }

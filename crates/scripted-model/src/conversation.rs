@@ -1,5 +1,4 @@
-//! A conversation in a form that does not depend on the wire format. Determines the model's next answer from the
-//! script.
+//! Represents a conversation independently of the wire format, and finds the model's next answer in the script.
 
 use std::time::Duration;
 
@@ -35,7 +34,7 @@ pub enum InputEvent {
 pub struct ToolResult {
     /// The result's text, as the model sees it.
     pub text: String,
-    /// Whether the result says that the tool failed. Only the Messages and Gemini formats can say so.
+    /// Whether the result reports that the tool failed. Only the Messages and Gemini formats can report this.
     pub failed: bool,
 }
 
@@ -44,7 +43,7 @@ pub struct ToolResult {
 pub struct Tool {
     /// The name by which the model calls the tool; `namespace/name` if the tool is in a namespace.
     pub name: String,
-    /// Whether the tool is only announced, so that the model must search for it before calling it.
+    /// Whether the tool is only announced. The model must search for such a tool before calling it.
     pub deferred: bool,
 }
 
@@ -67,7 +66,7 @@ pub enum ModelAnswer {
         wanted: String,
         /// The name under which the agent program offers the tool.
         tool: String,
-        /// The arguments, with references to results replaced.
+        /// The arguments, after references to results were replaced.
         args: Value,
     },
     /// A step of the script: text.
@@ -119,7 +118,7 @@ impl Conversation {
         results: &[&str],
     ) -> Result<DelayedAnswer, ScriptError> {
         let Some(ScriptStep { act, wait }) = script.steps.get(results.len()) else {
-            let reason = format!("the script has ended; {} results", results.len());
+            let reason = format!("the script has no step after {} tool results", results.len());
             return Ok(DelayedAnswer {
                 answer: ModelAnswer::ScriptError(reason),
                 wait: Duration::ZERO,
@@ -130,7 +129,7 @@ impl Conversation {
                 Value::String(text) => ModelAnswer::Say(text),
                 other => ModelAnswer::Say(other.to_string()),
             },
-            // To get a title for the session, an agent program sends the same prompt without tools.
+            // To get a title for the session, an agent program also sends the prompt without any tools.
             StepAction::Call { .. } if self.tools.is_empty() => {
                 ModelAnswer::Aside("Scripted".into())
             }
@@ -146,9 +145,9 @@ impl Conversation {
         Ok(DelayedAnswer { answer, wait: *wait })
     }
 
-    /// Finds the tool with this name, or the only tool whose name ends with it. Vendors combine the name of a tool
-    /// and the name of its MCP server in different ways, so `team/send_message` also matches
-    /// `mcp__team__send_message`.
+    /// Finds the tool with this name. If there is none, finds the only tool whose name ends with the given name.
+    /// Vendors combine the name of a tool and the name of its MCP server in different ways, so `team/send_message`
+    /// also matches `mcp__team__send_message`.
     fn find_tool(&self, wanted: &str) -> Result<&Tool, String> {
         if let Some(tool) = self.tools.iter().find(|tool| tool.name == wanted) {
             return Ok(tool);
@@ -238,7 +237,7 @@ mod tests {
         let reply = conversation(events.clone(), &tools).reply();
         assert_eq!(
             reply.answer,
-            ModelAnswer::ScriptError("the script has ended; 3 results".into())
+            ModelAnswer::ScriptError("the script has no step after 3 tool results".into())
         );
 
         events.push(user_text(r#"[script][{"say":"again"}][/script]"#));

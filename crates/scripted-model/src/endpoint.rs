@@ -43,7 +43,7 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// Replaces a response by the outage, and keeps the details for the log.
+    /// Replaces the status and body of a response with those of the outage. Keeps the details for the log.
     pub fn replace(self, response: Response) -> Response {
         Response { asked: response.asked, ..Response::plain(self.status, self.body) }
     }
@@ -80,8 +80,8 @@ fn ask(wire: &'static str, request: &dyn WireRequest, id: &str) -> Response {
     Response { status: 200, wait: reply.wait, body, asked: Some(asked) }
 }
 
-/// Answers GET and HEAD requests. The list of models has the fields of all vendors at once, and is empty: a client
-/// that found its model in the list would request more details about the model.
+/// Answers GET and HEAD requests. The list of models has the fields of all vendors. The list is empty: if a client
+/// found its model there, the client would request more details.
 fn answer_get(path: &str) -> Response {
     match path.trim_end_matches('/').rsplit('/').next() {
         Some("models") => {

@@ -10,7 +10,7 @@ use scripted_model::server::{ModelServer, ServerOptions};
 /// Serve a fake language model that follows the script in the prompt. Listens on the loopback interface
 #[derive(Parser)]
 struct Arguments {
-    /// Port to listen on; 0 chooses a free one
+    /// Port to listen on; 0 chooses a free port
     #[arg(long, default_value_t = 0)]
     port: u16,
     /// Write the server's address to this file instead of standard output
@@ -22,7 +22,8 @@ struct Arguments {
     /// Save the body of each request in this folder
     #[arg(long, value_name = "DIR")]
     bodies: Option<PathBuf>,
-    /// While this file exists, answer each model request as the file says: `{"status": 429, "body": {}}`
+    /// While this file exists, answer each model request with the status and body in the file, such as `{"status":
+    /// 429, "body": {}}`
     #[arg(long, value_name = "FILE")]
     outage: Option<PathBuf>,
 }

@@ -1,11 +1,11 @@
-//! The log of requests. For each request to the model, it holds the offered tools, the last tool result and the
-//! answer.
+//! The log of requests. For each request to the model, the log contains the offered tools, the last tool result
+//! and the answer.
 
 use serde::Serialize;
 
 use crate::conversation::{Conversation, ModelAnswer, Tool, ToolResult};
 
-/// One request. It is one line of JSON in the log.
+/// One request, logged as one line of JSON.
 #[derive(Debug, Serialize)]
 pub struct RequestLogLine {
     /// The request's number, counted from 1.

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-/// Returns the simplest value that matches a schema: the first alternative, one, zero, false, or empty.
+/// Returns a simple value that matches a schema, such as the first alternative, the minimum, or an empty array.
 ///
-/// Gemini CLI asks its model internal questions: who speaks next, how complex is the task, is this a loop. For
-/// these, the simplest value has no effect: `user`, the lowest score, no confidence.
+/// Gemini CLI asks its model internal questions: who speaks next, how complex a task is, whether the model is in a
+/// loop. The simple answers (`user`, the lowest score, no confidence) do not change what Gemini CLI does.
 pub(crate) fn example(schema: &Value) -> Value {
     let field = |name: &str| schema.get(name);
     if let Some(value) = field("const").or_else(|| first(field("enum"))) {

@@ -55,16 +55,16 @@ pub enum ScriptError {
     /// A `wait` is not a valid duration.
     #[error("step {0}: `wait` is not a valid duration")]
     InvalidWait(usize),
-    /// The script ends with a `wait`, which no step follows.
+    /// The last step has only a `wait`, so there is no action to delay.
     #[error("the script ends with a wait")]
     EndsWithWait,
-    /// A reference that cannot be resolved.
+    /// A reference cannot be resolved.
     #[error("cannot resolve {{{0}}}")]
     Unresolved(String),
 }
 
-/// A step as written in JSON: either `tool` with optional `args`, or `say`. Both allow `wait`, in seconds; a step
-/// may also have only `wait`.
+/// A step in JSON form. It has `tool` with optional `args`, or `say`, or neither. It may also have `wait`, in
+/// seconds. A step with neither `tool` nor `say` must have `wait`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StepJson {
@@ -108,7 +108,7 @@ impl PromptScript {
     }
 }
 
-/// Unescapes a script that is inside a JSON string. For example, Claude Code shows its model the reason of a
+/// Unescapes a script that is inside a JSON string. For example, Claude Code shows its model the reason for a
 /// shutdown request as a JSON string.
 fn unescape(script: &str) -> Cow<'_, str> {
     if serde_json::from_str::<IgnoredAny>(script).is_ok() {
@@ -136,10 +136,10 @@ fn resolve_heard(script: &str, before: &str) -> Result<String, ScriptError> {
 /// Replaces references to earlier tool results in every string of `value`.
 ///
 /// `{result}` is the text of the latest result. `{result:/messages/0/id}` is the value at a JSON pointer in the
-/// latest result. `{result:request_id}` is the word that follows the last `request_id` in the latest result. That
-/// works for JSON and for plain text, because vendors show results in different forms. `{result#0:…}` refers to
-/// the first result since the script began. A string that is exactly one reference becomes the referenced value,
-/// which may be a number or an object; otherwise the value is inserted as text.
+/// latest result. `{result:request_id}` is the word that follows the last `request_id` in the latest result.
+/// Vendors show results in different forms, so this reference works for JSON and for plain text. `{result#0:…}`
+/// refers to the first result since the script began. A string that is exactly one reference becomes the
+/// referenced value, which may be a number or an object; otherwise the value is inserted as text.
 pub fn fill(value: &Value, results: &[&str]) -> Result<Value, ScriptError> {
     Ok(match value {
         Value::String(text) => fill_text(text, results)?,
@@ -193,7 +193,7 @@ fn resolve(reference: &str, results: &[&str]) -> Option<Value> {
     }
 }
 
-/// Returns the word that follows the last `name` in `text`, without surrounding punctuation.
+/// Returns the word that follows the last occurrence of `name` in `text`, without surrounding punctuation.
 fn word_after<'t>(name: &str, text: &'t str) -> Option<&'t str> {
     let (_, after) = text.rsplit_once(name)?;
     let after = after.trim_start_matches([' ', '"', '\\', ':', '=']);

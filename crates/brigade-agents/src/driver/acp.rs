@@ -1,5 +1,5 @@
-//! Driver for agents that speak version 1 of the Agent Client Protocol (ACP). How each agent differs from
-//! the others is data in its [`Quirks`], not code.
+//! Driver for agents that speak version 1 of the Agent Client Protocol (ACP). The differences between these agents
+//! are data in [`Quirks`], not code.
 //!
 //! ACP has no acknowledgement for a prompt, so the first output after a prompt counts as its acknowledgement.
 
@@ -36,9 +36,9 @@ pub(super) struct Acp {
     session: Option<String>,
     /// Whether [`AgentEvent::Ready`] was emitted.
     ready: bool,
-    /// How many settings the agent must still confirm before [`AgentEvent::Ready`].
+    /// How many settings the agent must still confirm before [`AgentEvent::Ready`] is emitted.
     outstanding: usize,
-    /// Whether the agent is replaying a loaded session, which also delays [`AgentEvent::Ready`].
+    /// Whether the agent is replaying a loaded session. [`AgentEvent::Ready`] is emitted only after the replay.
     replaying: bool,
     /// Whether the session already contains the instructions from `launch`.
     introduced: bool,
@@ -61,7 +61,7 @@ struct AcpTurn {
 enum AcpRequest {
     Initialize,
     Session,
-    /// Changes a setting, which the agent must confirm before [`AgentEvent::Ready`].
+    /// Changes a setting. The agent must confirm the change before [`AgentEvent::Ready`] is emitted.
     Setting,
     Mode(String),
     Prompt,
@@ -292,7 +292,7 @@ impl Acp {
         self.peer.emit(AgentEvent::TurnEnded(end));
     }
 
-    /// Answers all open permission requests as cancelled.
+    /// Cancels all open permission requests.
     fn cancel_asks(&mut self) {
         for (ask, permission) in self.asks.close_all() {
             self.peer.reply(&permission.request, &permission::cancelled());
@@ -302,7 +302,7 @@ impl Acp {
 
     fn on_request(&mut self, id: Value, method: &str, params: &Value) {
         if method != "session/request_permission" {
-            // The recorded transcripts in `fixtures/agents` contain this text.
+            // Do not change this text: the recorded transcripts in `fixtures/agents` contain it.
             self.peer.refuse(&id, "not to be had here");
             return;
         }
@@ -326,8 +326,9 @@ impl Acp {
     fn write_prompt(&mut self, note: TextNumber, text: &str) {
         let mut prompt = vec![json!({ "type": "text", "text": text })];
         if !self.introduced && !self.launch.instructions.is_empty() {
-            prompt
-                .insert(0, json!({ "type": "text", "text": opening::introduction(&self.launch) }));
+            // ACP has no field for instructions.
+            let text = format!("{}\n\n", self.launch.instructions);
+            prompt.insert(0, json!({ "type": "text", "text": text }));
         }
         self.turn = Some(AcpTurn { note, received: false, interrupted: false });
         let params = json!({ "sessionId": self.session, "prompt": prompt });
@@ -391,8 +392,7 @@ impl Driver for Acp {
             return;
         }
         match self.missing_mode() {
-            // Agents handle several requests concurrently, so the mode must be set before the turn
-            // starts.
+            // Agents handle several requests concurrently, so wait for the new mode before sending the prompt.
             Some(mode) => {
                 self.waiting_prompt = Some((note, text.to_owned()));
                 self.set_mode(mode);
@@ -401,7 +401,8 @@ impl Driver for Acp {
         }
     }
 
-    /// Rejects the text. A second prompt would end the running turn in some agents and be queued in others.
+    /// Rejects the text, because ACP cannot add text to a running turn. If the text were sent as a second prompt,
+    /// some agents would end the running turn, and others would queue the prompt.
     fn steer(&mut self, note: TextNumber, _text: &str) {
         self.peer.emit(AgentEvent::NotTaken(note));
     }

@@ -118,7 +118,7 @@ const GENERIC_ACP: Agent = Agent {
     driver: |launch| Box::new(acp::Acp::new(&acp::GENERIC, launch)),
 };
 
-/// A worker in our own process. A lead cannot spawn one by this name; only the program that embeds this
+/// A worker in our own process. A lead cannot spawn a worker by this name; only the program that embeds this
 /// library can add workers.
 pub(crate) const IN_PROCESS: Agent = Agent {
     name: "in-process",
@@ -139,10 +139,18 @@ pub struct AgentChoice {
     pub arguments: Vec<String>,
 }
 
+/// An agent whose name begins with this prefix is any program that speaks the Agent Client Protocol.
+const COMMAND_PREFIX: &str = "acp:";
+
+/// Returns whether the name of an agent is a command: `acp:COMMAND`.
+pub fn is_command(name: &str) -> bool {
+    name.starts_with(COMMAND_PREFIX)
+}
+
 /// Finds an agent by name: a row of [`AGENTS`], or `acp:COMMAND` for any program that speaks the Agent
 /// Client Protocol. Arguments may follow the command.
 pub fn agent(name: &str) -> Option<AgentChoice> {
-    if let Some(command) = name.strip_prefix("acp:") {
+    if let Some(command) = name.strip_prefix(COMMAND_PREFIX) {
         let mut parts = command.split_whitespace().map(str::to_owned);
         let program = parts.next()?;
         return Some(AgentChoice { agent: GENERIC_ACP, program, arguments: parts.collect() });

@@ -1,4 +1,4 @@
-//! File changes made by an agent. Some agents report the text before and after a change, others the hunks
+//! File changes made by an agent. Some agents report the text before and after a change, others report the hunks
 //! of a diff. Both are converted to [`ChangedPart`]s.
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
-/// Time limit for finding a minimal diff. After this time, a longer diff is accepted.
+/// Time limit for finding a minimal diff. After this time, a diff that is not minimal is accepted.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// A change to one file, as the agent reports it.
@@ -14,7 +14,7 @@ const DIFF_TIMEOUT: Duration = Duration::from_millis(20);
 pub struct FileChange {
     /// The file's path, as the agent writes it. For a moved file, the new path.
     pub path: String,
-    /// The parts that changed, in order. They may include unchanged lines around the change.
+    /// The parts that changed, in order. A part may include unchanged lines around the change.
     pub parts: Vec<ChangedPart>,
 }
 
@@ -37,7 +37,7 @@ impl FileChange {
     }
 }
 
-/// A changed part of a file. `before` is empty if text was only added, `after` if text was only deleted.
+/// A changed part of a file. `before` is empty for an addition, and `after` is empty for a deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangedPart {
     /// The old text.
@@ -47,7 +47,7 @@ pub struct ChangedPart {
 }
 
 impl ChangedPart {
-    /// Converts the lines of one hunk, each of which begins with a space, a minus or a plus.
+    /// Converts the lines of one hunk. Each line begins with a space, a minus or a plus.
     fn from_hunk<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
         let mut part = Self::default();
         for line in lines {

@@ -1,11 +1,11 @@
 //! Driver for Claude Code, for members whose Claude Code does not read the team's files itself. Runs `claude -p`
 //! with lines of JSON as input and output.
 //!
-//! Each text we send has an id derived from its content and number. Claude Code stores the id in the
-//! session, and echoes each text it has received. If a resumed session already contains the text, Claude
-//! Code echoes the text immediately and starts no turn. So a text can be sent again if Claude Code was killed
-//! before the echo. This does not work for texts that were added to a running turn; for those, the member reads
-//! Claude Code's session record.
+//! Each text that we send has an id, which is derived from the text's content and number. Claude Code stores the
+//! id in the session, and echoes each text that it has received. If a resumed session already contains the text,
+//! Claude Code echoes the text immediately and starts no turn. So if Claude Code is killed before the echo, we can
+//! safely send the text again. This does not work for texts that were added to a running turn. To find those
+//! texts, the member reads Claude Code's session record.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -69,7 +69,7 @@ struct ClaudePermission {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClaudeTurn {
     Idle,
-    /// We sent a prompt, but the turn has not started: an interrupt now would have no effect.
+    /// We sent a prompt, but the turn has not started. An interrupt would have no effect yet, so it is sent later.
     Requested {
         interrupted: bool,
     },
@@ -147,8 +147,7 @@ impl Claude {
                 if let (Some(folder), Some(session)) =
                     (&self.launch.claude_dir, &self.launch.resume)
                 {
-                    // The folder at `*` is named after the working directory, or after a shortened path
-                    // and a hash if the path is long.
+                    // `*` is a folder named after the working directory. Claude Code shortens long names.
                     let path = format!("{folder}/projects/*/{session}.jsonl");
                     self.emit(AgentEvent::RemembersIn { path });
                 }
@@ -208,7 +207,7 @@ impl Claude {
     fn on_text_status(&mut self, message: &Value) {
         let id = text(message, "/command_uuid");
         let end = match text(message, "/state") {
-            // The text was completed without a turn, because the session already contained it.
+            // Claude Code started no turn for the text, because the session already contained the text.
             "completed" => TurnEnd::Done,
             state @ ("cancelled" | "discarded" | "refused") => {
                 if let Some(note) = self.unconfirmed.remove(id) {
@@ -361,7 +360,7 @@ impl Driver for Claude {
             return;
         }
         if self.turn != ClaudeTurn::Idle {
-            // An earlier text was steered too late and started a turn of its own. This text joins that turn.
+            // An earlier text came too late for its turn and started another turn. The new text joins that turn.
             self.send_text(note, text);
             return;
         }
@@ -377,7 +376,7 @@ impl Driver for Claude {
         }
     }
 
-    /// Adds the text to the running turn. If it comes too late, Claude Code starts another turn with it.
+    /// Adds the text to the running turn. If the text comes too late, Claude Code starts another turn with it.
     fn steer(&mut self, note: TextNumber, text: &str) {
         if self.turn == ClaudeTurn::Idle {
             self.emit(AgentEvent::NotTaken(note));
@@ -425,7 +424,7 @@ impl Driver for Claude {
     }
 }
 
-/// Describes a tool use in one line, by the most informative field of the tool's input.
+/// Describes a tool use in one line: returns the most informative field of the tool's input.
 fn about(input: &Value) -> String {
     let fields = ["/command", "/file_path", "/path", "/pattern", "/url", "/query", "/description"];
     match fields.iter().map(|field| text(input, field)).find(|value| !value.is_empty()) {

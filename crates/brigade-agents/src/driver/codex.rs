@@ -1,6 +1,6 @@
 //! Driver for Codex. Talks to `codex app-server` in lines of JSON-RPC without the `jsonrpc` field.
 //!
-//! Codex calls a session a thread. Each text we send carries its number as the client id, and counts as
+//! Codex calls a session a thread. Each text that we send carries its number as the client id. A text counts as
 //! received when it appears in the thread with that id. If Codex is killed within milliseconds after that, the
 //! text may still be lost, so after a resume the content of the thread decides which texts Codex received.
 
@@ -31,7 +31,7 @@ pub(super) struct Codex {
     asks: OpenAsks<CodexApproval>,
     thread: Option<String>,
     turn: CodexTurn,
-    /// The access level that Codex was last told.
+    /// The access level in the settings that we last sent to Codex.
     thread_access: Access,
     /// The access level for the next turn.
     access: Access,
@@ -52,7 +52,7 @@ enum CodexRequest {
 #[derive(Debug)]
 enum CodexTurn {
     Idle,
-    /// We requested a turn, but Codex has not reported its start. Until then Codex accepts neither an
+    /// We requested a turn, but Codex has not reported the turn's start. Until it does, Codex accepts neither an
     /// interrupt nor further text for the turn.
     Requested {
         interrupted: bool,
@@ -75,12 +75,10 @@ impl Codex {
         }
     }
 
-    /// Starts or resumes a thread. Both need the same settings, because Codex does not save them with
-    /// the thread.
+    /// Starts or resumes a thread. A resumed thread needs all settings again, because Codex does not save them
+    /// with the thread.
     fn open_thread(&mut self) {
         let tools = &self.launch.tools;
-        let env: serde_json::Map<_, _> =
-            tools.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
         let mut params = json!({
             "cwd": self.launch.cwd,
             "approvalPolicy": approval_policy(self.access),
@@ -92,7 +90,7 @@ impl Codex {
                 "mcp_servers": { TOOL_SERVER_NAME: {
                     "command": tools.command,
                     "args": tools.args,
-                    "env": env,
+                    "env": tools.env_object(),
                     "default_tools_approval_mode": "approve",
                     // Newer models see only a few tools and search for the others. The team's tools must
                     // always be visible.
@@ -130,7 +128,7 @@ impl Codex {
             }
             (CodexRequest::Steer(note), Err(_)) => self.reject(note),
             // Nothing to do: Codex reports the start of a turn, the arrival of a text and the end of an
-            // interrupted turn in notifications. A failed interrupt means the turn had already ended.
+            // interrupted turn in notifications. An interrupt fails only if the turn has already ended.
             (CodexRequest::Turn(_) | CodexRequest::Steer(_) | CodexRequest::Interrupt, _) => {}
         }
     }
@@ -142,8 +140,8 @@ impl Codex {
         for item in items.flatten().filter(|item| text(item, "/type") == "userMessage") {
             self.peer.emit(AgentEvent::Remembers { text: item::user_text(item) });
         }
-        // Codex first writes a user text to its session file, and then, on another line, the turn that it
-        // reports to us. If Codex was killed in between, its model sees a text that Codex does not report.
+        // Codex first writes a user text to its session file. Later, it writes the turn that contains the text. If
+        // Codex was killed in between, its model sees the text, but Codex does not report the text to us.
         let path = text(result, "/thread/path");
         if self.launch.resume.is_some() && !path.is_empty() {
             self.peer.emit(AgentEvent::RemembersIn { path: path.to_owned() });
@@ -221,7 +219,8 @@ impl Codex {
         }));
     }
 
-    /// Handles a request from any thread: threads that help ours also wait for answers to their requests.
+    /// Handles a request from Codex. The request may come from another thread that works for our thread and also
+    /// waits for an answer.
     fn on_request(&mut self, id: &Value, method: &str, params: &Value) {
         let Some(approval) = CodexApproval::new(id.clone(), method, params) else {
             self.peer.refuse(id, "not supported by this client");
@@ -290,8 +289,8 @@ impl Driver for Codex {
             "clientUserMessageId": item::client_id(note),
             "input": input(text),
         });
-        // A thread keeps the settings of its last turn. We send settings only when the access level changes, so
-        // that the user's own sandbox configuration applies otherwise. Read-only access is sent every time.
+        // A thread keeps the settings of its last turn. To keep the user's own sandbox configuration, we send
+        // settings only when the access level changes. But read-only access is sent with every turn.
         if self.access != self.thread_access || self.access == Access::ReadOnly {
             set(&mut params, "approvalPolicy", json!(approval_policy(self.access)));
             set(&mut params, "sandboxPolicy", sandbox_policy(self.access));

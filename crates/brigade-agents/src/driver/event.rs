@@ -62,7 +62,7 @@ pub enum AgentEvent {
     },
     /// The agent asks for permission.
     Asks(AgentAsk),
-    /// The agent no longer waits for an answer: it withdrew the request, or got the answer another way.
+    /// The agent no longer waits for an answer: it withdrew the request, or got the answer in another way.
     AsksNoLonger(AskId),
     /// The agent's model usage in this conversation so far.
     Used(Usage),
@@ -107,7 +107,7 @@ pub struct AgentAsk {
 /// The answer to a permission request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PermissionAnswer {
-    /// Allow the tool use, but not later ones.
+    /// Allow this tool use, but no later tool uses.
     Allow,
     /// Deny the tool use, for this reason. The agent continues its turn without this tool use if possible.
     Deny(String),
@@ -129,7 +129,7 @@ pub enum TurnEnd {
 /// Tokens and cost that an agent used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// Input tokens, including cached ones.
+    /// Input tokens, including cached tokens.
     pub input: u64,
     /// Cached input tokens.
     pub cached: u64,

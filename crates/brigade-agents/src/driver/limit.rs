@@ -1,9 +1,9 @@
-//! Recognizes that a turn failed because of the vendor's rate or usage limit: by the HTTP status if the agent
-//! reports one, otherwise by the text of the program's error. The model's own text is never used for this.
+//! Detects turns that failed because of the vendor's rate or usage limit. If the agent reports an HTTP status, the
+//! status decides; otherwise the text of the program's error decides. The model's own text is never used.
 
 use super::TurnEnd;
 
-/// Returns whether the HTTP status means a limit: 429 (too many requests) or 529 (overloaded; Anthropic's own).
+/// Returns whether the HTTP status means a limit: 429 (too many requests) or 529 (overloaded, used by Anthropic).
 pub(super) fn is_limit_status(status: u64) -> bool {
     matches!(status, 429 | 529)
 }

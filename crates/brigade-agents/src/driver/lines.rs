@@ -3,17 +3,18 @@
 use brigade_wire::legible::legible;
 use serde_json::Value;
 
-/// Maximum length of a line, in bytes; longer lines are skipped. Session histories can have many megabytes,
-/// but a program that never writes a newline must not use up all memory.
+/// Maximum length of a line, in bytes. Longer lines are skipped. The limit is high, because a line with a
+/// session's history can have many megabytes. Without a limit, a program that never writes a newline would use up
+/// all memory.
 const MAX_LINE: usize = 256 << 20;
 
 /// Buffers the program's output until a line is complete.
 #[derive(Default)]
 pub(super) struct JsonLines {
     buffer: Vec<u8>,
-    /// `buffer` before this index was already returned or skipped.
+    /// The bytes of `buffer` before this index were already returned or skipped.
     consumed: usize,
-    /// `buffer` contains no newline between `consumed` and this index.
+    /// There is no newline in `buffer` between `consumed` and this index.
     searched: usize,
     /// Whether to skip the rest of the current line.
     skipping: bool,

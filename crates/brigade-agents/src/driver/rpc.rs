@@ -31,7 +31,7 @@ pub(super) enum RpcMessage<P> {
         /// The result or error.
         result: Result<Value, RpcError>,
     },
-    /// A request from the peer, which waits for our response.
+    /// A request from the peer. The peer waits for our response.
     Request {
         /// The id that our response must carry.
         id: Value,

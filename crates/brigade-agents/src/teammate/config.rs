@@ -20,7 +20,7 @@ pub struct TeammateConfig {
     pub seat: Seat,
     /// The agent that runs the member.
     pub agent: Agent,
-    /// The agent's program, or the worker in its place.
+    /// The agent's program, or the workers that take its place.
     pub runner: AgentRunner,
     /// The settings of the conversation with the agent.
     pub launch: LaunchOptions,
@@ -51,8 +51,8 @@ impl TeammateConfig {
         };
         launch.arguments = choice.arguments;
         launch.claude_dir = brigade.claude_dir().map(str::to_owned);
-        let player = AgentRunner::Program(brigade.start(&choice.program, cwd));
-        Ok(Self::new(seat, choice.agent, player, launch))
+        let runner = AgentRunner::Program(brigade.start(&choice.program, cwd));
+        Ok(Self::new(seat, choice.agent, runner, launch))
     }
 
     /// Returns the settings for a member that is run by workers in the current process.
@@ -61,9 +61,9 @@ impl TeammateConfig {
         Self::new(seat, IN_PROCESS, AgentRunner::Workers(workers), launch)
     }
 
-    /// Returns these settings, with the current process as the one that runs the member.
-    pub fn new(seat: Seat, agent: Agent, player: AgentRunner, launch: LaunchOptions) -> Self {
+    /// Returns these settings, with the current process as `process`.
+    pub fn new(seat: Seat, agent: Agent, runner: AgentRunner, launch: LaunchOptions) -> Self {
         let process = Process { pid: std::process::id(), began: String::new() };
-        Self { seat, agent, runner: player, launch, process, host: String::new() }
+        Self { seat, agent, runner, launch, process, host: String::new() }
     }
 }

@@ -42,7 +42,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                 read = agent.read(&mut buffer) => match read {
                     Ok(0) => return ConversationEnd::Died(agent.end_message().to_owned()),
                     Ok(count) => self.driver.on_output(buffer.get(..count).unwrap_or_default()),
-                    Err(error) => return ConversationEnd::Died(format!("cannot read its output: {error}")),
+                    Err(error) => return ConversationEnd::Died(format!("cannot read the agent's output: {error}")),
                 },
                 record = watch.next_shared() => match record {
                     Some(record) => match self.on_team_event(&record) {
@@ -88,7 +88,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         None
     }
 
-    /// Passes the program's exit code to the driver, since some agents report failure through it.
+    /// Passes the program's exit code to the driver, since some agents report failure through the exit code.
     pub(super) async fn program_exited(&mut self, code: i32) {
         self.driver.on_exit(code);
         while let Some(output) = self.driver.next() {
@@ -133,7 +133,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             _ => {}
         }
         (self.observer)(TeammateEvent::Did(event));
-        // Let the work recorder's task run first, so that the journal has the event before its consequences.
+        // Let the work recorder's task run, so that it records the event before the actions take effect.
         tokio::task::yield_now().await;
         self.carry_out(actions).await;
     }
@@ -181,7 +181,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         }
     }
 
-    /// Marks the messages that the agent has received as shown. If that fails, the next call retries; the
+    /// Marks messages as shown after the agent has received them. If marking fails, the next call tries again. The
     /// messages are not sent to the agent again.
     pub(super) async fn mark_shown(&mut self) {
         if self.shown.is_empty() {
@@ -194,7 +194,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                     seen.extend(marked);
                 }
             }
-            Err(error) => self.trouble("cannot mark the agent's mail yet; retrying", &error),
+            Err(error) => self.trouble("cannot mark messages as shown yet; retrying", &error),
         }
     }
 
@@ -251,7 +251,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             event::Event::Sent { to, .. } | event::Event::Seen { to, .. } if to == me => {
                 EventEffect::Mail
             }
-            // The agent may have read the message with a tool.
+            // A message is also marked as shown when the agent reads the message with a tool.
             event::Event::Shown { to, key } if to == me => {
                 if let Some(seen) = &mut self.seen {
                     seen.insert(*key);
@@ -300,8 +300,8 @@ fn read_first_match(path: &str) -> io::Result<Vec<u8>> {
     found.map(std::fs::read).find(Result::is_ok).unwrap_or(Err(io::ErrorKind::NotFound.into()))
 }
 
-/// Returns the complete lines of a session record. A killed program may have left an unfinished last line,
-/// which it ignores when it resumes the session.
+/// Returns the complete lines of a session record. If the program was killed, the last line may be incomplete. The
+/// program itself ignores such a line when it resumes the session.
 fn complete_lines(record: &[u8]) -> String {
     let end = record.iter().rposition(|byte| *byte == b'\n').unwrap_or_default();
     String::from_utf8_lossy(record.get(..end).unwrap_or_default()).into_owned()

@@ -1,4 +1,4 @@
-//! Sorts incoming messages into texts for the agent to read and answers to the agent's requests.
+//! Sorts incoming messages. Some are texts for the agent to read, and some are answers to the agent's requests.
 
 use std::collections::HashSet;
 
@@ -33,7 +33,7 @@ enum SortedMail {
     Read(Item),
     /// The lead's answer to a permission request.
     Permission(PermissionResponse),
-    /// The lead's answer to a plan, which the agent also reads.
+    /// The lead's approval or rejection of a plan. The agent reads this message, too.
     Plan(PlanApprovalResponse, Item),
 }
 
@@ -52,7 +52,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             self.carry_out(actions).await;
             return Ok(true);
         }
-        // Load `seen` only once. Messages shown later are added to it when their events arrive.
+        // Load `seen` only once. Messages that are shown later are added when their events arrive.
         if self.seen.is_none() {
             self.seen = Some(shown_messages(&seat).await?);
         }
@@ -65,7 +65,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         let mut handled = Vec::new();
         for (key, mail) in sorted {
             match mail {
-                // The model saw this message before, and it was put back into the inbox. Do not show it
+                // The model already saw this message, but the message was put back into the inbox. Do not show it
                 // again.
                 _ if self.seen.as_ref().is_some_and(|seen| seen.contains(&key)) => {
                     handled.push(key);
@@ -129,7 +129,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         sorted.ok().flatten()
     }
 
-    /// Passes the lead's answer to the agent, if it is the first answer to a request of the agent.
+    /// Passes the lead's answer to the agent, unless the agent's request was already answered.
     async fn permission_answered(
         &mut self,
         answer: &PermissionResponse,
@@ -150,8 +150,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         Ok(())
     }
 
-    /// Applies the lead's answer to a plan. Returns `false` if the answer does not count, for example because
-    /// it is not the first.
+    /// Applies the lead's approval or rejection of a plan. Returns `false` if the message does not count, for
+    /// example because the plan was already approved or rejected.
     async fn plan_answered(
         &mut self,
         answer: &PlanApprovalResponse,

@@ -1,4 +1,4 @@
-//! Reports to the lead that a member is idle, and the results of its last turn.
+//! Reports to the lead that a member is idle. The report describes the member's last turn.
 
 use brigade_core::wire::inbox::with_message;
 use brigade_wire::generation::Generation;
@@ -66,7 +66,7 @@ impl Turn {
 }
 
 impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
-    /// Informs the lead that the member is idle, and how its last turn ended.
+    /// Reports to the lead that the member is idle. The report states how the member's last turn ended.
     pub(super) async fn report(&mut self, end: &TurnEnd) -> Result<(), TeammateError> {
         let seat = &self.config.seat;
         let Some(lead) = &self.lead else { return Ok(()) };

@@ -30,7 +30,7 @@ impl RunningAgent {
         }
     }
 
-    /// Reads output of the program or worker. Returns 0 once there is no more.
+    /// Reads output of the program or worker. Returns 0 at the end of the output.
     pub(super) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Program(program) => program.read(buffer).await,
@@ -38,7 +38,7 @@ impl RunningAgent {
         }
     }
 
-    /// Describes, for an error message, that the output has ended.
+    /// Returns an error message for the end of the output.
     pub(super) fn end_message(&self) -> &'static str {
         match self {
             Self::Program(_) => "the program exited",
@@ -54,8 +54,8 @@ impl RunningAgent {
         }
     }
 
-    /// Ends the program and all processes it started, or the worker. Returns the exit code of a program that
-    /// exited by itself.
+    /// Ends the worker, or the program and all processes that the program started. Returns the exit code of a
+    /// program that exited by itself.
     pub(super) async fn end(self) -> io::Result<Option<i32>> {
         match self {
             Self::Program(program) => program.end().await,

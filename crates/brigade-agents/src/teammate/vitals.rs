@@ -7,7 +7,7 @@ use crate::driver::{AgentEvent, TurnEnd, Usage};
 use brigade_core::pulse::{self, Pulse, REPORT_INTERVAL, ReportedState};
 use brigade_core::roster::Activity;
 
-/// The state of the agent that the member's pulse reports.
+/// The agent's state, which the member's pulse reports.
 #[derive(Debug, Default)]
 pub(super) struct Vitals {
     /// The last pulse that was published.
@@ -21,7 +21,7 @@ pub(super) struct Vitals {
     retries: Option<String>,
     /// Why the last turn failed; `None` if it did not fail.
     failed: Option<String>,
-    /// Why the agent was marked failed; `None` if it is not marked failed.
+    /// Why the agent was marked as failed; `None` if it is not marked as failed.
     pub(super) failure: Option<String>,
 }
 
@@ -48,8 +48,8 @@ impl Vitals {
             | AgentEvent::TurnEnded(TurnEnd::Done | TurnEnd::Interrupted | TurnEnd::Failed(_)) => {
                 (self.limited, self.retries) = (None, None);
             }
-            // The start of a turn does not prove that the vendor answers again: some agents retry without
-            // reporting it.
+            // The start of a turn does not prove that the agent can reach the vendor again, because some agents do
+            // not report their retries.
             AgentEvent::TurnStarted
             | AgentEvent::Remembers { .. }
             | AgentEvent::RemembersIn { .. }
@@ -72,7 +72,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         if same.is_some_and(|last| now.duration_since(last.at) < beat) {
             return;
         }
-        // If only the reason for retries changed, the member has been working since the same time as before.
+        // If the member was already working, keep the start time, even if the reason for retries has changed.
         let is_working = |state: &ReportedState| matches!(state, ReportedState::Working { .. });
         let since = last
             .filter(|last| same.is_some() || (is_working(&last.state) && is_working(&state)))
@@ -91,7 +91,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         };
         if let Err(error) = pulse::report(&self.config.seat, &pulse).await {
             // The next call publishes a newer pulse anyway.
-            tracing::warn!(member = %self.config.seat.name, %error, "cannot publish its state");
+            tracing::warn!(member = %self.config.seat.name, %error, "cannot publish the member's state");
         }
         self.vitals.last = Some(pulse);
     }
@@ -109,7 +109,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             return ReportedState::Waiting { requests };
         }
         match (&self.vitals.limited, self.activity) {
-            // This applies with and without a running turn: an agent may retry for minutes within a turn.
+            // Report a limit even during a turn, because an agent may retry for minutes within a turn.
             (Some(why), _) => ReportedState::Limited { why: why.clone() },
             (None, Some(Activity::Active)) => {
                 ReportedState::Working { retries: self.vitals.retries.clone() }
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(limited_after(&[AgentEvent::TurnStarted, limit()]), Some(why()));
         assert_eq!(limited_after(&[limit(), AgentEvent::TurnStarted]), Some(why()));
         assert_eq!(limited_after(&[limit(), AgentEvent::Used(Usage::default())]), Some(why()));
-        // Claude Code reports an error of the vendor as if it were text of the model.
+        // Claude Code reports a vendor's error as text of the model.
         assert_eq!(
             limited_after(&[limit(), AgentEvent::Said("API Error".to_owned()), ended]),
             Some(why())

@@ -1,7 +1,7 @@
 //! Records a member's work in the journal.
 //!
-//! The recorded work events may be incomplete. They are queued in memory, and a separate task writes them to
-//! the journal. If the store is slow, the oldest queued events are dropped, so that the agent never waits.
+//! The record may be incomplete. Work events are queued in memory, and a separate task writes them to the journal.
+//! If the store is slow, the oldest queued events are dropped, so that the agent never waits.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ const MAX_QUEUED: usize = 256;
 const MAX_SPEECH: usize = 8 * 1024;
 /// Maximum length of any other field of an event, in bytes.
 const MAX_FIELD: usize = 1024;
-/// An agent's text is recorded after the agent has written nothing for this time, even if more text follows.
+/// If an agent has written nothing for this long, its text so far is recorded, even if more text follows later.
 const SILENCE: Duration = Duration::from_secs(1);
 /// How long to wait for queued events to be written when the member stops.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
@@ -56,7 +56,7 @@ impl WorkRecorder {
     /// Stops recording. Waits up to [`FINISH_TIMEOUT`] for the queued events to be written.
     pub(super) async fn finish(self) {
         drop(self.member);
-        // The writer has its own time limit. If it panicked, there is nothing to wait for.
+        // The writer has its own time limit. If the writer panicked, there is nothing to wait for.
         let _ended = self.writer.await;
     }
 }
@@ -136,7 +136,7 @@ impl PendingWork {
                 self.note_problem(WorkEvent::Limited { why: truncate(why, MAX_FIELD) });
             }
             AgentEvent::TurnEnded(end) => self.end_turn(end),
-            // These events are not recorded as work, because other records in the journal show them.
+            // These events are not recorded as work. Most of them are followed by other records in the journal.
             AgentEvent::Remembers { .. }
             | AgentEvent::RemembersIn { .. }
             | AgentEvent::Taken(_)
@@ -172,7 +172,7 @@ impl PendingWork {
         self.note(WorkEvent::TurnEnded { end, why });
     }
 
-    /// Queues a problem, unless it repeats the previous event.
+    /// Queues a problem, unless the previous event was the same problem.
     fn note_problem(&mut self, event: WorkEvent) {
         self.end_speech();
         if self.last_problem.as_ref() != Some(&event) {
@@ -225,14 +225,14 @@ impl PendingWork {
 /// The next step of the writer.
 #[derive(Debug, PartialEq)]
 enum WriterStep {
-    /// Write this event. The number is how many events before it were dropped.
+    /// Write this event. The number counts the events that were dropped just before this event.
     Write(WorkEvent, usize),
     WaitUntil(Instant),
     Wait,
     End,
 }
 
-/// Writes queued events until the member stops, and then the rest within [`FINISH_TIMEOUT`].
+/// Writes queued events until the member stops. Then writes the rest, for at most [`FINISH_TIMEOUT`].
 async fn write(seat: Seat, queue: Arc<RecorderQueue>, ended: oneshot::Receiver<()>) {
     let deadline = async {
         // No value is ever sent on this channel. It closes when the member stops.
@@ -295,7 +295,7 @@ mod tests {
         TeammateEvent::Did(AgentEvent::Said(text.to_owned()))
     }
 
-    /// Returns the events that are written after these observations.
+    /// Returns the events that the recorder writes for these observations.
     fn events(observed: impl IntoIterator<Item = TeammateEvent>) -> Vec<WorkEvent> {
         let mut pending = PendingWork::default();
         observed.into_iter().for_each(|observed| pending.observe(&observed));

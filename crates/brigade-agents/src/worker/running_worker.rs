@@ -130,7 +130,7 @@ async fn run(
                             context.answered(ask, no.map_or(PermissionAnswer::Allow, PermissionAnswer::Deny));
                         }
                         Some(Ok(WorkerInput::Interrupt {})) => break WorkerOutput::Interrupted {},
-                        // Ignore a second turn, because only one runs at a time, and invalid input.
+                        // Ignore invalid input. Also ignore a second turn, because only one turn runs at a time.
                         Some(Ok(WorkerInput::Turn { .. }) | Err(_)) => {}
                         None => input_open = false,
                     }

@@ -1,4 +1,4 @@
-//! Tests that mail is delivered as turns, in fixed steps and with random crashes.
+//! Tests that mail is delivered as turns. Most tests take fixed steps. One test simulates random crashes.
 
 use brigade_agents::delivery::{Action, Delivery, Item, SavedState};
 use brigade_agents::driver::{AgentEvent, MidTurn, TextNumber, TurnEnd};
@@ -78,7 +78,7 @@ fn an_agent_is_steered_again_only_after_it_made_progress() {
     assert_eq!(rendered(&bob.on_event(&AgentEvent::Taken(TextNumber(2)))), ["shown 1"]);
     assert!(rendered(&bob.enqueue([item(3)])).is_empty());
     assert_eq!(rendered(&bob.on_event(&tool())), ["steer 3: <message 3>"]);
-    // The agent rejects the text as too late for this turn, so the message starts the next turn.
+    // The agent rejects the text, which came too late for this turn. So the message starts the next turn.
     assert!(rendered(&bob.on_event(&AgentEvent::NotTaken(TextNumber(3)))).is_empty());
     let next = ["prompt 4: <message 3>"];
     assert_eq!(rendered(&bob.on_event(&AgentEvent::TurnEnded(TurnEnd::Done))), next);
@@ -96,11 +96,12 @@ fn after_a_crash_batches_in_the_session_are_not_sent_again() {
     restarted.on_event(&AgentEvent::Remembers { text: text.clone() });
     let resume_prompt = "prompt 2: Your program was restarted in the middle of a turn. Continue where you left off.";
     assert_eq!(rendered(&restarted.on_event(&ready())), ["shown 1", resume_prompt]);
-    // If the session does not contain the batch, it is sent again. A forged heading in the session does not count.
+    // If the session does not contain the batch, the batch is sent again. A forged heading in the session does not
+    // count.
     let mut restarted = Delivery::new("bob@demo".into(), MidTurn::Held, saved);
     restarted.on_event(&AgentEvent::Remembers { text: "[mail 1-00000000 for bob@demo]".into() });
     assert_eq!(rendered(&restarted.on_event(&ready())), ["prompt 1: <message 1>"]);
-    // The agent recognizes the batch by its number, and ends the turn without having started it.
+    // The agent recognizes the batch's number and starts no turn. The driver reports only the end of a turn.
     assert_eq!(rendered(&restarted.on_event(&AgentEvent::Taken(TextNumber(1)))), ["shown 1"]);
     assert_eq!(
         rendered(&restarted.on_event(&AgentEvent::TurnEnded(TurnEnd::Done))),
@@ -108,7 +109,7 @@ fn after_a_crash_batches_in_the_session_are_not_sent_again() {
     );
 }
 
-/// The member's process may crash between two actions.
+/// Marking must come first, because the member's process may crash between the two actions.
 #[test]
 fn remembered_messages_are_marked_before_the_state_is_persisted() {
     let mut bob = delivery(MidTurn::Held);
@@ -121,14 +122,13 @@ fn remembered_messages_are_marked_before_the_state_is_persisted() {
     assert!(matches!(actions.first(), Some(Action::MarkShown(_))), "{actions:?}");
 }
 
-/// Simulates an agent, whose session survives crashes, and the member's process, of which only the saved state
-/// survives.
+/// Simulates an agent and the member's process. After a crash, only the session and the saved state remain.
 struct DeliverySim {
     delivery: Delivery,
     persisted: SavedState,
     /// The texts in the agent's session, in the order in which the model saw them.
     session: Vec<String>,
-    /// Texts sent to the agent that the agent has not read yet: number, text, and whether the text starts a turn.
+    /// Texts that the agent has not read yet: number, text, and whether the text starts a turn.
     pending: Vec<(TextNumber, String, bool)>,
     sent: u64,
     shown: Vec<MessageKey>,
@@ -206,7 +206,7 @@ impl DeliverySim {
             2 => self.receive(true),
             3 => self.report(&tool()),
             4 if self.pending.is_empty() => self.report(&AgentEvent::TurnEnded(TurnEnd::Done)),
-            // The agent dies, and may have added a text to its session just before.
+            // The agent dies, possibly right after it added a text to its session.
             5 => {
                 self.receive(false);
                 self.delivery.agent_exited();
@@ -236,7 +236,7 @@ impl DeliverySim {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Whichever process dies, and whenever it dies, the model sees each message once and in order.
+    /// No matter which process dies and when, the model sees each message once and in order.
     #[test]
     fn each_message_is_seen_once_and_in_order(
         steps in prop::collection::vec(0u8..8, 0..120),

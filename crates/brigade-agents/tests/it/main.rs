@@ -9,7 +9,6 @@
 
 mod delivery;
 mod drivers;
-mod farewell;
 mod resend;
 mod work;
 mod workers;

@@ -1,4 +1,4 @@
-//! Tests that mail is resent if Claude Code took it out of its inbox but its model never saw it.
+//! Tests that mail is resent if Claude Code took it out of the inbox but did not show it to the model.
 
 use std::fs;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ enum TakeMode {
     Read,
 }
 
-/// Plays bob's native Claude Code, which reads and writes the team's files itself.
+/// Simulates bob's native Claude Code, which reads and writes the team's files itself.
 trait NativeBob {
     /// Takes the unread mail from bob's inbox, as Claude Code does, and returns the envelopes that bob's model
     /// would see.
@@ -87,7 +87,7 @@ fn mail_taken_but_not_shown_is_resent_until_it_is_shown() {
             assert_eq!(files.waiting().await, ["waits", "lost"], "{takes:?}");
             // A second call sends nothing, because the copy is still in the inbox.
             assert_eq!(start(&env, &one).await.sent, []);
-            // The copy is lost as well and sent again. Then the model sees it.
+            // The copy is lost as well, and another copy is sent. The model sees that copy.
             files.take(takes);
             assert_eq!(start(&env, &one).await.sent.len(), 2);
             assert_eq!(files.waiting().await, ["lost", "waits"], "{takes:?}");
@@ -178,8 +178,8 @@ fn messages_known_to_be_shown_need_no_transcript() {
         let [one, two, _, four] = &envelopes[..] else { unreachable!() };
         let again = start(&env, &heard(&[one, two, four])).await;
         assert_eq!(again.sent.len(), 1);
-        // The saved state has only two keys: the second message as `upto`, and the fourth in `beyond`. It does not
-        // grow with the mailbox.
+        // The saved state has only two keys: the second message as `upto`, and the fourth in `beyond`. The state
+        // does not grow with the mailbox.
         assert!(again.shown.upto.is_some() && again.shown.beyond.len() == 1, "{again:?}");
         let later = start_seat(&env.seat("bob"), &ModelInput::default(), &again.shown).await;
         assert_eq!((&later.shown, later.sent), (&again.shown, vec![]));

@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 
 use brigade_agents::teammate::{self, TeammateConfig};
 use brigade_agents::worker::{Worker, WorkerContext, Workers};
-use brigade_core::event::{Event, TurnOutcome, WorkEvent};
+use brigade_core::event::{Event, Record, TurnOutcome, WorkEvent};
 use brigade_core::handshake::{self, Answer};
 use brigade_core::store::memory::MemoryStore;
 use brigade_core::store::{Actor, Watch};
 use brigade_testkit::contract::run;
 use brigade_testkit::env::{TestEnv, clock, team};
-use tokio::sync::mpsc;
 
 use brigade_testkit::files::Files;
 use brigade_testkit::flaky::FlakyStore;
@@ -28,7 +27,7 @@ async fn next_text(watch: &mut Watch) -> String {
     let next = async {
         loop {
             if let Event::Worked { act: WorkEvent::Said { text }, .. } =
-                watch.next().await.unwrap().event
+                watch.next().await.unwrap().into_inner().event
             {
                 return text;
             }
@@ -43,7 +42,7 @@ async fn recorded_texts(env: &TestEnv) -> Vec<String> {
         Event::Worked { act: WorkEvent::Said { text }, .. } => Some(text),
         _ => None,
     };
-    history.into_iter().filter_map(|record| said(record.event)).collect()
+    history.into_iter().filter_map(|record| said(record.into_inner().event)).collect()
 }
 
 #[test]
@@ -71,13 +70,13 @@ fn work_does_not_wake_watchers_without_interest_in_it() {
             record_text(env, "alice", "hello").await;
             env.say("bob", "alice", "mail").await;
             let event = tokio::time::timeout(Duration::from_secs(10), watch.next()).await;
-            let event = event.unwrap().unwrap().event;
+            let event = event.unwrap().unwrap().into_inner().event;
             assert!(matches!(event, Event::Sent { .. }), "{event:?}");
         }
     });
 }
 
-/// A person may delete the journal's files or folder while processes write to it.
+/// A person may delete the journal's files or folder while processes write to the journal.
 #[test]
 fn recording_continues_after_the_files_were_removed() {
     Files::run(async |files| {
@@ -94,8 +93,9 @@ fn recording_continues_after_the_files_were_removed() {
         assert_eq!(next_text(&mut watch).await, "three");
         assert_eq!(recorded_texts(&reader).await, ["three"]);
         writer.say("bob", "alice", "mail goes on").await;
-        let delivered =
-            async { while !matches!(watch.next().await.unwrap().event, Event::Sent { .. }) {} };
+        let delivered = async {
+            while !matches!(watch.next().await.unwrap().into_inner().event, Event::Sent { .. }) {}
+        };
         tokio::time::timeout(Duration::from_secs(10), delivered).await.unwrap();
     });
 }
@@ -118,8 +118,7 @@ impl Worker for ByteCounter {
 /// Runs bob for one turn per text, and then lets bob shut down.
 async fn work_and_leave(env: &TestEnv, texts: &[&str]) {
     let plan = TeammateConfig::in_process(env.seat("bob"), Workers::new(|| ByteCounter));
-    let (_sender, typed) = mpsc::unbounded_channel();
-    let bob = tokio::spawn(teammate::run_observed(plan, typed, |_| {}));
+    let bob = tokio::spawn(teammate::run(plan));
     let lead = env.seat("team-lead");
     for text in texts {
         let before = reports(env).await;
@@ -143,7 +142,8 @@ fn work_is_recorded_in_order() {
     Files::run(async |files| {
         work_and_leave(&files.env, &["begin", "fail"]).await;
         let history = files.reopen().store.history(&team()).await.unwrap();
-        let events = history.into_iter().filter_map(|record| match record.event {
+        let history = history.into_iter().map(Record::into_inner);
+        let events = history.filter_map(|record| match record.event {
             Event::Worked { name, act } => {
                 assert_eq!((name.as_str(), record.by.as_deref()), ("bob", Some("bob")));
                 // Remove the number: the length of the worker's input does not matter here.

@@ -10,9 +10,9 @@ use super::{BoardError, edit, show};
 use crate::seat::Seat;
 use crate::store::Document;
 
-/// Makes `id` depend on `blocker`. Two concurrent calls could close a cycle that neither sees before it writes. So
-/// each call checks again after writing, and removes its own dependency if there is a cycle. At least one of the
-/// two writes happens before the other call's second check, so no cycle remains.
+/// Makes task `id` depend on task `blocker`. Two concurrent calls can together create a cycle that neither call
+/// sees before it writes. So each call checks again after its write, and removes its own dependency if it finds a
+/// cycle. The call that writes last sees both dependencies, so no cycle remains.
 pub(super) async fn add_dependency(
     seat: &Seat,
     id: TaskId,

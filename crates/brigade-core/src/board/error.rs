@@ -40,9 +40,9 @@ pub enum BoardError {
     /// The dependency would create a cycle.
     #[error("{}", cycle(*.id, *.blocker))]
     Cycle {
-        /// The task to which the dependency was to be added.
+        /// The task to which the caller tried to add a dependency.
         id: TaskId,
-        /// The dependency that would have closed the cycle.
+        /// The task that the caller tried to add as a dependency.
         blocker: TaskId,
     },
     /// The subject is blank.

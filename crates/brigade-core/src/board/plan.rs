@@ -5,7 +5,7 @@ use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::task::Status;
 use serde_json::Value;
 
-/// Maximum size of a task in bytes. Listing the board reads every task, and assigning a task sends it as mail.
+/// Maximum task size in bytes. Tasks must be small: a listing reads every task, and an assignment sends the task.
 pub const MAX_TASK_BYTES: usize = 1 << 18;
 
 /// A new task.
@@ -19,7 +19,7 @@ pub struct TaskPlan {
     pub active_form: Option<String>,
     /// The tasks that the new task depends on.
     pub blocked_by: Vec<TaskId>,
-    /// Data the caller attaches to the task.
+    /// Data that the caller attaches to the task.
     pub metadata: Vec<(String, Value)>,
 }
 
@@ -50,11 +50,11 @@ pub struct Update {
     pub owner: Change<MemberName>,
     /// The new status.
     pub status: Option<Status>,
-    /// The tasks that will depend on this task.
+    /// The tasks that the update makes dependent on this task.
     pub add_blocks: Vec<TaskId>,
-    /// The tasks that this task will depend on.
+    /// The tasks that the update adds to this task's dependencies.
     pub add_blocked_by: Vec<TaskId>,
-    /// The metadata keys to set, or to remove if the value is `None`.
+    /// The metadata keys to change, with their new values. The value `None` removes a key.
     pub metadata: Vec<(String, Option<Value>)>,
 }
 

@@ -13,13 +13,13 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use super::{ExportCounts, ExportHeader, ExportLine, ExportedMessage, VERSION};
-use crate::event::{Event, MessageKey, Record};
+use crate::event::{Event, MessageKey, Record, UncheckedRecord};
 use crate::hash::hash_128;
 use crate::store::{Actor, Mark, NoteKind, Outgoing, Question, Store, StoreError};
 
 /// The member name under which the progress of an import is saved.
 const IMPORT: &str = "import";
-/// The maximum number of messages to mark read or shown in one call.
+/// The maximum number of messages to mark as read or as shown in one call.
 const BATCH: usize = 200;
 
 /// The result of an import.
@@ -44,7 +44,7 @@ pub enum ImportError {
     /// The file is not a team export.
     #[error("this is not a team export")]
     NotAnExport,
-    /// The file has a newer format than this version of brigade reads.
+    /// This version of brigade cannot read the format version of the file.
     #[error("this export has format {found}; this brigade reads format {VERSION}")]
     Version {
         /// The format version of the file.
@@ -62,11 +62,13 @@ pub enum ImportError {
     #[error("the export is truncated")]
     CutShort,
     /// The content does not match the counts in the last line.
-    #[error("the export is damaged: its last line counts {said:?}, but it contains {found:?}")]
+    #[error(
+        "the export is damaged: the last line counts {said:?}, but the file contains {found:?}"
+    )]
     Counts {
         /// The counts in the last line.
         said: ExportCounts,
-        /// The counts of what the file contains.
+        /// The counts of the tasks and messages that the file contains.
         found: ExportCounts,
     },
     /// An embedded document cannot be parsed.
@@ -93,7 +95,8 @@ struct CheckedExport {
 struct ImportProgress {
     /// The id of the export.
     export: String,
-    /// Whether imported messages get new ids. This store may have recorded the old ids as removed from an inbox.
+    /// Whether imported messages get new ids. They do if the store's history contains an earlier team with this
+    /// name, because the store may have recorded the old ids as removed from an inbox.
     #[serde(rename = "anew")]
     new_ids: bool,
 }
@@ -138,7 +141,7 @@ pub async fn import<R: BufRead + Seek + Send>(
     if let Some(id) = checked.deleted_last_task()
         && let Some(document) = store.task(&team, id).await?
     {
-        // Change the task before deleting it, so that the history records that its number was used.
+        // Change the placeholder before deleting it, so that the history records the number as used.
         let task = placeholder(id, Status::Completed);
         store.replace_task(&team, id, &task, document.revision, &by).await?;
         store.delete_task(&team, id, &by).await?;
@@ -209,13 +212,13 @@ fn check<R: BufRead + Seek>(from: &mut R) -> Result<CheckedExport, ImportError> 
 }
 
 impl CheckedExport {
-    /// Returns the highest task number used, if that task was deleted before the export.
+    /// Returns the highest task number ever used, if the task with that number was deleted before the export.
     fn deleted_last_task(&self) -> Option<TaskId> {
         TaskId::new(self.last_task).filter(|last| self.tasks.iter().all(|(id, _)| id < last))
     }
 
     /// Returns the tasks. If the last task was deleted, adds a placeholder with its number, so that the number is
-    /// not reused. The import deletes the placeholder again.
+    /// not reused. The import later deletes the placeholder.
     fn tasks_with_placeholder(&self) -> Vec<(TaskId, Vec<u8>)> {
         let mut tasks = self.tasks.clone();
         if let Some(id) = self.deleted_last_task() {
@@ -272,7 +275,7 @@ struct ImportWriter<'f> {
     known: ImportHistory,
     /// The number of messages processed so far.
     sent: u64,
-    /// One member's messages that are sent but not yet marked read or shown.
+    /// Messages to one member that are sent but not yet marked as read or as shown.
     marks: Option<ImportMarks>,
 }
 
@@ -300,14 +303,14 @@ impl ImportWriter<'_> {
                 }
                 Ok(())
             }
-            ExportLine::Record(Record { by, event, .. }) => self.record(by, event).await,
+            ExportLine::Record(UncheckedRecord { by, event, .. }) => self.record(by, event).await,
             _ => Ok(()),
         }
     }
 
     async fn record(&self, by: Option<String>, event: Event) -> Result<(), ImportError> {
-        // Creating the team has already produced the other records, except work events. Work events are not
-        // imported, because they happened at another time.
+        // Import only answers. Work events are left out, because they would get the time of the import. All
+        // other events were recorded when the import created the team.
         let Event::Answered { request_id, .. } = &event else { return Ok(()) };
         if self.known.answered.contains(request_id) {
             return Ok(());
@@ -352,8 +355,8 @@ impl ImportWriter<'_> {
     }
 
     /// Converts an exported message for sending; `None` if the entry is not a message. A message without an id, or
-    /// one that needs a new id, gets an id derived from the export, so that resuming does not duplicate the
-    /// message.
+    /// one that needs a new id, gets an id derived from the export. A resumed import derives the same id again, so
+    /// it does not duplicate the message.
     fn outgoing(&self, exported: &ExportedMessage) -> Result<Option<Outgoing>, ImportError> {
         let json = exported.entry.get().as_bytes();
         let outgoing = with_message(json, |message| {

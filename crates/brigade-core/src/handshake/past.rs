@@ -1,5 +1,5 @@
-//! Applies answers that were given earlier. The lead must remove a member that agreed to shut down, because a
-//! Claude Code teammate relies on the process that started it for that. An approved plan stays approved.
+//! Applies earlier answers. A Claude Code teammate that agrees to shut down does not remove itself
+//! from the team, so the lead removes it. An approved plan stays approved after a restart.
 
 use brigade_wire::body::Body;
 use brigade_wire::inbox::with_message;
@@ -39,8 +39,8 @@ pub async fn remove_agreed_members(seat: &Seat) -> Result<Vec<MemberName>, Hands
     Ok(removed)
 }
 
-/// Returns whether the lead has approved a plan from the seat. An agent forgets the approval when it restarts, but
-/// need not ask again. The approval does not count for a later member with the same name.
+/// Returns whether the lead has approved a plan from the seat. If so, the agent need not ask again after a
+/// restart. The approval does not count for a later member with the same name.
 pub async fn is_plan_approved(seat: &Seat) -> Result<bool, StoreError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
@@ -69,9 +69,9 @@ pub async fn is_plan_approved(seat: &Seat) -> Result<bool, StoreError> {
     Ok(records.iter().filter(is_present).any(approved))
 }
 
-/// Returns the member that agreed to shut down in this record, and the request id. `None` unless the member is on
-/// the team and joined before it agreed: an earlier member's agreement does not count for a later member with the
-/// same name.
+/// If a member agrees to shut down in this record, returns the member and the request id. Returns `None` if the
+/// member has left the team, or joined after the agreement: an earlier member's agreement does not count for a
+/// later member with the same name.
 fn shutdown_agreement(team: &Team<'_>, record: &Record) -> Option<(MemberName, String)> {
     let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
         return None;

@@ -4,8 +4,8 @@ use brigade_wire::name::MemberName;
 use brigade_wire::permission::{Json, Original, PermissionRequest};
 use serde_json::{Value, json};
 
-/// The Claude Code tool that every request names. Older versions of Claude Code ignore a request for an unknown
-/// tool, and newer versions do not show the input of an unknown tool.
+/// Every request names this Claude Code tool, whatever tool the agent wants to use. Older versions of Claude Code
+/// ignore a request for an unknown tool, and newer versions do not show the input of an unknown tool.
 const SHELL: &str = "Bash";
 
 /// A teammate's request for permission to use a tool.

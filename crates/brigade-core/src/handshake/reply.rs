@@ -13,20 +13,17 @@ use brigade_wire::team::Team;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{Answered, HandshakeError, Request, RequestKind, request};
+use super::{Answered, AnsweredRequest, HandshakeError, Request, RequestKind, request};
 use crate::clock::wire_time;
-use crate::event::{Event, MessageKey};
+use crate::event::{Event, MessageKey, WITHDRAWN};
 use crate::mail;
 use crate::seat::Seat;
 use crate::store::{Actor, Outgoing};
 
-/// Time limit for a process to send and record an answer it decided on. Normally this takes milliseconds.
+/// If a process decides on an answer but does not record it within this time, another process records it.
 const IN_PROGRESS_WINDOW: SignedDuration = SignedDuration::from_secs(5);
 
-/// Recorded in place of the decider if the asking member withdrew the request.
-pub const WITHDRAWN: &str = "taken back";
-
-/// The first answer to a request, which is the one that counts.
+/// The first answer to a request. Later answers have no effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct First {
     /// The answer.
@@ -37,7 +34,7 @@ pub struct First {
     pub at: String,
 }
 
-/// An answer as it is stored: the message, and who decided.
+/// The stored form of an answer: the message, and who decided.
 #[derive(Serialize, Deserialize)]
 struct Decision {
     /// The decider. Older versions of brigade do not store this field.
@@ -52,7 +49,7 @@ pub(super) async fn reply(
     seat: &Seat,
     team: &Team<'_>,
     kind: RequestKind,
-    id: &str,
+    AnsweredRequest { id, shown }: AnsweredRequest<'_>,
     response: impl FnOnce(&Protocol) -> Protocol,
 ) -> Result<Answered, HandshakeError> {
     let requests = request::all(seat, team).await?;
@@ -66,6 +63,9 @@ pub(super) async fn reply(
             open: open.map(|request| request.id).collect(),
         });
     };
+    if shown.is_some_and(|shown| shown != request.digest) {
+        return Err(HandshakeError::NotAsShown { kind, id: id.to_owned() });
+    }
     if request.from == seat.name {
         return Err(HandshakeError::Own { id: id.to_owned(), who: seat.name.clone() });
     }
@@ -83,7 +83,7 @@ pub(super) async fn reply(
         }
     }
     let ours = mail::protocol(seat, team, &to, &response(&request.body).to_text())?;
-    // Once this decision is stored, it is the answer, whichever process sends it.
+    // Once this decision is stored, it is the final answer. If this process dies, another process sends it.
     let ours = Decision { hand: seat.user.to_string(), message: ours };
     let text = serde_json::to_vec(&ours).unwrap_or_default();
     let decided = seat.store.decide(&seat.team, &question, &text).await?;
@@ -116,7 +116,7 @@ async fn finish(
     if !records.iter().any(|record| record.event.message() == Some(key)) {
         let team_created = team.created_at().unwrap_or_default();
         let message = Outgoing { team_created, ..first.message.clone() };
-        // A signature is accepted for only a few minutes, and the stored one may be older, so sign again.
+        // Claude Code accepts a signature only for a few minutes. The stored signature may be older: sign again.
         let message = match &seat.signer {
             Some(signer) if message.lead_sig.is_some() => {
                 let timestamp = wire_time(seat.clock.now());
@@ -134,18 +134,20 @@ async fn finish(
     Ok(())
 }
 
-/// Returns the ids of the requests whose answers are in the journal.
+/// Returns the ids of the requests to the seat whose answers the seat recorded in the journal.
 async fn recorded_answers(seat: &Seat) -> Result<HashSet<String>, HandshakeError> {
     let history = seat.store.history_without_work(&seat.team).await?;
-    let ids = history.into_iter().filter_map(|record| match record.event {
-        Event::Answered { request_id, .. } => Some(request_id),
+    let ids = history.iter().filter_map(|record| match &record.event {
+        Event::Answered { request_id, .. } if record.by.as_deref() == Some(seat.name.as_str()) => {
+            Some(request_id.clone())
+        }
         _ => None,
     });
     Ok(ids.collect())
 }
 
-/// Records an answer in the journal. The answer is valid even if recording fails: a member that agreed to shut
-/// down may be the last member, and the team may already be deleted.
+/// Records an answer in the journal. The answer is valid even if recording fails: the team may already be deleted,
+/// for example after its last member agreed to shut down.
 async fn record(seat: &Seat, by: &Actor, request: &Request, first: Option<First>) {
     let Some(first) = first else { return };
     let (yes, reason) = first.outcome();
@@ -170,7 +172,7 @@ impl First {
         Some(Self { answer, hand, at })
     }
 
-    /// Creates the answer that stands for a withdrawal.
+    /// Creates the answer that is reported for a withdrawn request.
     fn taken_back(request: &Request, at: String) -> Self {
         let verdict = PermissionVerdict::Error("the request was withdrawn".to_owned());
         let request_id = request.id.clone();
@@ -223,8 +225,8 @@ impl fmt::Display for First {
 }
 
 /// Returns the answers in the asking member's mailbox that another program sent in the seat's name, as Claude Code
-/// does when it leads the team. If the mailbox cannot be read, returns no answers; the asking member accepts only
-/// the first answer anyway.
+/// does when it leads the team. If the mailbox cannot be read, returns no answers. That is safe, because the
+/// asking member accepts only the first answer.
 async fn foreign_answers(seat: &Seat, asker: &MemberName) -> Vec<First> {
     let records = match seat.store.mailbox_history(&seat.team, asker).await {
         Ok(records) => records,
@@ -287,8 +289,8 @@ pub(super) async fn finish_all(seat: &Seat, team: &Team<'_>) -> Result<(), Hands
     Ok(())
 }
 
-/// Withdraws the asking member's requests that wait for the seat's answer. Sends no message. An answer after the
-/// withdrawal fails with an error that reports the withdrawal.
+/// Withdraws the asking member's open permission requests to the seat for which `gone` returns true. Sends no
+/// message. A later answer fails with an error that reports the withdrawal.
 pub(super) async fn take_back(
     seat: &Seat,
     asker: &Seat,

@@ -11,6 +11,7 @@ use brigade_wire::protocol::Protocol;
 use brigade_wire::request_id::RequestId;
 use brigade_wire::team::Team;
 use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
 
 use crate::event::Event;
 use crate::seat::Seat;
@@ -43,16 +44,56 @@ impl fmt::Display for RequestKind {
 pub struct Request {
     /// The kind of request.
     pub kind: RequestKind,
-    /// The request id, as it is written in the message.
+    /// The request id, exactly as in the message.
     pub id: String,
     /// The member that made the request.
     pub from: MemberName,
     /// The content of the request message.
     pub body: Protocol,
-    /// The request's number, counted from 1 over all requests ever sent to the seat. It never changes.
+    /// The position among all requests ever sent to the seat, counted from 1. It never changes.
     pub number: usize,
     /// When the request was made.
     pub at: Timestamp,
+    /// Identifies what is asked.
+    pub digest: RequestDigest,
+}
+
+/// Identifies a request by all that it says: a SHA-256 of its sender and its text. Two requests with the same id but
+/// other content have different digests.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RequestDigest([u8; 32]);
+
+impl RequestDigest {
+    fn new(message: &Message<'_>) -> Self {
+        let mut hash = Sha256::new();
+        for field in [message.from(), message.text()] {
+            hash.update((field.len() as u64).to_le_bytes());
+            hash.update(field.as_bytes());
+        }
+        Self(hash.finalize().into())
+    }
+}
+
+impl fmt::Debug for RequestDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// The request that an answer is for.
+#[derive(Clone, Copy, Debug)]
+pub struct AnsweredRequest<'r> {
+    /// The request id.
+    pub id: &'r str,
+    /// The digest of the request that the caller saw. If the request with this id has another digest, it is not
+    /// answered. `None` if the caller knows only the id.
+    pub shown: Option<RequestDigest>,
+}
+
+impl<'r, S: AsRef<str> + ?Sized> From<&'r S> for AnsweredRequest<'r> {
+    fn from(id: &'r S) -> Self {
+        Self { id: id.as_ref(), shown: None }
+    }
 }
 
 impl Request {
@@ -62,25 +103,20 @@ impl Request {
         Question::new(&seat.name, &answer_question(&seat.name, created, self.kind, &self.id))
     }
 
-    /// Returns the store question "does the asking member withdraw this request?". The asking member decides it,
-    /// because a store may allow a member to decide only its own questions.
+    /// Returns the store question "does the asking member withdraw this request?". The question belongs to the
+    /// asking member, because a store may forbid a member to answer another member's questions.
     pub(super) fn withdrawal(&self, team: &Team<'_>) -> Question {
         let created = team.created_at().unwrap_or_default();
         Question::new(&self.from, &withdrawal_question(&self.from, created, self.kind, &self.id))
     }
 
-    /// Reads a request from a message; `None` if the message is not a request or not genuine.
-    fn parse(
-        seat: &Seat,
-        team: &Team<'_>,
+    /// Reads a request from a message, with the name of the member that the request says it is from. Does not check
+    /// that the request is genuine.
+    pub(crate) fn parse(
         message: &Message<'_>,
         found: Timestamp,
         number: usize,
-    ) -> Option<Self> {
-        let from: MemberName = message.from().parse().ok()?;
-        if !seat.is_authentic(team, message) {
-            return None;
-        }
+    ) -> Option<(Self, String)> {
         let Body::Protocol(body) = message.body() else { return None };
         let (kind, id, asker) = match &body {
             Protocol::ShutdownRequest(asked) => {
@@ -94,27 +130,42 @@ impl Request {
             }
             _ => return None,
         };
+        let (id, asker, from) = (id.clone(), asker.clone(), message.from().parse().ok()?);
+        // brigade may find a message long after it was written. Use the earlier of the two times.
+        let written = message.timestamp().parse().unwrap_or(found);
+        let (at, digest) = (written.min(found), RequestDigest::new(message));
+        Some((Self { kind, id, from, body, number, at, digest }, asker))
+    }
+
+    /// Reads a request from a message; `None` if the message is not a genuine request.
+    fn parse_genuine(
+        seat: &Seat,
+        team: &Team<'_>,
+        message: &Message<'_>,
+        found: Timestamp,
+        number: usize,
+    ) -> Option<Self> {
+        let (request, asker) = Self::parse(message, found, number)?;
+        let Self { kind, id, from, .. } = &request;
         // A member cannot make a request in another member's name, and only the lead may ask for a shutdown.
         let leads = || team.lead().is_some_and(|lead| lead.is(from.as_str()));
-        if *asker != from.as_str() || (kind == RequestKind::Shutdown && !leads()) {
+        if asker != from.as_str() || (*kind == RequestKind::Shutdown && !leads()) {
             return None;
         }
-        // A request id names the member that must shut down or submits the plan. Other tools' ids name no member.
+        // The id of a shutdown request names the member that must shut down. The id of a plan request names the
+        // member that submits the plan. Other ids name no member.
         let names_match = match id.parse() {
             Ok(RequestId::Shutdown { member, .. }) => member == seat.name,
             Ok(RequestId::PlanApproval { agent, .. }) => {
-                agent.name == from && agent.team == seat.team
+                agent.name == *from && agent.team == seat.team
             }
             Ok(RequestId::Permission { .. }) | Err(_) => true,
         };
-        let id = id.clone();
-        // A message from another program may be found long after it was written, but never before.
-        let written = message.timestamp().parse().unwrap_or(found);
-        names_match.then_some(Self { kind, id, from, body, number, at: written.min(found) })
+        (names_match && seat.is_authentic(team, message)).then_some(request)
     }
 }
 
-/// Returns the name of the question "how is this request answered?". The member that must answer decides it.
+/// Returns the name of the question "how is this request answered?". The asked member answers it.
 pub fn answer_question(asked: &MemberName, created: u64, kind: RequestKind, id: &str) -> String {
     format!("{asked}@{created}-{kind}-{id}")
 }
@@ -135,7 +186,7 @@ pub(crate) fn accepted_answer_question(asker: &MemberName, kind: RequestKind, id
 }
 
 /// Returns every request ever sent to the seat in this team, oldest first. If two requests share an id, only the
-/// first counts: a member that copies another member's request id gets no answer.
+/// first is returned: a member that copies another member's request id gets no answer.
 pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, StoreError> {
     let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
     let mut requests: Vec<Request> = Vec::new();
@@ -146,7 +197,8 @@ pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, St
         };
         let read = with_message(message.get().as_bytes(), |message| {
             let number = requests.len() + 1;
-            message.and_then(|message| Request::parse(seat, team, &message, record.at, number))
+            message
+                .and_then(|message| Request::parse_genuine(seat, team, &message, record.at, number))
         });
         if let Ok(Some(request)) = read
             && !requests.iter().any(|other| other.id == request.id)

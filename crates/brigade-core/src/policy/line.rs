@@ -1,4 +1,4 @@
-//! Parses command lines as far as the rules need.
+//! Parses command lines in as much detail as the rules need.
 
 use serde_json::Value;
 
@@ -25,8 +25,8 @@ pub(super) fn is_operator(character: char) -> bool {
         || (character.is_control() && character != '\t')
 }
 
-/// Returns the parts of a line that may be commands: the line split at operators, first with and then without its
-/// quotes, and the texts within quotes, because a command may be passed to a shell in quotes.
+/// Returns the parts of a line that may be commands. Splits the line at operators, once with its quotes and once
+/// without them. Also splits the line at quotes, because a quoted text may be a command for a shell.
 pub(super) fn parts(line: &str) -> Vec<String> {
     let bare = line.replace(['"', '\'', '\\'], "");
     let commands = line.split(is_operator).chain(bare.split(is_operator));

@@ -11,11 +11,11 @@ use crate::graph::{Graph, TaskState};
 /// Why a task makes no progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockReason {
-    /// The task is in a dependency cycle, or depends on a task in one. Contains the tasks of the cycle.
+    /// The task is in a dependency cycle, or depends on a task in a cycle. Contains the tasks of the cycle.
     Cycle(Arc<[TaskId]>),
-    /// The task depends on these unfinished tasks, and a member works on one of them or of their dependencies.
+    /// The task depends on these unfinished tasks. A member works on one of them or on one of their dependencies.
     Waits(Vec<TaskId>),
-    /// The task depends on these unfinished tasks, and no member works on them or on their dependencies.
+    /// The task depends on these unfinished tasks. No member works on any of them or on their dependencies.
     Idle(Vec<TaskId>),
     /// The task's owner is not on the team.
     Orphan(String),

@@ -91,11 +91,11 @@ kinds! {
     ShutdownRejected = "shutdown_rejected",
     /// A plan is submitted for approval.
     PlanRequest = "plan_approval_request",
-    /// The answer to a plan.
+    /// A plan is approved or rejected.
     PlanResponse = "plan_approval_response",
     /// Permission to use a tool is requested.
     PermissionRequest = "permission_request",
-    /// The answer to a permission request.
+    /// A permission request is granted or denied.
     PermissionResponse = "permission_response",
     /// A member has terminated.
     Terminated = "teammate_terminated",
@@ -140,7 +140,7 @@ impl MessageLog {
         Some(number)
     }
 
-    /// Marks a message read. Returns whether it was unread before.
+    /// Marks a message as read. Returns whether it was unread before.
     pub(super) fn read(&mut self, to: MemberIndex, key: MessageKey, at: Millis) -> bool {
         let Some(message) = self.message_mut(to, key) else { return false };
         let is_news = message.read == NEVER;
@@ -150,7 +150,7 @@ impl MessageLog {
         is_news && message.shown == NEVER
     }
 
-    /// Marks a message shown. Returns whether it was unread before.
+    /// Marks a message as shown. Returns whether it was unread before.
     pub(super) fn shown(&mut self, to: MemberIndex, key: MessageKey, at: Millis) -> bool {
         let Some(message) = self.message_mut(to, key) else { return false };
         let was_unread = message.read == NEVER && message.shown == NEVER;

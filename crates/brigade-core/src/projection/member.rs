@@ -15,7 +15,7 @@ pub struct MemberView {
     pub index: MemberIndex,
     /// The member's name.
     pub name: Box<str>,
-    /// The member's roster entry; `None` if it is not on the roster.
+    /// The member's roster entry; `None` if the member is not on the roster.
     pub entry: Option<MemberDetails>,
     /// When the member joined.
     pub joined: Option<Millis>,
@@ -27,15 +27,15 @@ pub struct MemberView {
     pub last_text: Option<RecordRef>,
     /// The number of tokens that the member's model has read and written.
     pub tokens: (u64, u64),
-    /// The cost of those tokens in US dollars, if the agent reports it.
+    /// The cost of the member's tokens in US dollars, if the agent reports it.
     pub cost: Option<f64>,
-    /// The last problem, as long as it is relevant.
+    /// The last problem; `None` if a turn has started since then.
     pub trouble: Option<Box<str>>,
     /// The work events of the member's agent.
     pub work: Vec<WorkRef>,
     /// The numbers of the messages that the member sent or received.
     pub messages: Vec<u32>,
-    /// The periods in which the member was busy, in order. Between them, it was idle.
+    /// The periods in which the member was busy, in order. Between these periods, the member was idle.
     pub busy_spans: Vec<BusySpan>,
     in_turn: bool,
     limited: bool,
@@ -144,7 +144,7 @@ impl MemberView {
         }
     }
 
-    /// Returns the name as a [`MemberName`], if it is a valid one.
+    /// Returns the name as a [`MemberName`], if the name is valid.
     pub fn member_name(&self) -> Option<MemberName> {
         self.name.parse().ok()
     }
@@ -245,7 +245,7 @@ impl MemberView {
         if !matches!(act, WorkEvent::Used { .. }) {
             self.work.push(WorkRef { at, record: spot });
         }
-        // Any other activity of the agent shows that the rate limit is over.
+        // Usage reports and trouble events do not end a rate limit. Any other event shows that it is over.
         self.limited = matches!(
             act,
             WorkEvent::Limited { .. } | WorkEvent::TurnEnded { end: TurnOutcome::Limited, .. }

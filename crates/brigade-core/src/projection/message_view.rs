@@ -1,5 +1,5 @@
-//! Reads the few message fields that a team projection needs. There may be hundreds of thousands of messages, so
-//! this parser is faster but less careful than [`brigade_wire`], which is the fallback.
+//! Reads the few message fields that a team projection needs. There may be hundreds of thousands of messages, and
+//! this parser is faster than [`brigade_wire`]. If it cannot read a message, it falls back to [`brigade_wire`].
 
 use brigade_wire::inbox::with_message;
 use std::borrow::Cow;

@@ -62,7 +62,7 @@ use crate::store::event_log::RecordRef;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberIndex(pub(crate) u16);
 
-/// A time in milliseconds since 1970. It is compact, because there can be millions of them.
+/// A time in milliseconds since 1970. The type is compact, because there can be millions of such times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Millis(pub i64);
 
@@ -254,7 +254,7 @@ impl TeamProjection {
     }
 
     fn apply_created(&mut self, at: Millis, team: &RawValue) {
-        // The board of the previous team with this name stayed visible until now.
+        // The board of a deleted team stays visible until a team with the same name is created.
         if let Some(deleted) = self.deleted.take() {
             self.board.remove_until(deleted);
         }
@@ -280,8 +280,8 @@ impl TeamProjection {
             .map(|name| self.index_of(&name));
     }
 
-    /// Applies the deletion of the team. The team's unread messages are deleted too: later events of a new team
-    /// with the same name must not mark them read.
+    /// Applies the deletion of the team. Also forgets the message keys, so that later events of a new team with
+    /// the same name do not mark the old messages as read.
     fn apply_deleted(&mut self, at: Millis) {
         (self.is_there, self.deleted) = (false, Some(at));
         self.mail.forget_keys();
@@ -295,7 +295,7 @@ impl TeamProjection {
     }
 
     fn apply_member(&mut self, at: Millis, who: MemberIndex, member: &RawValue, joined: bool) {
-        // A journal may start in the middle of a team's history, so the team's creation may be missing.
+        // A journal may begin after the team was created, so a roster entry also proves that the team exists.
         self.is_there = true;
         if let Some(person) = self.person_mut(who) {
             let is_new = person.entry.is_none();
@@ -348,7 +348,7 @@ impl TeamProjection {
         self.member(*self.by_name.get(name)?)
     }
 
-    /// Returns every name that occurs in the events, whether it is a member or not.
+    /// Returns every name that occurs in the events, whether it belongs to a member or not.
     pub fn all_members(&self) -> &[MemberView] {
         &self.people
     }
@@ -402,7 +402,7 @@ impl TeamProjection {
         self.board.graph()
     }
 
-    /// Returns why a task makes no progress; `None` if it does make progress or is completed.
+    /// Returns why a task makes no progress; `None` if the task makes progress or is completed.
     pub fn block_reason(&self, id: u64) -> Option<&BlockReason> {
         self.board
             .hold(id, |owner| self.member_named(owner).is_some_and(|person| person.entry.is_some()))

@@ -40,7 +40,7 @@ pub struct TaskEntry {
 }
 
 impl TaskEntry {
-    /// Returns the task's status; `None` if it is not a known one.
+    /// Returns the task's status; `None` if the status is unknown.
     pub fn status(&self) -> Option<Status> {
         [Status::Pending, Status::InProgress, Status::Completed]
             .into_iter()

@@ -6,6 +6,8 @@ use brigade_wire::Damage;
 use brigade_wire::name::{TaskId, TeamName};
 use thiserror::Error;
 
+use crate::event::RefusedEvent;
+
 /// Why a write cannot proceed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -95,7 +97,7 @@ pub enum StoreError {
         /// The parse error.
         damage: Damage,
     },
-    /// Another program blocks the write, and still did so after the time limit.
+    /// Another program blocked the write until the time limit.
     #[error(transparent)]
     Locked(#[from] WriteObstacle),
     /// The store refuses to use a file.
@@ -106,6 +108,9 @@ pub enum StoreError {
         /// Why the store refuses the file.
         why: Refusal,
     },
+    /// The member may not record such an event.
+    #[error(transparent)]
+    EventRefused(#[from] RefusedEvent),
     /// The NATS server does not allow the operation with the seat's credentials.
     #[error("the NATS server does not allow this seat to {doing}")]
     Forbidden {

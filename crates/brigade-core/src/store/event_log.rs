@@ -1,6 +1,6 @@
 //! The past events of a team followed by live events, without holding all of them in memory.
 //!
-//! An [`EventStream`] yields the records in chronological order, and past events in batches. A reader keeps only
+//! An [`EventStream`] yields the records in chronological order. Past events come in batches. A reader keeps only
 //! the [`RecordRef`] of each record. A [`RecordLookupHandle`] returns the few records that are needed again.
 //!
 //! ```
@@ -33,7 +33,7 @@ use jiff::SignedDuration;
 use tokio::sync::mpsc;
 
 use super::{Actor, StoreError};
-use crate::event::{Event, Record};
+use crate::event::{Event, Record, RefusedEvent};
 
 /// Stores the events of a team.
 #[async_trait]
@@ -59,6 +59,12 @@ pub trait EventLog: fmt::Debug + Send + Sync {
         self.watch(team).await
     }
 
+    /// Returns the events that this store ignored so far because their authors may not record them, and how often
+    /// each occurred.
+    fn refused_events(&self) -> Vec<(RefusedEvent, usize)> {
+        Vec::new()
+    }
+
     /// Streams the team's past events followed by live events; for a deleted team, only the past events.
     async fn event_stream(
         &self,
@@ -77,7 +83,7 @@ pub struct RecordRef(pub u64);
 pub struct RecordBatch {
     /// The records, each with its position.
     pub records: Vec<(RecordRef, Arc<Record>)>,
-    /// Whether the reader has received all past events.
+    /// Whether the reader has received all past events with this batch.
     pub caught_up: bool,
 }
 
@@ -86,13 +92,13 @@ pub struct EventStream {
     batches: mpsc::Receiver<RecordBatch>,
     /// The number of journal lines that could not be parsed.
     passed_over: Arc<AtomicU64>,
-    /// Stops the producer when dropped. It is dropped after the channel is closed.
+    /// Stops the producer when dropped. `batches` is dropped first and closes the channel.
     _source: Box<dyn Send + Sync>,
 }
 
 impl fmt::Debug for EventStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Feed")
+        f.write_str("EventStream")
     }
 }
 
@@ -124,7 +130,7 @@ impl EventStream {
 
 /// A stream of a team's live events.
 pub struct Watch {
-    /// The records are shared: in a large team, each record waits in many watches but is stored once.
+    /// The watches share their records. In a large team, each record waits in many watches at once.
     events: mpsc::UnboundedReceiver<Arc<Record>>,
     /// Stops the producer when dropped.
     _source: Box<dyn Send + Sync>,
@@ -144,7 +150,7 @@ impl Watch {
         self.next_shared().await.map(Arc::unwrap_or_clone)
     }
 
-    /// Like [`Watch::next`], without cloning the record.
+    /// Like [`Watch::next`], but does not clone the record.
     pub async fn next_shared(&mut self) -> Option<Arc<Record>> {
         self.events.recv().await
     }
@@ -187,8 +193,8 @@ impl RecordLookup for InMemoryRecords {
     }
 }
 
-/// How far the live events may overlap with the past ones: a record gets its timestamp shortly before it is
-/// written.
+/// A live event that repeats a past event is skipped. Only past events from the end of the history, over this
+/// length of time, are compared with live events.
 const OVERLAP: SignedDuration = SignedDuration::from_secs(60);
 /// The maximum number of records in a batch.
 const MAX_BATCH: usize = 4096;

@@ -27,7 +27,7 @@ use super::{
     StoreError, Watch, Written,
 };
 use crate::clock::{Clock, SystemClock};
-use crate::event::{Event, MessageKey, Record};
+use crate::event::{Event, MessageKey, Record, UncheckedRecord};
 use crate::event::{one_line, roster_events};
 
 /// A store in memory.
@@ -81,7 +81,8 @@ impl MemoryStore {
         by: Option<&Actor>,
         event: Event,
     ) {
-        let record = Record { at: self.clock.now(), by: by.map(|by| by.0.clone()), event };
+        let by = by.map(|by| by.0.clone());
+        let record = UncheckedRecord { at: self.clock.now(), by, event }.from_document();
         state.journal.entry(team.clone()).or_default().push(record.clone());
         let record = Arc::new(record);
         state.watchers.retain(|(watched, sender)| {
@@ -98,6 +99,13 @@ impl MemoryState {
 
     fn team_mut(&mut self, team: &TeamName) -> Result<&mut StoredTeam, StoreError> {
         self.teams.get_mut(team).ok_or_else(|| StoreError::NoTeam { team: team.clone() })
+    }
+}
+
+impl StoredTeam {
+    fn is_led_by(&self, member: &str) -> bool {
+        let team = Team::read(&self.config.bytes);
+        team.is_ok_and(|team| team.lead().is_some_and(|lead| lead.is(member)))
     }
 }
 
@@ -395,7 +403,7 @@ impl Notes for MemoryStore {
 impl EventLog for MemoryStore {
     async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
         let mut state = self.state();
-        state.team_mut(team)?;
+        event.check_recorder(&by.0, state.team_mut(team)?.is_led_by(&by.0))?;
         self.record_event(&mut state, team, Some(by), event);
         Ok(())
     }

@@ -85,7 +85,7 @@ impl Outgoing {
     }
 }
 
-/// Serializes a color. When reading, an unknown color becomes `None`.
+/// Serializes and deserializes a color. An unknown color is read as `None`.
 mod color {
     use brigade_wire::color::Color;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -110,8 +110,8 @@ mod color {
 pub struct Receipt {
     /// The message id.
     pub msg_id: String,
-    /// Why the message is not in the inbox yet; `None` if it is. The sender need not do anything: the next process
-    /// that uses the inbox delivers the message.
+    /// Why the message is not in the inbox yet; `None` if it is in the inbox. The sender need not do anything: the
+    /// next process that uses the inbox delivers the message.
     pub pending: Option<StoreError>,
 }
 
@@ -144,7 +144,7 @@ impl Mail {
         self.read_with(plain).flatten()
     }
 
-    /// Returns whether the entry is a message that is not marked read.
+    /// Returns whether the entry is a message that is not marked as read.
     pub fn is_unread(&self) -> bool {
         self.read_with(|message| !message.read()).unwrap_or_default()
     }
@@ -160,6 +160,6 @@ impl Mail {
 pub enum Mark {
     /// The recipient's program has read the message.
     Read,
-    /// The recipient's model has seen the message. A message marked shown also counts as read.
+    /// The recipient's model has seen the message. A message that is marked as shown also counts as read.
     Shown,
 }

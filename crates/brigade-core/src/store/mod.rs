@@ -51,8 +51,8 @@ pub trait TeamStore: fmt::Debug + Send + Sync {
     /// Creates a team with this `config.json` and an empty board.
     async fn create_team(&self, team: &TeamName, config: &[u8], by: &Actor) -> Written;
 
-    /// Restores a deleted team with this `config.json` and these tasks, which keep their numbers. Also keeps tasks
-    /// that are still on the team's board.
+    /// Restores a deleted team with this `config.json` and these tasks, which keep their numbers. Tasks
+    /// that are still on the team's board stay there.
     async fn revive_team(
         &self,
         team: &TeamName,
@@ -75,8 +75,8 @@ pub trait TeamStore: fmt::Debug + Send + Sync {
         Ok(self.team(team).await?.is_some())
     }
 
-    /// Returns how long after a write to `config.json` a program that takes no lock may still overwrite the file.
-    /// Zero if all programs write through the store.
+    /// Returns for how long a program that takes no lock may still overwrite a change to `config.json`. Returns
+    /// zero if all programs write through the store.
     async fn undo_window(&self, _team: &TeamName) -> Result<Duration, StoreError> {
         Ok(Duration::ZERO)
     }
@@ -103,7 +103,7 @@ pub trait MailStore: fmt::Debug + Send + Sync {
     /// outbox. Messages that were read long ago are only in the event history.
     async fn inbox(&self, team: &TeamName, member: &MemberName) -> Result<Vec<Mail>, StoreError>;
 
-    /// Marks messages in an inbox read or shown. Ignores messages that are not there or already have the mark.
+    /// Marks messages as read or as shown. Ignores messages that are not in the inbox or already have the mark.
     async fn mark(
         &self,
         team: &TeamName,
@@ -130,7 +130,7 @@ pub trait BoardStore: fmt::Debug + Send + Sync {
     /// Returns one task; `None` if it does not exist.
     async fn task(&self, team: &TeamName, id: TaskId) -> Result<Option<Document>, StoreError>;
 
-    /// Creates a task under the next unused number. `task` returns the content of the task for that number.
+    /// Creates a task under the next unused number. `task` receives the number and returns the content.
     async fn create_task(
         &self,
         team: &TeamName,
@@ -197,10 +197,10 @@ pub trait Store: TeamStore + MailStore + BoardStore + Notes + EventLog {
     }
 }
 
-/// How often a process met conflicts and retried since it started, with a NATS store.
+/// How often a process that uses a NATS store has met conflicts, retried and reconnected since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryStats {
-    /// The number of writes that failed because another writer was faster, for example lost claims.
+    /// The number of writes that failed because another writer was faster, for example in claiming a task.
     pub conflicts: u64,
     /// The number of requests that got no answer and were sent again.
     pub retries: u64,
@@ -220,12 +220,12 @@ impl std::ops::Add for RetryStats {
     }
 }
 
-/// The kinds of notes a member's program can save.
+/// The kinds of notes that a member's program can save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoteKind {
     /// State that the member's program needs after a crash.
     Memory,
-    /// The last report of the member's process about itself, for other processes. A power failure may lose it.
+    /// The last report of the member's process, for other processes. It may be lost in a power failure.
     Pulse,
     /// The progress of an interrupted restore or import of the team.
     Revival,
@@ -233,7 +233,7 @@ pub enum NoteKind {
     Home,
 }
 
-/// The result of a write to a document: its new revision.
+/// The result of a write to a document: the document's new revision.
 pub type Written = Result<Revision, StoreError>;
 
 /// The name of the acting member, for the journal.

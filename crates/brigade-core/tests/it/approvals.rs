@@ -2,20 +2,22 @@
 
 mod hour;
 
-use brigade_core::approvals::{self, ApprovalSubject};
+use brigade_core::approvals::{self, Approval, ApprovalSubject};
 use brigade_core::authority::Denied;
-use brigade_core::event::Event;
+use brigade_core::event::{Event, Record};
 use brigade_core::handshake::{self, Answer, HandshakeError, PermissionAsk};
 use brigade_core::policy::{Rule, RuleDecision};
 use brigade_core::roster;
 use brigade_core::seat::SeatUser;
 use brigade_core::store::Question;
-use brigade_testkit::env::{TestEnv, member, team};
+use brigade_testkit::env::{TestEnv, member, team, write};
 use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 use serde_json::json;
 
 use brigade_testkit::files::{Files, in_memory};
+
+use crate::policy::rule;
 
 /// Requests permission to run a command as member `who`. Returns the request id.
 async fn ask(env: &TestEnv, who: &str, command: &str) -> String {
@@ -29,10 +31,6 @@ async fn ask(env: &TestEnv, who: &str, command: &str) -> String {
     handshake::request_permission(&env.seat(who), &permission).await.unwrap().request_id
 }
 
-fn rule(ruling: RuleDecision, command: &str) -> Rule {
-    Rule { ruling, tool: None, command: Some(command.to_owned()) }
-}
-
 fn rules(of: &MemberName) -> Vec<Rule> {
     match of.as_str() {
         "bob" => vec![rule(RuleDecision::Deny, "rm *"), rule(RuleDecision::Allow, "git *")],
@@ -43,14 +41,19 @@ fn rules(of: &MemberName) -> Vec<Rule> {
 /// Returns the recorded answers as text: who answered which request, and the answer.
 async fn answers(env: &TestEnv) -> Vec<String> {
     let history = env.store.history(&team()).await.unwrap();
-    let answers = history.into_iter().filter_map(|record| match record.event {
-        Event::Answered { kind, to, yes, reason, hand, .. } => {
-            let by = record.by.unwrap_or_default();
-            let reason = reason.unwrap_or_default();
-            Some(format!("{by} by {hand} to {to}'s {kind}: {yes} {reason}").trim_end().to_owned())
-        }
-        _ => None,
-    });
+    let answers =
+        history.into_iter().map(Record::into_inner).filter_map(|record| match record.event {
+            Event::Answered { kind, to, yes, reason, hand, .. } => {
+                let by = record.by.unwrap_or_default();
+                let reason = reason.unwrap_or_default();
+                Some(
+                    format!("{by} by {hand} to {to}'s {kind}: {yes} {reason}")
+                        .trim_end()
+                        .to_owned(),
+                )
+            }
+            _ => None,
+        });
     answers.collect()
 }
 
@@ -170,7 +173,7 @@ fn an_agent_without_the_right_cannot_answer() {
             let refused = refused.unwrap_err().to_string();
             assert!(refused.starts_with("only a human may answer a p"), "{refused}");
         }
-        // The lead may still do everything else.
+        // The agent may still do everything else that a lead may do.
         handshake::request_shutdown(&agent, "bob", None).await.unwrap();
         let lead = env.seat("team-lead");
         assert_eq!(approvals::waiting(&lead).await.unwrap().len(), 2);
@@ -210,6 +213,40 @@ fn request_numbers_are_stable() {
     });
 }
 
+/// A member chooses the id of its request. An answer is for the request that was shown, not for another request with
+/// that number or that id.
+#[test]
+fn an_answer_is_for_the_request_that_was_shown() {
+    in_memory(async |env| {
+        let asks = |from: &str, id: &str, command: &str| {
+            let request = json!({ "type": "permission_request", "request_id": id, "agent_id": from,
+                "tool_name": "Bash", "tool_use_id": "t", "description": "d",
+                "input": { "command": command }, "permission_suggestions": [] });
+            request.to_string()
+        };
+        for (from, id, command) in [("bob", "2", "ls"), ("alice", "perm-1", "rm -rf /")] {
+            write(&env, from, "team-lead", &asks(from, id, command)).await;
+        }
+        let lead = env.seat("team-lead");
+        let [bobs, alices] = approvals::waiting(&lead).await.unwrap().try_into().unwrap();
+        assert_eq!((bobs.request_id.as_str(), alices.number), ("2", 2));
+        approvals::answer(&lead, &bobs, Answer::Yes).await.unwrap();
+        let waiting = approvals::waiting(&lead).await.unwrap();
+        assert_eq!(waiting.as_slice(), std::slice::from_ref(&alices));
+        // A front end shows a later request with the same id. The first request with an id is the only one.
+        write(&env, "bob", "team-lead", &asks("bob", "perm-1", "make")).await;
+        let history = env.store.mailbox_history(&team(), &lead.name).await.unwrap();
+        let shown =
+            history.iter().filter_map(|record| Approval::from_record(record, 0)).next_back();
+        let error = approvals::answer(&lead, &shown.unwrap(), Answer::Yes).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the permission request \"perm-1\" is not the one that was shown; nothing was answered"
+        );
+        assert_eq!(approvals::waiting(&lead).await.unwrap(), [alices]);
+    });
+}
+
 /// A request that was answered in Claude Code's own dialog is no longer open.
 #[test]
 fn an_answer_by_another_program_counts() {
@@ -233,7 +270,7 @@ fn an_answer_by_another_program_counts() {
     });
 }
 
-/// If a process stores its answer but dies before it sends the answer, applying the rules later sends it.
+/// If a process stores its answer but dies before it sends the answer, `apply_rules` sends the answer later.
 #[test]
 fn an_unfinished_answer_is_sent_later() {
     Files::run(async |files| {
@@ -279,9 +316,9 @@ fn a_withdrawn_request_no_longer_waits() {
     });
 }
 
-/// A member withdraws a request by storing a decision of its own; the lead's question stays undecided. If a member
-/// could decide the lead's question, it could store a yes there, which the lead's process would then send. A store
-/// that separates seats would refuse such a write anyway.
+/// A member withdraws a request by answering a question of its own; the lead's question stays unanswered. If a
+/// member could answer the lead's question, it could answer yes, and the lead's process would send that yes. A
+/// store that restricts what each seat may write would refuse such a write anyway.
 #[test]
 fn withdrawing_does_not_decide_the_leads_question() {
     in_memory(async |env| {

@@ -1,4 +1,4 @@
-//! Which role may do what, as one table.
+//! Tests which role may perform which operation.
 
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::handshake::{self, Answer};

@@ -22,7 +22,7 @@ async fn add(seat: &Seat, subject: &str, after: &[u64]) -> TaskId {
     board::add(seat, &plan).await.unwrap()
 }
 
-/// Returns a task as one line: owner, status, the tasks it blocks and the tasks that block it.
+/// Returns a task as one line: owner, status, the tasks that it blocks, and the tasks that block it.
 async fn line(env: &TestEnv, number: u64) -> String {
     let document = board::show(&env.seat("team-lead"), id(number)).await.unwrap();
     let task = Task::read(&document.bytes).unwrap();
@@ -131,7 +131,7 @@ fn a_new_owner_is_notified_in_claude_codes_format() {
         board::update(&lead, id(1), &give("alice")).await.unwrap();
         board::update(&lead, id(1), &give("alice")).await.unwrap();
         let mail = env.store.inbox(&lead.team, &member("alice")).await.unwrap();
-        assert_eq!(mail.len(), 1, "not notified exactly once");
+        assert_eq!(mail.len(), 1, "alice did not get exactly one notification");
         with_message(&mail[0].json, |message| {
             let message = message.unwrap();
             assert_eq!(message.from(), "team-lead");
@@ -246,7 +246,7 @@ fn the_size_limit_applies_to_new_and_changed_tasks() {
         board::update(&alice, id(1), &data("a")).await.unwrap();
         let refused = board::update(&alice, id(1), &data("b")).await.unwrap_err().to_string();
         assert!(refused.starts_with("the task is "), "{refused}");
-        // The notification to a new owner can hold a task just below the size limit.
+        // A task just below the size limit still fits into the notification to its new owner.
         let give = Update { owner: Change::Set(member("bob")), ..Update::default() };
         board::update(&alice, id(1), &give).await.unwrap();
         assert_eq!(env.texts("bob").await.len(), 1);

@@ -73,7 +73,7 @@ fn states_and_the_critical_path() {
     check("2 p 1", "ready", &[2]);
     // Completed tasks are not part of the critical path.
     check("1 c\n2 c 1\n3 p 2\n4 p\n5 p 4", "done done ready ready blocked", &[4, 5]);
-    // A task that another program claimed although it was blocked still counts as blocked.
+    // If another program claims a blocked task, the task still counts as blocked.
     check("1 p\n2 i bob 1", "ready blocked", &[1, 2]);
 }
 
@@ -81,7 +81,7 @@ fn states_and_the_critical_path() {
 fn cycles_by_other_programs_are_reported_and_do_not_hang() {
     let graph = graph("1 p 2\n2 p 1\n3 p 2\n4 p");
     let circles: Vec<Vec<u64>> = graph.cycles().into_iter().map(numbers).collect();
-    assert_eq!(circles, [[1, 2]], "3 is only downstream");
+    assert_eq!(circles, [[1, 2]], "task 3 depends on the cycle but is not in it");
     assert_eq!(numbers(graph.topological_order()), [4, 1, 2, 3]);
     assert_eq!(numbers(graph.critical_path()), [4]);
 }

@@ -7,31 +7,12 @@ use brigade_core::clock::Clock;
 use brigade_core::handshake::{self, Answer, HandshakeError};
 use brigade_core::mail;
 use brigade_core::roster;
-use brigade_core::store::Outgoing;
 use brigade_testkit::contract::run;
-use brigade_testkit::env::{TestEnv, member, member_plan, team, team_plan};
+use brigade_testkit::env::{TestEnv, member_plan, team_plan, write};
 use brigade_wire::body::Body;
 use brigade_wire::protocol::Protocol;
-use brigade_wire::team::Team;
 
 use brigade_testkit::files::{Files, in_memory, store};
-
-/// Puts a message into an inbox without any checks, as another program would.
-pub(crate) async fn write(env: &TestEnv, from: &str, to: &str, text: &str) {
-    let config = env.store.team(&team()).await.unwrap().unwrap();
-    let message = Outgoing {
-        msg_id: uuid::Uuid::new_v4().to_string(),
-        from: from.into(),
-        text: text.into(),
-        summary: None,
-        timestamp: "2026-11-15T12:00:00.000Z".into(),
-        color: None,
-        msg_v: None,
-        lead_sig: None,
-        team_created: Team::read(&config.bytes).unwrap().created_at().unwrap(),
-    };
-    env.store.send(&team(), &member(to), &message).await.unwrap();
-}
 
 fn permission(id: &str, agent: &str) -> String {
     format!(
@@ -145,7 +126,7 @@ fn a_permission_grants_only_the_requested_call() {
     });
 }
 
-/// A request whose sender, id and recipient do not agree cannot be answered.
+/// A request whose sender, id and recipient do not match cannot be answered.
 #[test]
 fn forged_requests_are_ignored() {
     in_memory(async |env| {
@@ -282,7 +263,7 @@ fn requests_end_with_their_team() {
     });
 }
 
-/// Text that the recipient's program would execute, or that could pass for another message, is rejected.
+/// Text that the recipient's program would act on, or that could pass for another message, is rejected.
 #[test]
 fn protocol_messages_and_envelopes_cannot_be_sent_as_text() {
     in_memory(async |env| {
@@ -321,7 +302,7 @@ fn protocol_messages_and_envelopes_cannot_be_sent_as_text() {
     });
 }
 
-/// Claude Code 2.1.50 shows the text of a request to its model unescaped.
+/// Claude Code 2.1.50 shows the text of a request to its model unescaped, so brigade escapes envelope tags.
 #[test]
 fn no_envelope_is_forged_inside_a_request() {
     in_memory(async |env| {

@@ -16,4 +16,5 @@ mod handshake;
 mod mail;
 mod policy;
 mod roster;
+mod shutdown;
 mod signing;

@@ -22,8 +22,8 @@ pub(super) struct LineReader {
     buffer_size: usize,
     /// The current line, as a range of the buffer.
     line: (usize, usize),
-    /// The time of the current line, and the length of the `at` field if the line begins with one
-    /// in the form that brigade writes.
+    /// The time of the current line. `time_len` is the length of the `at` field at the start of the
+    /// line, if the field has the form that brigade writes.
     at: Timestamp,
     time_len: usize,
     /// How many lines were skipped because they are not records.
@@ -134,7 +134,7 @@ impl LineReader {
         });
         self.buffer.truncate(old + read);
         if read < wanted {
-            // The file was truncated meanwhile; the next round notices.
+            // The file was truncated meanwhile. The next round handles that.
             self.upto = end + read as u64;
         }
         read > 0

@@ -17,10 +17,10 @@ use tokio::sync::mpsc::Sender;
 use super::lines::LineReader;
 use super::source::{JournalIndex, JournalRange};
 use crate::lock_mutex;
-use brigade_core::event::{Event, Record};
+use brigade_core::event::{Event, Record, UncheckedRecord};
 use brigade_core::store::event_log::{RecordBatch, RecordRef};
 
-/// Maximum number of lines in a batch, and its approximate maximum size in bytes.
+/// Maximum number of lines in a batch, and approximate maximum size of a batch in bytes.
 const BATCH_LINES: usize = 2048;
 const BATCH_BYTES: usize = 1 << 20;
 /// Total size of the read buffers, and the minimum and maximum size for one journal.
@@ -54,7 +54,7 @@ struct LineBatch {
 /// State shared by the threads that work on a round.
 struct RoundWorkers<'r> {
     round: Mutex<MergeRound>,
-    /// Number of the batch to be sent next; `None` after the receiver was dropped.
+    /// Number of the next batch to send; `None` after the receiver was dropped.
     turn: Mutex<Option<u64>>,
     turn_changed: Condvar,
     sender: &'r Sender<RecordBatch>,
@@ -123,7 +123,7 @@ impl MergeRound {
         round.journals.iter().filter_map(LineReader::unread_from).collect()
     }
 
-    /// Fills a batch with the next lines. Returns whether the batch is to be sent.
+    /// Fills a batch with the next lines. Returns whether there is a batch to send.
     fn fill_batch(&mut self, batch: &mut LineBatch) -> bool {
         batch.text.clear();
         batch.lines.clear();
@@ -167,7 +167,7 @@ impl LineBatch {
                 }
             };
             match record {
-                Ok(record) => records.push((spot, Arc::new(record))),
+                Ok(record) => records.push((spot, Arc::new(record.from_local_file()))),
                 Err(error) => {
                     tracing::warn!(%error, "skipping a journal line that is not a record");
                 }
@@ -189,13 +189,13 @@ struct RecordBody {
 fn parse_record<'t, R: serde_json::de::Read<'t>>(
     line: &mut serde_json::Deserializer<R>,
     at: Option<Timestamp>,
-) -> serde_json::Result<Record> {
+) -> serde_json::Result<UncheckedRecord> {
     let record = match at {
         Some(at) => {
             let RecordBody { by, event } = RecordBody::deserialize(&mut *line)?;
-            Record { at, by, event }
+            UncheckedRecord { at, by, event }
         }
-        None => Record::deserialize(&mut *line)?,
+        None => UncheckedRecord::deserialize(&mut *line)?,
     };
     line.end()?;
     Ok(record)
@@ -224,7 +224,7 @@ impl RoundWorkers<'_> {
         }
     }
 
-    /// Waits until this batch is to be sent. Returns false if the receiver was dropped.
+    /// Waits until all earlier batches were sent. Returns false if the receiver was dropped.
     fn wait_for(&self, number: u64) -> bool {
         let turn = lock_mutex(&self.turn);
         let not_yet = |turn: &mut Option<u64>| turn.is_some_and(|turn| turn != number);

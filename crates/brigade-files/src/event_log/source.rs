@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::dir::{Dir, FileStamp, io_error};
 use crate::layout::MAX_FILE;
 use crate::team_state::TeamStateDir;
-use brigade_core::event::Record;
+use brigade_core::event::{Record, UncheckedRecord};
 use brigade_core::hash::Fnv;
 use brigade_core::store::StoreError;
 use brigade_core::store::event_log::RecordRef;
@@ -52,7 +52,7 @@ pub(super) struct FirstLine {
     hash: u64,
 }
 
-/// The number of a journal, which is the upper part of the position of each of its records.
+/// The number of a journal. The upper bits of a record position contain this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct JournalIndex(u64);
 
@@ -60,7 +60,7 @@ pub(super) struct JournalIndex(u64);
 const OFFSET_BITS: u32 = 44;
 
 impl JournalIndex {
-    /// Returns the index for this journal number, or `None` if it is too large.
+    /// Returns the index for this journal number, or `None` if the number is too large.
     pub(super) fn new(number: usize) -> Option<Self> {
         let number = u64::try_from(number).ok().filter(|number| number >> (64 - OFFSET_BITS) == 0);
         number.map(|number| Self(number << OFFSET_BITS))
@@ -77,7 +77,7 @@ impl JournalIndex {
     }
 }
 
-/// A range of one journal whose records are to be sent.
+/// A range of one journal. The records in this range will be sent.
 #[derive(Debug)]
 pub(super) struct JournalRange {
     pub(super) source: Arc<JournalSource>,
@@ -219,6 +219,10 @@ impl JournalSource {
 
     /// Returns the record whose line begins at this offset.
     pub(super) fn record(&self, offset: u64) -> Option<Record> {
+        let parse = |line: &[u8]| {
+            let record = serde_json::from_slice::<UncheckedRecord>(line).ok()?;
+            Some(record.from_local_file())
+        };
         let file = self.file().ok()??;
         let mut line = vec![0; LOOKUP_BUFFER];
         let mut filled = 0;
@@ -228,12 +232,12 @@ impl JournalSource {
             let read = self.fill(&file, rest, offset + filled as u64).ok()?;
             let new = line.get(filled..filled + read)?;
             if let Some(end) = memchr::memchr(b'\n', new) {
-                return serde_json::from_slice(line.get(..filled + end)?).ok();
+                return parse(line.get(..filled + end)?);
             }
             filled += read;
             if read < capacity {
                 // The last line of a file that another program wrote may lack a line break.
-                return serde_json::from_slice(line.get(..filled)?).ok();
+                return parse(line.get(..filled)?);
             }
             if line.len() as u64 >= MAX_FILE {
                 return None;

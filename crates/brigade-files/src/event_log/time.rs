@@ -18,7 +18,7 @@ pub(super) fn parse_prefix(line: &[u8]) -> Option<(Timestamp, usize)> {
     };
     let (year, month, day) = (number(&[y1, y2, y3, y4])?, number(&[m1, m2])?, number(&[d1, d2])?);
     let (hour, minute, second) = (number(&[h1, h2])?, number(&[n1, n2])?, number(&[s1, s2])?);
-    // Every month has at least 28 days; `has_day` checks the rest.
+    // Every month has days 1 to 28; `has_day` checks any other day.
     if !(1..=12).contains(&month) || !(1..=28).contains(&day) && !has_day(year, month, day) {
         return None;
     }

@@ -57,8 +57,8 @@ impl FileMailbox {
             ..*head
         };
         self.state.write_head(head)?;
-        // If this process was suspended and lost its lock, it notices here, before it overwrites
-        // other processes' changes. Nothing may come between this check and the rename.
+        // Check that this process was not suspended so long that it lost its lock. Otherwise it
+        // could overwrite other processes' changes. Keep this check immediately before the rename.
         let untouched =
             inboxes.stamp(&file).and_then(|now| Ok(now == draft.found && lock.is_held()?));
         let renamed = match untouched {
@@ -71,8 +71,8 @@ impl FileMailbox {
             inboxes.remove_quietly(&name);
             return renamed.map(|_| TryOutcome::Retry);
         }
-        // If another process stole the lock just before the rename, it may have read the old inbox
-        // and may still overwrite the new one.
+        // If another process stole the lock just before the rename, that process may have read the
+        // old inbox and may still overwrite the new inbox.
         if !lock.is_held()? {
             head.mark_at_risk(head.before.upto, context.clock);
         }

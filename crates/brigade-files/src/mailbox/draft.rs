@@ -1,4 +1,4 @@
-//! Builds the new contents of an inbox: the current messages, pending messages, and read marks.
+//! Builds the new contents of an inbox: adds pending messages, and marks messages as read.
 
 use std::collections::HashSet;
 
@@ -11,14 +11,14 @@ use super::{FileMailbox, MailboxContext, MailboxWork, is_for_team, parse_inbox};
 use crate::dir::{FileContents, FileStamp, Fsync};
 use crate::journal::JournalTail;
 use crate::lock::LockWaiter;
-use brigade_core::event::{Event, MessageKey, Record};
+use brigade_core::event::{Event, MessageKey, UncheckedRecord};
 use brigade_core::store::{Mark, Outgoing, StoreError, WriteObstacle};
 
-/// Number of read messages at which an inbox is emptied.
+/// Inboxes with fewer messages are not emptied.
 ///
-/// Once an inbox holds this many messages and all of them are read, they are removed from the live
-/// file. If one message is unread, all stay: Claude Code 2.1.50 marks a message as read by its
-/// index in the file, so the index must not change before then.
+/// If an inbox holds at least this many messages and all of them are read, all are removed from the
+/// inbox. If any message is unread, all stay: Claude Code 2.1.50 marks the message at a given index
+/// as read, so the index of an unread message must not change.
 const PRUNE_AT: usize = 8;
 
 /// The inbox as found on disk, and its new contents.
@@ -29,7 +29,8 @@ pub(super) struct InboxDraft {
     pub(super) bytes: Vec<u8>,
     /// The known messages in the new contents.
     pub(super) known: Vec<KnownMessage>,
-    /// Whether existing entries changed. If not, new entries were at most appended.
+    /// Whether existing entries changed. False if entries were only appended, or if nothing
+    /// changed.
     pub(super) rewritten: bool,
     /// The last message appended to the inbox.
     pub(super) newest: Option<MessageKey>,
@@ -67,7 +68,7 @@ impl FileMailbox {
         }
         let bytes = if torn { self.salvage(context, head, &bytes)? } else { bytes };
         let inbox = parse_inbox(&file, &bytes)?;
-        // A torn inbox does not count as seen until it is replaced.
+        // Do not record the stamp of a torn inbox, so that the next attempt reads it again.
         let observed_stamp = if torn { FileStamp::default() } else { stamp };
         if self.observe(context, head, &inbox, observed_stamp)? {
             *tail = self.tail(head)?;
@@ -76,8 +77,8 @@ impl FileMailbox {
     }
 
     /// Adds the known messages to the draft. Empties the inbox if it holds enough messages and all
-    /// of them are read, because the journal still has them. Does not empty an inbox with entries
-    /// that are not messages, because the journal does not have those entries.
+    /// of them are read; the journal still has the removed messages. Does not empty an inbox with
+    /// entries that are not messages, because the journal does not have those entries.
     fn pruned(
         &self,
         head: &mut MailboxHead,
@@ -117,10 +118,10 @@ impl FileMailbox {
             let (to, key) = (self.member.clone(), *key);
             if !message.read() {
                 let event = Event::Read { to: to.clone(), key, gone: false };
-                records.push(Record { at, by: None, event });
+                records.push(UncheckedRecord { at, by: None, event });
             }
             if mark == Mark::Shown {
-                records.push(Record { at, by: None, event: Event::Shown { to, key } });
+                records.push(UncheckedRecord { at, by: None, event: Event::Shown { to, key } });
             }
         }
         if records.is_empty() {
@@ -137,8 +138,8 @@ impl FileMailbox {
         Ok(())
     }
 
-    /// Appends the messages in the outbox to the draft. Returns whether one of them must survive
-    /// power loss.
+    /// Appends the messages in the outbox to the draft. Returns whether any of these messages must
+    /// survive power loss.
     pub(super) fn merge(
         &self,
         context: &MailboxContext<'_>,
@@ -146,8 +147,8 @@ impl FileMailbox {
         tail: &JournalTail,
         work: MailboxWork<'_>,
     ) -> Result<bool, StoreError> {
-        // A single pending message that ends at `upto` is the caller's own. The team existed a
-        // moment ago, so the sender need not wait for another check of the roster.
+        // If the only pending message ends at `upto`, the caller has just sent it. In that case, do
+        // not check whether the team still exists: it existed a moment ago.
         let only_own_message = tail.sent_count() == 1
             && matches!(work, MailboxWork::Merge { upto } if tail.end.offset == upto);
         let created =

@@ -7,12 +7,12 @@ use brigade_wire::inbox::{self, Inbox};
 use super::state::{self, KnownMessage, MailboxHead, MergeState, OverwriteRisk};
 use super::{FileMailbox, MailboxContext, parse_inbox};
 use crate::dir::{FileStamp, Fsync, PRIVATE};
-use brigade_core::event::{Event, MessageKey, Record, one_line};
+use brigade_core::event::{Event, MessageKey, UncheckedRecord, one_line};
 use brigade_core::store::StoreError;
 
 impl FileMailbox {
-    /// Compares the inbox with the known messages, writes the differences to the journal, and saves
-    /// the inbox's messages as the known ones. Returns whether messages have to be merged again.
+    /// Compares the inbox with the known messages, and writes the differences to the journal. From then on, the
+    /// messages in the inbox are the known messages. Returns whether messages have to be merged again.
     pub(super) fn observe(
         &self,
         context: &MailboxContext<'_>,
@@ -24,16 +24,16 @@ impl FileMailbox {
         let read_before = state::by_key(&before);
         let now = MessageKey::all(inbox.messages());
         let present: HashSet<MessageKey> = now.iter().map(|(key, _)| *key).collect();
-        // If our newest message is gone, either a program that lost its lock wrote its old copy
-        // over the inbox, or a reader removed the message. Delivering it again is better than
-        // losing it.
+        // If our newest message is gone, there are two possible reasons: a program that lost its
+        // lock overwrote the inbox with an old copy, or a reader removed the message. Delivering
+        // the message twice is better than losing it.
         let newest_gone = head.newest.is_some_and(|newest| !present.contains(&newest));
         let now_ms = context.clock.now().as_millisecond();
         let rewind = head.risk.filter(|risk| newest_gone && now_ms < risk.until);
         let at = context.clock.now();
         let to = || self.member.clone();
         let mut records = Vec::new();
-        let mut note = |event| records.push(Record { at, by: None, event });
+        let mut note = |event| records.push(UncheckedRecord { at, by: None, event });
         for (key, message) in &now {
             match read_before.get(key) {
                 None => {
@@ -65,8 +65,8 @@ impl FileMailbox {
         self.state.write_known(at, &known)?;
         let mut upto = head.after.upto;
         if let Some(risk) = rewind {
-            // Only later messages are at risk from now on. The ones restored here are not restored
-            // a second time.
+            // From now on, only later messages are at risk, so the messages restored here are not
+            // restored a second time.
             head.risk = Some(OverwriteRisk { from: upto.offset, ..risk });
             upto = self.journal.read_from(risk.from)?.start;
         }
@@ -114,7 +114,7 @@ impl FileMailbox {
                 restored.push((*key, message.get()));
             }
         }
-        // The lost messages were at the end, so append them there.
+        // The lost messages were at the end of the inbox, so append the restored messages there.
         let all: Vec<&[u8]> =
             entries.into_iter().chain(restored.iter().map(|(_, json)| json.as_bytes())).collect();
         let event = Event::Salvaged {
@@ -123,7 +123,7 @@ impl FileMailbox {
             kept: all.len(),
         };
         tracing::warn!(member = %self.member, copy = %self.damaged_copies.path(&name).display(), "salvaged a torn inbox");
-        self.journal.append(&[Record { at, by: None, event }], Fsync::No)?;
+        self.journal.append(&[UncheckedRecord { at, by: None, event }], Fsync::No)?;
         Ok(inbox::from_entries(&all))
     }
 }

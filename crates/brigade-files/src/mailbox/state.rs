@@ -41,7 +41,7 @@ pub(crate) struct MergeState {
     /// The number of known messages.
     pub(crate) known: u64,
     /// The index of the first known message in the state file. Entries that the current head refers
-    /// to are never overwritten: the entries for the next head go beside them.
+    /// to are never overwritten: entries for the next head are written to another part of the file.
     pub(crate) at: u64,
 }
 
@@ -52,12 +52,12 @@ impl MergeState {
     }
 }
 
-/// The risk that a program whose lock brigade stole overwrites the inbox with an old copy.
+/// The risk that a program overwrites the inbox with an old copy after brigade stole its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OverwriteRisk {
     /// Messages after this journal offset are at risk.
     pub(crate) from: u64,
-    /// The time when the risk ends, in milliseconds: that program is not expected to write later.
+    /// When the risk ends, in milliseconds. The program is not expected to write after that time.
     pub(crate) until: i64,
 }
 
@@ -76,8 +76,8 @@ pub(crate) struct MailboxHead {
     pub(crate) lock: LockId,
     /// The stamp of the inbox after the last write or comparison.
     pub(crate) inbox_stamp: FileStamp,
-    /// The last message merged into the inbox. While that message is present, no merged message was
-    /// overwritten.
+    /// The last message merged into the inbox. If the inbox contains that message, no merged
+    /// message was overwritten.
     pub(crate) newest: Option<MessageKey>,
     /// Set after brigade stole a lock from another program.
     pub(crate) risk: Option<OverwriteRisk>,

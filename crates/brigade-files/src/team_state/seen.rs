@@ -1,8 +1,8 @@
 //! The roster and board as last seen.
 //!
 //! To find changes that other programs made, brigade compares the roster and the board with their
-//! last seen state. The first brigade process that finds a difference records it in the journal for
-//! all. Brigade's own lock on the seen state ensures that no other process records it too.
+//! last seen state. The first brigade process that finds a difference records it in the journal.
+//! Brigade's own lock on the seen state ensures that only one process records each difference.
 
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
@@ -21,15 +21,15 @@ use brigade_core::clock::Clock;
 use brigade_core::event::{Event, one_line, roster_events};
 use brigade_core::store::{Actor, Revision, StoreError};
 
-/// Offset in `board.seen` of the slot for task 0. This slot is never used.
-const TASK_SLOTS_OFFSET: u64 = 80;
+/// Index in `board.seen` of the 8-byte slot for task 0. This slot is never used.
+const TASK_ZERO_SLOT: u8 = 10;
 /// Size in bytes of one recorded lock in `board.seen`.
 const LOCK_RECORD_LEN: usize = 24;
 /// Tasks with a higher number are not tracked, to bound the size of `board.seen`.
 const MAX_TRACKED_TASK: u64 = 1 << 20;
 /// Timeout for the lock on the seen state, and the shortest and longest interval between two
 /// attempts to acquire it. A holder keeps the lock for a fraction of a millisecond, but on a busy
-/// machine the holder may not be scheduled for a while.
+/// machine the holder might not be scheduled for a while.
 const SEEN_LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 const MIN_LOCK_POLL: Duration = Duration::from_micros(50);
 const MAX_LOCK_POLL: Duration = Duration::from_millis(1);
@@ -38,11 +38,11 @@ const MAX_LOCK_POLL: Duration = Duration::from_millis(1);
 /// time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LockKind {
-    /// Protects the creation of tasks.
+    /// Ensures that only one process at a time creates a task.
     Create,
-    /// Protects changes to a task.
+    /// Ensures that only one process at a time changes a given task.
     Task,
-    /// Protects changes to the roster.
+    /// Ensures that only one process at a time changes the roster.
     Roster,
 }
 
@@ -69,15 +69,15 @@ impl Drop for SeenGuard<'_> {
 }
 
 impl TeamStateDir {
-    /// Returns the numbers of the tasks that existed when last seen.
+    /// Returns the numbers of the tasks on the board as last seen.
     pub(crate) fn seen_tasks(&self) -> Result<Vec<u64>, StoreError> {
         let Some(seen) = self.dir.read(BOARD_SEEN)? else { return Ok(Vec::new()) };
-        let slots = seen.bytes.as_chunks::<8>().0.iter().skip(10).enumerate();
+        let slots = seen.bytes.as_chunks::<8>().0.iter().skip(TASK_ZERO_SLOT.into()).enumerate();
         Ok(slots.filter(|(_, slot)| **slot != [0; 8]).map(|(id, _)| id as u64).collect())
     }
 
-    /// Locks the seen state. Returns `None` after a timeout. A difference is then recorded by the
-    /// current holder or by the next process that compares the files.
+    /// Locks the seen state. Returns `None` after a timeout. In that case, the current holder, or
+    /// the next process that compares the files, records any differences.
     pub(crate) fn lock_seen(&self) -> Result<Option<SeenGuard<'_>>, StoreError> {
         let thread_lock = lock_mutex(&self.thread_lock);
         let start = Instant::now();
@@ -99,7 +99,7 @@ impl TeamStateDir {
 
 impl SeenGuard<'_> {
     /// Returns the last lock of this kind that a brigade process created. Because the caller holds
-    /// the guard, the lock's creator has released it or is dead.
+    /// the guard, the creator of that lock has released the lock or is dead.
     pub(crate) fn last_lock(&self, kind: LockKind) -> Result<Option<RecordedLock>, StoreError> {
         let mut bytes = [0; LOCK_RECORD_LEN];
         let read = rustix::io::pread(
@@ -156,10 +156,10 @@ impl SeenGuard<'_> {
         let io_error = |error| {
             io_error("update the seen tasks in", self.team_state.dir.path(BOARD_SEEN), error)
         };
-        rustix::io::pread(&self.team_state.seen_file, &mut slot, TASK_SLOTS_OFFSET + id * 8)
-            .map_err(io_error)?;
+        let offset = (u64::from(TASK_ZERO_SLOT) + id) * 8;
+        rustix::io::pread(&self.team_state.seen_file, &mut slot, offset).map_err(io_error)?;
         let seen = u64::from_le_bytes(slot);
-        // Zero stands for "no task". A task whose hash happened to be zero would go unrecorded.
+        // Zero stands for "no task". Therefore a task whose hash happens to be zero is not recorded.
         let now = task.map_or(0, |task| revision(task).0);
         if seen == now {
             return Ok(());
@@ -169,17 +169,13 @@ impl SeenGuard<'_> {
             None => Event::TaskDeleted { id },
         };
         self.team_state.record_event(clock, by, event)?;
-        rustix::io::pwrite(
-            &self.team_state.seen_file,
-            &now.to_le_bytes(),
-            TASK_SLOTS_OFFSET + id * 8,
-        )
-        .map_err(io_error)?;
+        rustix::io::pwrite(&self.team_state.seen_file, &now.to_le_bytes(), offset)
+            .map_err(io_error)?;
         Ok(())
     }
 
-    /// Records that another program wrote the roster, if the roster about to be replaced is not the
-    /// one last seen.
+    /// Records that another program wrote the roster, if the roster at revision `at` is not the
+    /// last seen roster.
     pub(crate) fn note_foreign_roster(&self, at: Revision) -> Result<(), StoreError> {
         let seen = self.team_state.dir.read(LAST_ROSTER)?.map(|contents| revision(&contents.bytes));
         if seen != Some(at) {
@@ -188,8 +184,8 @@ impl SeenGuard<'_> {
         Ok(())
     }
 
-    /// Compares the roster with the one last seen and records the differences. `None` means that
-    /// the team does not exist.
+    /// Compares the roster with the last seen roster, and records the differences. `None` means
+    /// that the team does not exist.
     pub(crate) fn record_roster(
         &self,
         clock: &dyn Clock,

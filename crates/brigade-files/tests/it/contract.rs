@@ -1,4 +1,4 @@
-//! Runs the tests that every store must pass on the file store.
+//! Checks the file store with the tests that every store must pass.
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use brigade_testkit::files::{Files, store};
 
-/// Returns a journal line with the event that the member `name` left at this time.
+/// Returns a journal line which records that the member `name` left at this time.
 fn record(at: &str, name: &str) -> String {
     format!(r#"{{"at":"{at}","event":{{"member_left":{{"name":"{name}"}}}}}}"#)
 }
@@ -54,7 +54,7 @@ fn check_lookup(lookup: &RecordLookupHandle, records: &[(RecordRef, Arc<Record>)
     }
 }
 
-/// Creates brigade's folder for a deleted team, which contains only journals.
+/// Creates brigade's folder for a deleted team. The folder contains only journals.
 fn deleted_team() -> (TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let (state, claude) = (home.path().join("state/brigade"), home.path().join("claude"));
@@ -107,7 +107,7 @@ fn times_are_parsed_in_any_valid_form() {
     let journals: Vec<(&str, String)> =
         names.iter().zip(times).map(|(name, time)| (name.as_str(), journal(&[at(time)]))).collect();
     assert_eq!(streamed_names(&journals), times);
-    // Invalid dates and times are not records.
+    // A line with an invalid date or time is not a record.
     for time in ["2026-02-29T12:00:00Z", "2026-13-01T12:00:00Z", "2026-11-15T24:00:00Z", "soon"] {
         assert!(streamed_names(&[("team.jsonl", journal(&[at(time)]))]).is_empty(), "{time}");
     }
@@ -163,7 +163,7 @@ proptest! {
 
 #[test]
 fn long_journals_are_streamed_completely_and_in_order() {
-    // Write more data than the threads take at once, and some lines that are longer than one read.
+    // Write so much data that several threads parse it. Make some lines longer than one read.
     let line = |number: usize, long: usize| {
         let at = format!(
             "2026-11-15T12:{:02}:{:02}.{:03}Z",
@@ -191,7 +191,7 @@ fn long_journals_are_streamed_completely_and_in_order() {
 }
 
 /// Waits for the record with the member name `expected`. Returns the names in the records before
-/// it.
+/// that record.
 async fn names_before(feed: &mut EventStream, expected: &str) -> Vec<String> {
     let mut names = Vec::new();
     let wait = async {
@@ -203,7 +203,7 @@ async fn names_before(feed: &mut EventStream, expected: &str) -> Vec<String> {
                 names.push(name(record));
             }
         }
-        panic!("the stream ended");
+        panic!("the stream ended before the record {expected:?}");
     };
     tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap();
     names
@@ -226,7 +226,7 @@ fn a_journal_may_be_truncated_or_replaced_meanwhile() {
         read_history(&mut feed).await;
         append(&path, &[record(&second(1), "one"), record(&second(2), "two")]);
         assert_eq!(names_before(&mut feed, "two").await, ["one"]);
-        // Truncate the journal. Its remaining records were already sent, so only later ones are
+        // Truncate the journal. The remaining records were already sent, so only later records are
         // new.
         let text = fs::read(&path).unwrap();
         fs::write(&path, &text[..text.len() / 2]).unwrap();
@@ -238,8 +238,8 @@ fn a_journal_may_be_truncated_or_replaced_meanwhile() {
         let skipped =
             names_before(&mut feed, "four, which is longer than the part that was removed").await;
         assert!(skipped.iter().all(|name| name == "three"), "{skipped:?}");
-        // Delete and re-create the journal. All its records are new, and the old ones cannot be
-        // looked up.
+        // Delete and re-create the journal. All records in the new file are new, and the old
+        // records can no longer be looked up.
         fs::remove_file(&path).unwrap();
         append(&path, &[record(&second(5), "five")]);
         assert!(names_before(&mut feed, "five").await.is_empty());

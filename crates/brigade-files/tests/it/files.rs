@@ -108,8 +108,8 @@ fn a_torn_roster_of_a_claude_code_team_is_not_restored() {
 }
 
 /// If two programs write a roster in place at once, the end of the longer text follows the shorter
-/// text. The shorter text was written last and is complete, so it is kept, no matter who created
-/// the team.
+/// text. The shorter text was written last and is complete. Therefore the shorter text is kept, no
+/// matter who created the team.
 #[test]
 fn of_two_overlapping_roster_writes_the_last_one_is_kept() {
     Files::run(async |files| {
@@ -165,7 +165,8 @@ fn task_numbers_continue_after_those_of_claude_code() {
             fs::write(files.task(id), native(id)).unwrap();
         }
         assert_eq!(board::add(&lead, &plan).await.unwrap().get(), 8);
-        // Claude Code adds tasks and deletes the last one, which raises the high-water mark.
+        // Claude Code adds a task. Later it raises the high-water mark, as it does when it deletes
+        // the last task.
         fs::write(files.task(9), native(9)).unwrap();
         assert_eq!(board::add(&lead, &plan).await.unwrap().get(), 10);
         fs::write(files.task(0).with_file_name(".highwatermark"), "12").unwrap();
@@ -190,8 +191,8 @@ fn a_watch_reports_changes_by_claude_code() {
         let mut reported = std::collections::BTreeSet::new();
         while reported.len() < 3 {
             let next = tokio::time::timeout(Duration::from_secs(5), watch.next()).await;
-            let record = next.expect("an event within five seconds").unwrap();
-            reported.insert(match record.event {
+            let record = next.expect("an event should arrive within five seconds").unwrap();
+            reported.insert(match record.into_inner().event {
                 Event::Seen { to, .. } => format!("mail for {to}"),
                 Event::Task { id, .. } => format!("task {id}"),
                 Event::MemberLeft { name } => format!("{name} left"),
@@ -215,7 +216,7 @@ fn each_watch_reports_events_from_its_start() {
         let mut texts = Vec::new();
         let quiet_time = Duration::from_millis(400);
         while let Ok(Some(record)) = tokio::time::timeout(quiet_time, watch.next()).await {
-            if let Event::Sent { message, .. } = record.event {
+            if let Event::Sent { message, .. } = record.into_inner().event {
                 let text = |message: Option<Message<'_>>| message.unwrap().text().into_owned();
                 texts.push(with_message(message.get().as_bytes(), text).unwrap());
             }
@@ -285,15 +286,15 @@ fn deleting_a_team_deletes_its_answers() {
     });
 }
 
-/// Claude Code 2.1.50 writes back a roster that it read before our change, without a lock.
+/// Claude Code 2.1.50 takes no lock, and writes back a roster that it read before our change.
 /// Nevertheless, a member that joined stays on the team, and a member that left stays gone.
 #[test]
 fn an_old_roster_written_back_does_not_undo_changes() {
     Files::run(async |files| {
         let config = || fs::read(files.config()).unwrap();
         let has = |name: &str| Team::read(&config()).is_ok_and(|team| team.member(name).is_some());
-        // Write the roster from outside the store, so that the store sees that another program
-        // writes it too.
+        // Write the roster directly to the file, so that the store sees that another program also
+        // writes the roster.
         let text = String::from_utf8(config()).unwrap();
         fs::write(files.config(), text.replace("\"a test\"", "\"theirs\"")).unwrap();
         for (name, presence) in [("carol", true), ("bob", false)] {

@@ -12,7 +12,7 @@ pub(crate) async fn texts(env: &TestEnv, member_name: &str) -> Vec<String> {
     env.texts(member_name).await.into_iter().map(|(text, _)| text).collect()
 }
 
-/// Sends a message from alice to bob. Returns why the message is still pending, if it is.
+/// Sends a message from alice to bob. If the message is still pending, returns the reason.
 pub(crate) async fn send(env: &TestEnv, text: &str) -> Result<Option<String>, String> {
     let message = mail::MessageText { text, summary: None };
     let sent = mail::send(&env.seat("alice"), "bob", message).await;

@@ -33,7 +33,7 @@ async fn message_events(env: &TestEnv) -> Vec<String> {
     let mut texts = std::collections::HashMap::new();
     let mut events = Vec::new();
     for record in env.store.history(&team()).await.unwrap() {
-        match record.event {
+        match record.into_inner().event {
             Event::Sent { key, message, .. } => {
                 texts.insert(key, text(message.get()));
                 events.push(format!("sent {}", texts[&key]));
@@ -58,7 +58,7 @@ fn messages_that_others_write_and_prune_are_recorded() {
         fs::write(files.inbox("bob"), inbox_of(&[native_entry("theirs", false)])).unwrap();
         env.say("alice", "bob", "ours").await;
         assert_eq!(texts(env, "bob").await, ["theirs", "ours"]);
-        // Claude Code 2.1.325 empties the inbox when it next reads it.
+        // Claude Code 2.1.325 empties the inbox the next time it reads the inbox.
         fs::write(files.inbox("bob"), "[]").unwrap();
         assert!(texts(env, "bob").await.is_empty());
         env.say("alice", "bob", "more").await;
@@ -127,8 +127,8 @@ fn a_live_inbox_is_pruned_and_its_history_is_kept() {
     });
 }
 
-/// Claude Code 2.1.50 marks a message as read by its index in the inbox, so the index must not
-/// change while the message is unread.
+/// To mark a message as read, Claude Code 2.1.50 uses its index in the inbox. Therefore the index
+/// must not change while the message is unread.
 #[test]
 fn an_unread_message_keeps_its_index() {
     Files::run(async |files| {
@@ -157,7 +157,7 @@ fn a_torn_inbox_is_copied_and_repaired() {
             assert_eq!(texts(env, "bob").await[..4], ["one", "two", "three", "four"]);
             let aside = fs::read_dir(files.team_state_dir().join("aside")).unwrap();
             let copied = aside.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
-            assert!(copied.into_iter().any(|copy| copy == torn), "cut at {cut}");
+            assert!(copied.into_iter().any(|copy| copy == torn), "not copied if cut at {cut}");
             fs::write(files.inbox("bob"), &whole).unwrap();
             env.texts("bob").await;
         }
@@ -165,8 +165,8 @@ fn a_torn_inbox_is_copied_and_repaired() {
 }
 
 /// Claude Code 2.1.50 creates an inbox and then locks it. It does not wait for the lock, and loses
-/// its message if it cannot write. Therefore brigade does not lock an inbox that is just being
-/// created.
+/// its message if another process holds the lock. Therefore brigade does not lock an inbox that a
+/// program is still creating.
 #[test]
 fn an_inbox_that_is_being_created_is_not_locked() {
     Files::run(async |files| {
@@ -181,8 +181,7 @@ fn an_inbox_that_is_being_created_is_not_locked() {
         let (team, bob) = (team(), member("bob"));
         let whole = inbox_of(&[native_entry("first", false)]);
         let create_inbox = async { fs::write(files.inbox("bob"), whole).unwrap() };
-        // The read starts first, finds the inbox incomplete, and continues once the inbox is
-        // complete.
+        // The store reads the inbox before it is complete, and waits until it is complete.
         let (mail, ()) = tokio::join!(biased; env.store.inbox(&team, &bob), create_inbox);
         assert_eq!(mail.unwrap().len(), 1);
         assert_eq!(changed(), before, "the inbox lock should not be taken");
@@ -210,7 +209,7 @@ fn an_unfinished_rename_is_finished_once() {
         files.env.say("alice", "bob", "one").await;
         let before = fs::read(files.inbox("bob")).unwrap();
         files.env.say("alice", "bob", "two").await;
-        // Undo the rename: the temporary file has its name again, and the old inbox is back.
+        // Undo the rename: turn the new inbox into the temporary file again, and restore the old inbox.
         let state = fs::read(files.team_state_dir().join("mail/bob.state")).unwrap();
         let temp = u64::from_le_bytes(state[56..64].try_into().unwrap());
         let name = format!("bob.json.tmp.brigade-{}-{}", temp >> 32, temp & 0xffff_ffff);
@@ -224,7 +223,7 @@ fn an_unfinished_rename_is_finished_once() {
     });
 }
 
-/// If power loss destroys the state file, no unread message is missing.
+/// If power loss destroys the state file, no unread message is lost.
 #[test]
 fn a_lost_state_loses_no_message() {
     Files::run(async |files| {
@@ -248,7 +247,7 @@ fn messages_pending_behind_a_lock_are_shown_and_delivered() {
         let lock = files.lock("bob");
         fs::create_dir(&lock).unwrap();
         let impatient = files.impatient(Duration::from_millis(50));
-        let why = send(&impatient, "hello").await.unwrap().expect("should wait for the lock");
+        let why = send(&impatient, "hello").await.unwrap().expect("the message should wait");
         assert!(why.starts_with("another program holds the lock "), "{why}");
         assert!(!files.inbox("bob").exists());
         assert_eq!(texts(&impatient, "bob").await, ["hello"], "should be shown from the outbox");
@@ -297,9 +296,9 @@ fn messages_overwritten_by_a_stale_copy_are_restored() {
     });
 }
 
-/// A native program whose lock brigade stole stays suspended until a reader has emptied the inbox.
-/// An inbox overwritten by that program looks the same as one emptied by the reader, so messages
-/// merged since the steal are delivered again, but only once.
+/// Brigade steals the lock of a suspended native program, and then a reader empties the inbox.
+/// Brigade cannot tell whether the reader or the suspended program removed the messages. So it
+/// restores all messages that were merged since the steal, but only once.
 #[test]
 fn after_a_stolen_lock_a_message_is_redelivered_at_most_once() {
     Files::run(async |files| {
@@ -313,8 +312,8 @@ fn after_a_stolen_lock_a_message_is_redelivered_at_most_once() {
     });
 }
 
-/// When every native program is known to be dead, a remaining lock has no owner, overwritten
-/// messages are restored, and messages that the next program removes stay removed.
+/// After every native program has died, brigade removes the remaining lock and restores overwritten
+/// messages. Messages that the next program removes stay removed.
 #[test]
 fn natives_ended_frees_the_lock_and_clears_the_risk() {
     Files::run(async |files| {
@@ -349,8 +348,8 @@ fn a_truncated_journal_hides_no_later_message() {
         let journal = files.team_state_dir().join("mail/bob.jsonl");
         let whole = fs::read(&journal).unwrap();
         files.env.say("alice", "bob", "two").await;
-        // The disk kept the state and lost the journal's last record. The next record has exactly
-        // the same length.
+        // The disk kept the state but lost the journal's last record. The next record has the same
+        // length as the lost one.
         fs::write(&journal, &whole).unwrap();
         let reopened = files.reopen();
         reopened.say("alice", "bob", "six").await;
@@ -383,7 +382,7 @@ fn a_lock_that_is_a_file_is_reported() {
     });
 }
 
-/// A message shown from the outbox can be marked before it is in the inbox.
+/// A member can mark a message as read while the message is still in the outbox.
 #[test]
 fn a_pending_message_can_be_marked() {
     Files::run(async |files| {

@@ -47,8 +47,8 @@ fn a_salvage_that_failed_to_write_is_repeated() {
     });
 }
 
-/// Messages are marked read first and shown later. The second write must not prune the messages
-/// without recording that they were shown.
+/// Messages are first marked as read and later as shown. The write that marks them as shown may also
+/// remove them from the inbox. It must still record that they were shown.
 #[test]
 fn shown_after_read_is_recorded() {
     Files::run(async |files| {
@@ -64,8 +64,7 @@ fn shown_after_read_is_recorded() {
     });
 }
 
-/// One inbox that brigade refuses to touch must not stop a watch from reporting changes to the
-/// others.
+/// If brigade refuses to touch one inbox, a watch must still report changes to the other inboxes.
 #[test]
 fn one_bad_inbox_does_not_stop_a_watch() {
     Files::run(async |files| {
@@ -89,7 +88,8 @@ fn the_deleter_of_a_watched_team_is_recorded() {
                     sender.send(()).unwrap();
                     while by.is_none() {
                         let record = watch.next().await.unwrap();
-                        by = matches!(record.event, Event::TeamDeleted {}).then_some(record.by);
+                        by = matches!(record.event, Event::TeamDeleted {})
+                            .then(|| record.by.clone());
                     }
                 });
                 by.flatten()
@@ -102,7 +102,8 @@ fn the_deleter_of_a_watched_team_is_recorded() {
     }
 }
 
-/// A lock that is held at the wrong moment must not cause a read message to be delivered again.
+/// If another program holds the lock while brigade restores overwritten messages, messages that
+/// were already read must not be delivered again.
 #[test]
 fn read_messages_are_not_delivered_again_after_a_lock() {
     Files::run(async |files| {
@@ -131,8 +132,8 @@ fn a_kill_before_the_lock_check_delivers_nothing_twice() {
     Files::run(async |files| {
         let env = &files.env;
         env.say("alice", "bob", "one").await;
-        // Change the state to what a process killed right after its rename leaves behind: the lock
-        // is not verified.
+        // Change the state as if the process had been killed right after its rename: the lock was
+        // not yet checked.
         edit_head(&files, |head| head[128] &= !4);
         let lock = files.lock("bob");
         fs::rename(files.team_state_dir().join("mail/bob.lock"), &lock).unwrap();
@@ -160,8 +161,8 @@ fn a_failed_update_changes_nothing() {
     });
 }
 
-/// A task that the board reports as ready can be claimed, even if another program recorded only one
-/// side of a dependency.
+/// If the board reports a task as ready, the task can be claimed, even if another program recorded
+/// only one side of a dependency.
 #[test]
 fn claim_and_graph_agree_on_what_is_blocked() {
     Files::run(async |files| {
@@ -206,4 +207,19 @@ fn a_recreated_team_receives_no_old_mail() {
             assert!(found.is_empty(), "{found:?}, pending: {pending}");
         });
     }
+}
+
+/// A process that creates a team dies before it has recorded that the team exists. The team is still ours.
+#[test]
+fn a_team_whose_creation_was_interrupted_is_ours() {
+    Files::run(async |files| {
+        let (created, creating) =
+            (files.team_state_dir().join("created"), files.team_state_dir().join("creating"));
+        assert!(files.env.store.is_ours(&team()).await.unwrap());
+        assert!(!creating.exists());
+        fs::rename(&created, &creating).unwrap();
+        assert!(files.env.store.is_ours(&team()).await.unwrap());
+        fs::write(&creating, "1").unwrap();
+        assert!(!files.env.store.is_ours(&team()).await.unwrap());
+    });
 }

@@ -39,11 +39,11 @@ pub(crate) enum BrigadeStep {
 pub(crate) struct BrigadeProcess {
     pub(crate) step: BrigadeStep,
     unsent: Ids,
-    /// The journal offset after this process's newest message; `None` for a process that only
-    /// delivers.
+    /// The journal offset after the newest message of this process; `None` if the process sends no
+    /// message.
     target: Option<u8>,
-    /// Whether this is the last process of the run: it starts when all others are done, and does
-    /// not give up.
+    /// Whether this is the last process of the run. The last process starts when all others are
+    /// done, and does not give up.
     pub(crate) last: bool,
     pub(crate) merged: u8,
     /// The lock directory that this process created.
@@ -214,8 +214,8 @@ pub(crate) fn step(
     state.processes[usize::from(index)] = ModelProcess::Brigade(this);
 }
 
-/// Determines how much of the journal is merged, from the header and from whether the temp file
-/// named there still exists.
+/// Determines how much of the journal is merged. This depends on the header, and on whether the
+/// temp file that the header names still exists.
 fn resolve(state: &mut ModelState, rules: &ProtocolRules, this: &mut BrigadeProcess) {
     let header = state.header;
     if header.tmp == 0 {
@@ -261,8 +261,8 @@ fn lock(state: &mut ModelState, rules: &ProtocolRules, this: &mut BrigadeProcess
     let merged = this.merged;
     let at_steal = |state: &ModelState, mut header: ModelHeader| {
         header = header.with_risk(rules, merged, state.inbox);
-        // A favourable reading of the original protocol: writes before the steal do not count as
-        // overwrites.
+        // Model the best form of the original protocol, in which writes before the steal do not
+        // count as overwrites.
         if rules.rewind == Rewind::Original && header.tmp == 0 {
             header.ours = state.inbox.file;
         }
@@ -282,8 +282,8 @@ fn lock(state: &mut ModelState, rules: &ProtocolRules, this: &mut BrigadeProcess
     (this.seen, this.seen_stale) = (lock.dir, lock.stale);
     let known = lock.dir == state.header.lock;
     if known && !(lock.stale && rules.record_risk_first) {
-        // Remove the lock of a dead brigade process immediately. A stale lock is instead treated as
-        // unknown, because a native process may be about to remove it too.
+        // Remove the lock of a dead brigade process immediately, unless the lock is stale. A native process may be
+        // about to remove a stale lock too, so treat the lock like any other stale lock.
         this.seen_stale = false;
         this.step = BrigadeStep::RemoveLock;
     } else if lock.stale {

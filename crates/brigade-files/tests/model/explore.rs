@@ -1,8 +1,8 @@
-//! Explores every reachable state, breadth first, so that the first run found to violate a property
-//! is a shortest one.
+//! Explores every reachable state, breadth first. Therefore the first run that violates a property
+//! is also the shortest.
 //!
-//! This search is written by hand, because the available model-checking crates depend on a web
-//! server and on second versions of other crates.
+//! This search does not use a model-checking crate, because the available ones would add a web
+//! server and second versions of other crates to our dependencies.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;

@@ -16,7 +16,7 @@ impl Ids {
     }
 
     pub(crate) fn len(self) -> u8 {
-        u8::try_from((67 - self.0.leading_zeros()) / 4).expect("at most sixteen")
+        u8::try_from((67 - self.0.leading_zeros()) / 4).expect("a list has at most sixteen numbers")
     }
 
     pub(crate) fn is_empty(self) -> bool {
@@ -24,7 +24,7 @@ impl Ids {
     }
 
     pub(crate) fn push(&mut self, id: u8) {
-        assert!((1..16).contains(&id) && self.len() < 16, "{id} does not fit {self:?}");
+        assert!((1..16).contains(&id) && self.len() < 16, "cannot add {id} to {self:?}");
         self.0 |= u64::from(id) << (4 * self.len());
     }
 

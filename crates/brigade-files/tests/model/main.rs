@@ -33,7 +33,7 @@ use state::{ModelHeader, ModelInbox, ModelProcess, ModelState};
 /// The processes of a run, and the faults that may happen.
 #[derive(Clone, Copy, Debug)]
 struct ModelScenario {
-    /// The messages of the two senders; see [`properties::SENDERS`] for the ids each may use.
+    /// The messages of the two senders. [`properties::SENDERS`] lists the ids for each sender.
     senders: [&'static [u8]; 2],
     /// How many times the native reader reads the inbox.
     reads: u8,
@@ -201,7 +201,7 @@ fn the_original_protocol_loses_messages() {
     check_violation("native message lost", rules, PAUSE, native_lost);
 }
 
-/// Checks that every exception in a property is needed: without it, some run violates the property.
+/// Checks that every exception is needed: if the exception is left out, some run violates the property.
 #[test]
 fn every_exception_is_needed() {
     for (what, property) in EXCEPTIONS {

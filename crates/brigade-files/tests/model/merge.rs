@@ -47,9 +47,9 @@ fn rewind(rules: &ProtocolRules, state: &ModelState, merged: u8, next: &mut Mode
         }
         Rewind::Once => {
             let oldest = next.risks.iter().min().expect("not empty");
-            // A process whose lock was stolen has an inbox copy that is older than all messages
-            // merged since the steal, and a reader prunes in order. So if the newest message is
-            // present, no message was overwritten.
+            // If the newest message is present, no message was overwritten. Reason: if a process
+            // loses its lock, its copy of the inbox is older than all messages merged since then,
+            // and a reader removes messages in order.
             if oldest <= merged && !present(state.journal.get(merged - 1)) {
                 next.base = oldest - 1;
                 let mut moved = false;
@@ -104,7 +104,7 @@ pub(crate) fn ours(state: &ModelState) -> u8 {
 }
 
 impl ModelHeader {
-    /// Records, as the rules prescribe, that messages after the offset `from` are at risk.
+    /// Records that messages after the offset `from` are at risk, if the rules require that.
     pub(crate) fn with_risk(mut self, rules: &ProtocolRules, from: u8, inbox: ModelInbox) -> Self {
         match rules.rewind {
             Rewind::Never => {}
@@ -114,7 +114,8 @@ impl ModelHeader {
                     self.known = inbox.ids;
                 }
             }
-            // Messages covered by an older risk may be missing now and are restored only later.
+            // Messages that an older risk covers may be missing now. The new risk covers those
+            // messages too, so that they are restored later.
             Rewind::Once => self.risks.push(self.risks.iter().fold(from + 1, u8::min)),
         }
         self

@@ -7,15 +7,16 @@ use crate::state::{ModelState, fault};
 /// The older and newer message of each sender.
 pub(crate) const SENDERS: [[u8; 2]; 2] = [[1, 2], [3, 4]];
 
-/// Lock faults between native processes, which no brigade process can see.
+/// Faults in which a native process takes or releases another native process's lock. No brigade
+/// process can see these faults.
 const NATIVE_LOCK_ERRORS: u16 = STOLEN | RELEASED;
 const STOLEN: u16 = fault::NATIVE_STOLE_FROM_NATIVE;
 const RELEASED: u16 = fault::NATIVE_RELEASED_NATIVE;
 
 /// The four ways to lose a native message. Two are faults of native processes: being paused while
-/// holding the lock, and removing the lock that replaced a stale one. Two are faults of brigade,
-/// each a gap between two calls: a pause of ten seconds before the rename, and a lock that changes
-/// hands while brigade removes it.
+/// holding the lock, and removing the lock that replaced a stale lock. Two are faults of brigade,
+/// and each happens between two system calls: a pause of ten seconds before the rename, and the
+/// removal of a lock that another process has just acquired.
 const NATIVE_EXCEPTIONS: u16 = fault::NATIVE_PAUSED
     | fault::NATIVE_REMOVED_WRONG
     | fault::PAUSED_BEFORE_RENAME
@@ -35,8 +36,7 @@ pub(crate) const PROPERTIES: [(&str, Property); 5] = [
     }),
 ];
 
-/// The properties, each without one of its exceptions. A run in which a process pauses violates each of them, so the
-/// exceptions are necessary.
+/// Properties with one exception left out. Each of these properties is violated in some run with a pause.
 pub(crate) const EXCEPTIONS: [(&str, Property); 6] = [
     ("a native steals from a native", |state| {
         has_none_of(state, fault::REMOVED_WRONG | RELEASED) && lost(state)
@@ -52,8 +52,8 @@ pub(crate) const EXCEPTIONS: [(&str, Property); 6] = [
     }),
 ];
 
-/// Properties with one exception left out. For each of them, some run with a pause and a kill
-/// violates it.
+/// Properties with one exception left out. Each of these properties is violated in some run with a
+/// pause and a kill.
 pub(crate) const EXCEPTIONS_WITH_KILLS: [(&str, Property); 2] = [
     ("a native releases the lock of a native", |state| {
         has_none_of(state, fault::REMOVED_WRONG | STOLEN) && lost(state)
@@ -67,8 +67,8 @@ fn native_lost_except(state: &ModelState, fault: u16) -> bool {
     has_none_of(state, NATIVE_EXCEPTIONS & !fault) && native_lost(state)
 }
 
-/// A stricter check for runs without kills: there, brigade's messages also survive the removal of a
-/// wrong lock.
+/// A stricter check for runs without kills. In these runs, brigade's messages survive even if a
+/// process removes the wrong lock.
 pub(crate) fn lost_without_kill(state: &ModelState) -> bool {
     has_none_of(state, NATIVE_LOCK_ERRORS) && lost(state)
 }

@@ -1,27 +1,27 @@
 //! The design choices of the protocol. Each choice can be switched off, to check that it is needed.
 
-/// When a merge is recorded in the state header.
+/// When, and in what form, a merge is recorded in the state header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Intent {
-    /// Recorded before the rename, with the name of the temp file: the merge happened if that file
-    /// is gone.
+    /// Recorded before the rename, with the name of the temp file. If that file no longer exists,
+    /// the merge happened.
     NamesTempFile,
     /// Recorded before the rename, as if the merge had already happened.
     AsDone,
-    /// The message is recorded in the journal after the rename.
+    /// Recorded after the rename.
     AfterRename,
 }
 
-/// How to restore merged messages that a process whose lock was stolen may have overwritten.
+/// How to restore merged messages after a process lost its lock and may have overwritten them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rewind {
     Never,
-    /// The original protocol: restore at the first foreign write after a steal, if a message from
-    /// before the steal is still in the inbox or if the inbox was empty then. After that, forget
-    /// the risk.
+    /// The original protocol: when another program first writes after a steal, restore the
+    /// messages. Do so only if the inbox was empty at the steal, or still has a message from before
+    /// the steal. After that write, forget the risk.
     Original,
-    /// For each steal, restore the messages merged after the steal once, if the newest of them is
-    /// gone.
+    /// For each steal, restore the messages merged after the steal if the newest of them is gone.
+    /// Do this only once per steal.
     Once,
 }
 
@@ -33,19 +33,19 @@ pub(crate) struct ProtocolRules {
     pub(crate) dedup: bool,
     /// Lock and inbox are checked again before the rename.
     pub(crate) recheck: bool,
-    /// This second check comes after the intent is written and checks the lock last, so that the
-    /// rename follows immediately.
+    /// The check before the rename comes after the intent is written, and checks the lock last, so
+    /// that the rename follows immediately.
     pub(crate) check_last: bool,
-    /// A leftover temp file is removed from the header before it is unlinked.
+    /// The name of a leftover temp file is removed from the header before the file is deleted.
     pub(crate) clear_header_first: bool,
     /// The risk that a steal causes is recorded in the header before the lock is removed.
     pub(crate) record_risk_first: bool,
     /// The lock is checked after the rename. If the lock is gone, the merged messages are at risk.
     pub(crate) check_lock_after: bool,
-    /// A lock is removed by renaming it and then checking which lock was renamed. If that was
-    /// another process's lock, all messages merged from then on are at risk.
+    /// A lock is removed by renaming it and then checking which lock was renamed. If the renamed
+    /// lock belongs to another process, all messages merged from then on are at risk.
     pub(crate) verify_removed: bool,
-    /// A process that finds its own lock stale does not rely on it, and leaves it to be stolen.
+    /// If a process finds that its own lock is stale, it does not rely on that lock, and does not remove it.
     pub(crate) check_age: bool,
     /// If all native processes are known to be dead, the inbox is compared once more, to find
     /// overwritten messages.

@@ -58,10 +58,10 @@ pub(crate) struct ModelHeader {
     pub(crate) upto: u8,
     pub(crate) tmp: u8,
     pub(crate) lock: u8,
-    /// The inbox that a brigade process last wrote or read, unless `tmp` has become the inbox
+    /// The inbox that a brigade process last wrote or read. Outdated if `tmp` has become the inbox
     /// since.
     pub(crate) ours: u8,
-    /// For each steal, one more than the offset after which messages are at risk.
+    /// For each steal, an offset plus one. Messages after that offset are at risk.
     pub(crate) risks: Ids,
     /// The messages in the inbox at the first steal.
     pub(crate) known: Ids,
@@ -93,8 +93,8 @@ pub(crate) struct ModelState {
     pub(crate) flock: Option<u8>,
     pub(crate) journal: Ids,
     pub(crate) header: ModelHeader,
-    /// The only relevant temp file: the one that the header names or that the holder of the flock
-    /// is writing.
+    /// The only temp file that matters: the header names it, or the holder of the flock is writing
+    /// it.
     pub(crate) tmp: u8,
     pub(crate) processes: [ModelProcess; PROCESSES],
     /// The messages that the native reader has shown and pruned, in order.
@@ -125,8 +125,8 @@ impl ModelState {
                     if this.can_give_up() {
                         actions.push(ModelAction::GiveUp(index));
                     }
-                    // Killing a process that does not hold the flock has the same effect as letting
-                    // it give up.
+                    // Kill only the holder of the flock. Killing another process has the same
+                    // effect as `GiveUp`.
                     if self.kills > 0 && self.flock == Some(index) {
                         actions.push(ModelAction::Kill(index));
                     }
@@ -167,7 +167,7 @@ impl ModelState {
                 }
             }
             ModelAction::LockGetsStale => {
-                let lock = state.lock.as_mut().expect("a lock that can become stale");
+                let lock = state.lock.as_mut().expect("only an existing lock can become stale");
                 lock.stale = true;
                 let fault = self.fault_if_stale(lock.dir);
                 state.faults |= fault | fault::LOCK_STALE;
@@ -184,7 +184,7 @@ impl ModelState {
                 state.processes[READER] = ModelProcess::Native(NativeProcess::reader(1));
                 state.delivered_before = state.delivered_before.followed_by(state.delivered);
                 state.delivered = Ids::default();
-                // From here on, no message may be delivered twice because of earlier faults.
+                // From here on, no message may be delivered twice, whatever faults happened earlier.
                 if state.faults & fault::LOCK_STALE != 0 {
                     state.faults =
                         state.faults & !fault::LOCK_STALE | fault::LOCK_STALE_BEFORE_RESTART;
@@ -195,8 +195,8 @@ impl ModelState {
         state
     }
 
-    /// Returns the fault bits for letting this lock become stale now. A lock that a process still relies on becomes
-    /// stale only if that process was paused, which is a fault. If no process relies on the lock, returns 0.
+    /// Returns the faults that the run contains if this lock becomes stale now. If a process still relies on the
+    /// lock, that process was paused, which is a fault. If no process relies on the lock, returns 0.
     fn fault_if_stale(&self, dir: u8) -> u16 {
         self.processes.iter().fold(0, |faults, process| {
             faults
@@ -208,8 +208,8 @@ impl ModelState {
         })
     }
 
-    /// Renumbers all identities. Only their equality matters, so states that differ only in the
-    /// numbers become equal.
+    /// Renumbers all identities in a fixed order, so that two states become equal if they differ
+    /// only in these numbers.
     fn renumber(&mut self) {
         let mut dirs = Renumbering::default();
         let mut files = Renumbering::default();

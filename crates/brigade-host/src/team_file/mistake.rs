@@ -136,7 +136,7 @@ impl<'t> LineIndex<'t> {
         let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
         let (_, text) = self.text.split_at_checked(start).unwrap_or(("", self.text));
         let text = text.split('\n').next().unwrap_or_default().trim_end_matches('\r');
-        // The parser's spans start and end between characters. If a span does not, mark the end of the line.
+        // The parser's spans should start at character boundaries. If a span does not, mark the end of the line.
         let (before, rest) = text.split_at_checked(span.start - start).unwrap_or((text, ""));
         let length = span.len().min(rest.len());
         let (marked, after) = rest.split_at_checked(length).unwrap_or((rest, ""));

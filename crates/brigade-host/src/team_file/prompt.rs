@@ -36,7 +36,7 @@ pub(super) fn read(
 fn read_file(path: &Path, name: &str) -> Result<String, String> {
     let error_text = |source: &std::io::Error| match source.kind() {
         std::io::ErrorKind::NotFound => format!("there is no file {name:?} beside this one"),
-        _ => format!("the file {name:?} error_text be read: {source}"),
+        _ => format!("the file {name:?} cannot be read: {source}"),
     };
     // Do not open a named pipe: that would block until another process opens it for writing.
     if !fs::metadata(path).map_err(|source| error_text(&source))?.is_file() {

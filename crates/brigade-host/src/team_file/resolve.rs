@@ -89,7 +89,7 @@ impl Resolver<'_> {
         let parsed = match parsed {
             Ok(parsed) if lead(&parsed) => {
                 let message = format!("{LEAD:?} is the lead's own name");
-                self.mistakes.hinted(&name.span, message, "describe an agent that leads in [lead]");
+                self.mistakes.hinted(&name.span, message, "to let an agent lead, use [lead]");
                 None
             }
             Ok(parsed) => Some(parsed),
@@ -117,7 +117,7 @@ impl Resolver<'_> {
         let (settings, own, default) = (own, own.common, &self.defaults.common);
         let agent = inherited(&own.agent, &default.agent);
         if own.agent.is_absent() && default.agent.is_absent() {
-            let hint = "add agent = \"…\" here or in [defaults]; `brigade agents` lists them";
+            let hint = "add agent = \"…\" here or in [defaults]; `brigade agents` lists the agents";
             self.mistakes.hinted(at, "no agent is set", hint);
         }
         let place = inherited(&own.place, &default.place).unwrap_or_default();
@@ -205,7 +205,7 @@ fn full_rule(rule: &Located<RuleTable>, mistakes: &mut Mistakes) -> Option<Rule>
     let Located { span, value: RuleTable { ruling, tool, command } } = rule;
     if ruling.is_absent() {
         let hint = "add ruling = \"allow\", \"ask\" or \"deny\"";
-        mistakes.hinted(span, "this rule has no ruling", hint);
+        mistakes.hinted(span, "this rule has no key `ruling`", hint);
     }
     let text = |field: &Field<NonEmpty>| field.get().map(|text| text.0.clone());
     Some(Rule { ruling: *ruling.get()?, tool: text(tool), command: text(command) })

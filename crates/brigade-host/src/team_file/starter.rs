@@ -9,7 +9,7 @@ use brigade_wire::name::{MAX_NAME, TeamName};
 
 use crate::installed::Programs;
 
-/// Files that identify a build tool, and the commands of that tool to allow.
+/// Files that identify a build tool, and the commands of that tool that members may run without asking.
 const BUILD_TOOLS: &[(&str, &[&str])] = &[
     ("Cargo.toml", &["cargo build*", "cargo check*", "cargo clippy*", "cargo fmt*", "cargo test*"]),
     ("go.mod", &["go build*", "go test*", "go vet*"]),
@@ -41,7 +41,7 @@ pub struct StarterData {
     pub team: String,
     /// The agents of the members.
     pub agents: Vec<&'static str>,
-    /// Whether `agents` are installed. If no agent is, `agents` contains only `claude`.
+    /// Whether `agents` are installed. If no agent is installed, `agents` contains only `claude`.
     pub is_staffed: bool,
     allow: Vec<String>,
 }
@@ -98,7 +98,8 @@ fn allow(dir: &Path) -> Vec<String> {
     allow
 }
 
-/// Returns the text of the starter file. In it, `#` without a space after it comments out a setting.
+/// Returns the text of the starter file. In that text, a `#` that is not followed by a space comments out a
+/// setting.
 pub fn text(data: &StarterData, schema: Option<&str>) -> String {
     let StarterData { team, agents, allow, .. } = data;
     let mut text = String::new();
@@ -130,7 +131,8 @@ const HEAD: &str = "\
 ";
 
 const LEAD: &str = "\
-# Without [lead] a person leads. `answers` lets an agent that leads answer plans and permission requests.
+# Without [lead] a person leads.
+# If an agent leads, `answers` allows it to approve or reject plans and permission requests.
 #[lead]
 #agent = \"claude\"
 #answers = \"lead\"
@@ -148,16 +150,16 @@ place = \"headless\"
 restart = \"always\"
 # Give each member its own git worktree, on its own branch.
 #worktree = true
-# The environment variables members inherit; all of them by default.
+# The environment variables that members inherit; all of them by default.
 #env = [\"OPENAI_API_KEY\"]
-# Commands members may run without asking. A * matches any text.
+# Commands that members may run without asking. A * matches any text.
 ";
 
 const DENY: &str = "\
 ]
-# Commands members must ask about, even if `allow` matches them.
+# Commands that members may run only after asking, even if `allow` matches them.
 #ask = [\"git commit*\"]
-# Commands members must not run.
+# Commands that members must not run.
 deny = [\"git push*\"]
 ";
 

@@ -45,15 +45,15 @@ tables! {
         /// speaks the Agent Client Protocol.
         agent: AgentName,
         /// The path of the agent's program, relative to this file; by default brigade searches `PATH`. In
-        /// `[defaults]`, `program` applies only to members with the agent of `[defaults]`.
+        /// `[defaults]`, `program` applies only to members that use the agent in `[defaults]`.
         program: NonEmpty,
         /// The model, as the agent names it; by default the agent chooses. In
-        /// `[defaults]`, `model` applies only to members with the agent of `[defaults]`.
+        /// `[defaults]`, `model` applies only to members that use the agent in `[defaults]`.
         model: NonEmpty,
         /// Which actions need permission. With `ask` (the default), the agent asks for every action that its
         /// own rules do not allow; with `full`, it never asks.
         access: AccessLevel,
-        /// The names of the environment variables the agent inherits, in addition to those every program
+        /// The names of the environment variables that the agent inherits, in addition to those that every program
         /// needs; by default it inherits all.
         env: Vec<EnvName>,
         /// Where the agent runs: `headless` (the default) in the background, `tmux` in a
@@ -62,13 +62,13 @@ tables! {
         /// The reaction to the death of a member's process: `always` (the default) restarts the member, `never`
         /// releases its tasks.
         restart: Restart,
-        /// The folder the agent works in, relative to this file; the folder of this file by default.
+        /// The folder that the agent works in, relative to this file; the folder of this file by default.
         dir: NonEmpty,
-        /// Commands the agent may run without asking. `*` matches any text.
+        /// Commands that the agent may run without asking. `*` matches any text.
         allow: Vec<NonEmpty>,
-        /// Commands the agent must ask about, even if `allow` matches them.
+        /// Commands that the agent may run only after asking, even if `allow` matches them.
         ask: Vec<NonEmpty>,
-        /// Commands the agent must not run, even if another rule allows them.
+        /// Commands that the agent must not run, even if another rule allows them.
         deny: Vec<NonEmpty>,
         /// Rules written as tables. They are checked after `deny` and before `ask` and `allow`; the
         /// first matching rule applies.
@@ -77,15 +77,15 @@ tables! {
 
     /// Default settings for the lead and the members.
     Defaults with common: Common {
-        /// Whether a member must not change anything before its plan is approved. Not for the lead.
+        /// Whether a member must not change anything before its plan is approved. Does not apply to the lead.
         plan: bool,
-        /// Whether each member works in its own git worktree, on its own branch. Not for the lead.
+        /// Whether each member works in its own git worktree, on its own branch. Does not apply to the lead.
         worktree: bool,
     }
 
     /// A member.
     Member with common: Common {
-        /// The first message the agent gets.
+        /// The first message that the agent gets.
         prompt: NonEmpty,
         /// A file with the first message, relative to this file. Use it instead of `prompt`.
         prompt_file: NonEmpty,
@@ -97,12 +97,12 @@ tables! {
 
     /// The agent that leads the team.
     Lead with common: Common {
-        /// The first message the agent gets.
+        /// The first message that the agent gets.
         prompt: NonEmpty,
         /// A file with the first message, relative to this file. Use it instead of `prompt`.
         prompt_file: NonEmpty,
-        /// The authority that answers plans and permission requests: `person` (the default) for a
-        /// person only, `lead` for a person or the agent that leads.
+        /// Determines who approves or rejects plans and permission requests: with `person` (the default), only a
+        /// person; with `lead`, also the agent that leads.
         answers: ApprovalAuthority,
     }
 

@@ -62,7 +62,7 @@ pub(super) struct Named<T>(pub(super) Vec<(Located<String>, T)>);
 
 /// A table with fixed keys.
 pub(super) trait TomlTable: Default {
-    /// Reads the value of a key. Gives the value back if this kind of table has no such key.
+    /// Stores the value of a key. Returns the value if this kind of table has no such key.
     fn take<'v>(
         &mut self,
         key: &str,

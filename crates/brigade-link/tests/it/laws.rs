@@ -1,6 +1,6 @@
 //! Property test: native members write and read messages and claim tasks at random. Links crash at
-//! any point and lose their saved states. The shared store disconnects, and fails before or after
-//! an operation took effect. In the end, each recipient has read every message exactly once, and
+//! any point and lose their saved states. The shared store disconnects. Its operations fail, before
+//! or after they take effect. In the end, each recipient has read every message exactly once, and
 //! all boards are equal.
 
 use std::collections::BTreeMap;
@@ -106,7 +106,7 @@ async fn crash(mut link: Link, polls: u16) {
     .await;
 }
 
-/// The messages written to each member, and the subjects of the tasks created.
+/// The messages that were written to each member, and the subjects of the tasks that were created.
 #[derive(Default)]
 struct ExpectedState {
     written: BTreeMap<&'static str, Vec<String>>,
@@ -186,7 +186,7 @@ async fn run_steps(steps: &[SimStep]) -> Result<(), TestCaseError> {
     sync(&[&hosts[0], &hosts[1], &hosts[2]]).await;
     for (name, host) in MEMBERS {
         let mut read = hosts[host].read_texts(name);
-        // Ignore notices from links, which no member wrote.
+        // Ignore notices, because links wrote them, not members.
         read.retain(|text| !text.starts_with("Your ") && !text.starts_with("Task "));
         read.sort();
         let mut written = expected.written.remove(name).unwrap_or_default();

@@ -3,7 +3,7 @@
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,
-    reason = "a test stops at the first surprise"
+    reason = "a test stops at the first unexpected result"
 )]
 
 mod board;

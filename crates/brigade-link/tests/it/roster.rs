@@ -1,4 +1,4 @@
-//! Tests of which members are local and which are remote.
+//! Tests how members are divided into local and remote ones.
 
 use brigade_core::roster;
 use brigade_core::store::{NoteKind, TeamStore};
@@ -78,7 +78,7 @@ async fn leaving_on_one_side_removes_a_member_everywhere() {
     let (shared_store, a, b) = two_hosts().await;
     b.join("carol").await;
     sync(&[&b, &a]).await;
-    // Carol leaves by herself, on her own host.
+    // Carol leaves the team on her own host.
     roster::leave(&b.seat("carol"), &member("carol")).await.unwrap();
     sync(&[&b, &a]).await;
     let left = pairs(&[("team-lead", ""), ("alice", "tmux"), ("bob", "remote")]);
@@ -101,7 +101,7 @@ async fn only_the_leads_host_can_remove_a_remote_member() {
         let config = Team::read(&config).unwrap().without_member(name).into_owned();
         std::fs::write(path, config).unwrap();
     };
-    // A roster entry that is lost on a host without the lead is restored.
+    // If a roster entry disappears on a host where the lead does not run, a link restores the entry.
     remove(&b, "alice");
     sync(&[&b, &a]).await;
     assert_eq!(names(shared_store.as_ref()).await.len(), 3);
@@ -123,7 +123,7 @@ async fn a_late_write_does_not_restore_a_member_that_left() {
     sync(&[&b, &a]).await;
     assert_eq!(names(shared_store.as_ref()).await, pairs(&[("team-lead", ""), ("alice", "tmux")]));
     assert_eq!(b.roster().await.len(), 2);
-    // A later member of the same name is a different one.
+    // A later member of the same name is a different member.
     b.join("bob").await;
     sync(&[&b, &a]).await;
     assert_eq!(names(shared_store.as_ref()).await.len(), 3);
@@ -191,7 +191,7 @@ async fn deleting_the_shared_team_removes_mirrors_but_not_the_leads_files() {
 async fn a_reserved_entry_is_used_by_the_expected_member_and_not_mirrored_before() {
     let (shared_store, a, mut b) = two_hosts().await;
     b.speaks_for = [member("bob"), member("carol")].into();
-    // An entry in the shared store for a member that will start on host b.
+    // Add an entry to the shared store for carol, who will start on host b.
     let seat = shared_seat(&shared_store, "team-lead");
     let plan = brigade_testkit::env::member_plan();
     roster::join(&seat, &member("carol"), plan).await.unwrap();

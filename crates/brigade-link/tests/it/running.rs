@@ -146,12 +146,12 @@ async fn reconnecting_does_not_read_the_whole_history_again() {
         until_cut(&b, cut).await;
         b.flaky.cut(false);
         until("the waiting message arrives", has_arrived(cut + 1)).await;
-        // The message arrives before the full check has finished. A disconnection counts as a new
-        // one only after that check.
+        // The message arrives before the full check has finished. Wait for that check, because the
+        // link reports the next disconnection only after that check has finished.
         until_reconnected(&b, cut).await;
     }
-    // Each disconnection may cause one history read: that of the mailbox being synchronized at that
-    // moment.
+    // After each disconnection, the link may read only one history again: the history of the
+    // mailbox that it was synchronizing.
     let more = b.flaky.history_reads() - before;
     assert!(more <= 5, "{more}");
     link.end().await;

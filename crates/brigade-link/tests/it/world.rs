@@ -27,7 +27,7 @@ use uuid::Uuid;
 use brigade_testkit::files::options;
 use brigade_testkit::flaky::FlakyStore;
 
-/// A store for a link's state that a test can clear.
+/// Stores a link's state. A test can clear it.
 #[derive(Debug, Default)]
 pub(crate) struct LosableNotebook(Mutex<Option<Vec<u8>>>);
 
@@ -78,7 +78,8 @@ impl TestHost {
         let retry = Duration::from_millis(20);
         let pace = LinkTiming {
             sweep: Duration::from_secs(2),
-            call_timeout: Duration::from_millis(500),
+            // This timeout must be long enough for a busy computer, but one test waits until it expires.
+            call_timeout: Duration::from_secs(4),
             retry,
         };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -136,7 +137,7 @@ impl TestHost {
         fs::remove_dir(lock).unwrap();
     }
 
-    /// Writes a message as a native member of this generation would.
+    /// Writes a message as Claude Code of this generation would.
     pub(crate) fn write(&self, generation: Generation, from: &str, to: &str, text: &str) {
         let id = Uuid::new_v4().to_string();
         let stamp = match generation {
@@ -159,7 +160,7 @@ impl TestHost {
         });
     }
 
-    /// Reads an inbox as a native member of this generation would.
+    /// Reads an inbox as Claude Code of this generation would.
     pub(crate) fn read_inbox(&self, generation: Generation, member_name: &str) {
         if !self.path(&format!("teams/demo/inboxes/{member_name}.json")).exists() {
             return;

@@ -24,7 +24,7 @@ pub(super) struct TaskCreateParams {
     /// Shown while in progress: "Running tests"
     active_form: Option<String>,
     metadata: Option<Map<String, Value>>,
-    /// Task ids this one waits for
+    /// Task ids that block this one
     #[serde(default, deserialize_with = "ids")]
     #[schemars(with = "Option<Vec<String>>")]
     add_blocked_by: Vec<TaskId>,
@@ -52,7 +52,7 @@ pub(super) struct TaskUpdateParams {
     #[serde(default, deserialize_with = "ids")]
     #[schemars(with = "Option<Vec<String>>")]
     add_blocks: Vec<TaskId>,
-    /// Task ids this one must wait for
+    /// Task ids that block this one
     #[serde(default, deserialize_with = "ids")]
     #[schemars(with = "Option<Vec<String>>")]
     add_blocked_by: Vec<TaskId>,

@@ -52,7 +52,7 @@ pub(super) struct BroadcastParams {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReadMessagesParams {
-    /// Include messages read before, if still in the inbox
+    /// Include read messages that are still in the inbox
     #[serde(default)]
     all: bool,
 }
@@ -158,7 +158,7 @@ pub(super) async fn wait_for_messages(
     let seat = call.seat()?;
     let Ok(_permit) = call.server.waits.try_acquire() else {
         return Err(ToolError::new(
-            "too many calls wait for messages already; wait for one to return",
+            "too many calls are already waiting for messages; wait until one of them returns",
         ));
     };
     let began = Instant::now();
@@ -177,7 +177,7 @@ pub(super) async fn wait_for_messages(
         }
         loop {
             tokio::select! {
-                record = watch.next() => match record.map(|record| record.event) {
+                record = watch.next() => match record.map(|record| record.into_inner().event) {
                     Some(Event::Sent { to, .. } | Event::Seen { to, .. })
                         if to == seat.name.as_str() => break,
                     Some(_) => {}
@@ -187,7 +187,7 @@ pub(super) async fn wait_for_messages(
                 () = sleep_until(next_progress) => {
                     call.progress(began.elapsed(), Duration::from_secs(seconds)).await;
                     next_progress += PROGRESS_INTERVAL;
-                    // Read the inbox again now and then: a cancelled call may have given its messages back.
+                    // Read the inbox again: the messages of a cancelled call may have to be delivered again.
                     break;
                 }
                 () = call.cancelled() => break,
@@ -196,7 +196,7 @@ pub(super) async fn wait_for_messages(
     }
 }
 
-/// Creates the answer with these messages, which are marked as read once the answer was written.
+/// Creates the answer that contains these messages. They are marked as read after the answer was written.
 fn deliver(call: &CallContext<'_>, mail: &[Mail]) -> ToolReply {
     let mut messages = Vec::new();
     let mut text = String::new();
@@ -239,7 +239,7 @@ fn view(message: &Message<'_>) -> MessageView {
     }
 }
 
-/// Formats a message in the envelope that models know. The text of the message cannot break out of the envelope.
+/// Formats a message in the same envelope that Claude Code shows to models. The text of the message cannot break out of the envelope.
 fn envelope(message: &Message<'_>) -> String {
     let (from, summary) = (message.from(), message.summary());
     let text = match message.body() {
@@ -264,7 +264,7 @@ fn names(sent: &[mail::Sent]) -> Vec<String> {
     sent.iter().map(|sent| sent.to.to_string()).collect()
 }
 
-/// Describes why messages that were stored have not reached an inbox yet.
+/// Explains why a stored message has not reached its inbox yet. Returns an empty text if every message has.
 fn waiting(sent: &[mail::Sent]) -> String {
     let why = sent.iter().find_map(mail::Sent::caveat);
     why.map(|why| format!(" (stored; {why})")).unwrap_or_default()

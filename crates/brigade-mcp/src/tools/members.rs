@@ -13,9 +13,10 @@ pub(super) use crate::reply::DoneReply;
 use crate::reply::{CallResult, ToolError, ToolReply};
 use brigade_host::progress::{Ended, silent};
 use brigade_host::shutdown::StopOptions;
+use brigade_host::worktree::IgnoredFiles;
 use brigade_host::{down, spawn};
 
-/// How long a call waits until the teammate has started. Longer calls would time out in MCP clients.
+/// How long a call waits for the teammate to start. Longer calls would time out in MCP clients.
 const START_TIMEOUT: Duration = Duration::from_secs(40);
 /// How long a teammate may take to answer the shutdown request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
@@ -26,7 +27,7 @@ pub(super) struct SpawnTeammateParams {
     name: String,
     /// codex, gemini, claude, …
     agent: String,
-    /// Its task; it does not know your conversation
+    /// The task; the teammate does not know your conversation
     prompt: String,
     model: Option<String>,
     /// It must not change anything until you approve its plan
@@ -69,8 +70,11 @@ pub(super) async fn spawn_teammate(
     spec.model = args.model;
     spec.plan = args.plan;
     let name = &spec.name;
-    let spawned =
-        tokio::time::timeout(START_TIMEOUT, spawn::spawn(&host, seat, &spec, &silent)).await;
+    let spawned = tokio::time::timeout(
+        START_TIMEOUT,
+        spawn::spawn(&call.server.context, seat, &spec, &silent),
+    )
+    .await;
     let Ok(spawned) = spawned else {
         return Ok(ToolReply::done(format!("{name} is starting and will get your prompt")));
     };
@@ -94,7 +98,12 @@ pub(super) async fn stop_teammate(call: &CallContext<'_>, args: StopTeammatePara
         )));
     }
     let reason = args.reason.as_deref();
-    let manner = StopOptions { ask: Some(ANSWER_TIMEOUT), reason, may_refuse: true };
+    let manner = StopOptions {
+        ask: Some(ANSWER_TIMEOUT),
+        reason,
+        may_refuse: true,
+        ignored_files: IgnoredFiles::Keep,
+    };
     match down::stop(context, seat, &name, manner, &silent).await? {
         Ended::Refused(why) => Err(ToolError::new(format!("{name} refuses and continues: {why}"))),
         Ended::Forced => Ok(ToolReply::done(format!("{name} did not answer and was killed"))),

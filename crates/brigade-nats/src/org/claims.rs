@@ -10,8 +10,8 @@ use crate::layout::WAKE;
 
 /// The first token of each subject that seats write to.
 const WRITE_SUBJECTS: [&str; 8] = ["mb", "mk", "ev", "wk", "bd", "tm", "nt", "lv"];
-/// The API requests that seats send. Each has exactly one answer. If a request could have several answers, any
-/// client could end the answers early by sending an empty message.
+/// The API requests that seats may send. Each of them has exactly one answer. A request with several answers would
+/// be unsafe: any client could send an empty message, which would look like the end of the answers.
 const API_REQUESTS: [&str; 4] =
     ["DIRECT.GET", "CONSUMER.CREATE", "CONSUMER.MSG.NEXT", "CONSUMER.DELETE"];
 
@@ -20,7 +20,7 @@ pub(super) fn operator(system_account: &str) -> Value {
     json!({ "system_account": system_account, "type": "operator", "version": 2 })
 }
 
-/// Returns the claims of the system account, which is used for requests to the servers themselves.
+/// Returns the claims of the system account. Its users may send administrative requests to the servers.
 pub(super) fn system() -> Value {
     account(&limits(0), &json!([]), &json!([]), &BTreeMap::new())
 }
@@ -73,8 +73,8 @@ fn account(
     })
 }
 
-/// Returns the limits of an account. `streams` is -1 for unlimited streams or 0 for none; everything else is
-/// unlimited.
+/// Returns the limits of an account. `streams` limits the streams, the consumers and their storage: 0 allows none,
+/// -1 any number.
 fn limits(streams: i64) -> Value {
     json!({
         "subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true,

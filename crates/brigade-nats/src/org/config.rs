@@ -6,13 +6,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The port for connections between servers is the port for clients plus this offset: 6222 for 4222.
+/// A server's port for other servers is its port for clients plus this offset. For example, 4222 becomes 6222.
 const ROUTE_PORT_OFFSET: u16 = 2000;
 
 /// Address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerAddress {
-    /// Host name or IP address; an IPv6 address in brackets.
+    /// Host name or IP address. An IPv6 address is in brackets.
     pub host: String,
     /// The port for clients.
     pub port: u16,
@@ -31,7 +31,7 @@ impl FromStr for ServerAddress {
         let port: u16 = port.parse().map_err(|_| invalid())?;
         if port.checked_add(ROUTE_PORT_OFFSET).is_none() {
             return Err(format!(
-                "port {port} is too high: {ROUTE_PORT_OFFSET} is added to it for routes"
+                "port {port} is too high: the port for other servers would be {ROUTE_PORT_OFFSET} higher"
             ));
         }
         Ok(Self { host: host.to_owned(), port })
@@ -60,14 +60,14 @@ pub struct Tls {
 pub struct Cluster {
     /// The address of each server.
     pub nodes: Vec<ServerAddress>,
-    /// The address to listen on, if not the host's own.
+    /// The address on which the servers listen; `None` if each server listens on its own host address.
     pub listen: Option<String>,
     /// TLS settings; `None` for unencrypted connections.
     pub tls: Option<Tls>,
 }
 
 impl Cluster {
-    /// Returns a cluster of one server on this machine, reachable only from this machine.
+    /// Returns a cluster with one server on this machine. Other machines cannot reach the server.
     pub fn here() -> Self {
         let node = ServerAddress { host: "127.0.0.1".to_owned(), port: 4222 };
         Self { nodes: vec![node], listen: None, tls: None }
@@ -101,7 +101,7 @@ impl ServerConfig<'_> {
              # Contains secrets of the servers.\n\
              server_name: \"brigade-{number}\"\n\
              listen: {}\n\
-             # A message is at most 1 MB; a team's roster or read marks may be larger.\n\
+             # Messages are at most 1 MB. The roster of a team and the read marks of a mailbox may be larger.\n\
              max_payload: 8MB\n\
              # Sync every write to disk before it is acknowledged.\n\
              jetstream {{ store_dir: {}, sync_interval: always }}\n",
@@ -116,7 +116,7 @@ impl ServerConfig<'_> {
         let _infallible = write!(
             text,
             "operator: {}\nsystem_account: {}\n\
-             # A client sends its credentials on connect. They list every permission of each of its members.\n\
+             # When a client connects, it sends its credentials. They can be long: they list all permissions.\n\
              max_control_line: 1MB\n\
              resolver {{ type: full, dir: {accounts}, allow_delete: false, interval: \"2m\" }}\n\
              resolver_preload {{\n",
@@ -148,9 +148,9 @@ impl ServerConfig<'_> {
         let password = self.password;
         let _infallible = write!(
             text,
-            // If the network fails, a server sees no error and notices only by pings. With the server's default
-            // ping interval of two minutes, a host was unreachable for up to 23 s after its network was back; with
-            // these values, for up to 8 s.
+            // If the network fails, a server gets no error: it notices the failure only by unanswered pings. After
+            // the network was back, a host was still unreachable for up to 23 s with the default ping interval
+            // (two minutes), and for up to 8 s with these values.
             "cluster {{\n  name: \"brigade\"\n  listen: {}\n  \
              ping_interval: \"2s\"\n  ping_max: 2\n  \
              authorization {{ user: \"brigade\", password: \"{password}\" }}\n",
@@ -166,7 +166,7 @@ impl ServerConfig<'_> {
     }
 }
 
-/// Quotes a string for the configuration file, which uses JSON's escapes.
+/// Quotes a string for the configuration file, which uses the same escapes as JSON.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -78,13 +78,13 @@ pub enum OrgError {
     },
     /// The file already exists.
     #[error("{} already exists", path.display())]
-    InTheWay {
+    FileExists {
         /// The file.
         path: PathBuf,
     },
     /// The member has no credentials to revoke.
     #[error("no valid credentials were issued for {name} of team {team}")]
-    NobodyThere {
+    NoCredentials {
         /// The team.
         team: TeamName,
         /// The member.

@@ -1,4 +1,4 @@
-//! Reads and writes files in the operator's folder. Only their owner can read them, and they are replaced
+//! Reads and writes files in the operator's folder. Only their owner can read them. Existing files are replaced
 //! atomically.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -14,7 +14,7 @@ pub(super) fn failed(doing: &'static str, path: &Path, source: io::Error) -> Org
     OrgError::Io { doing, path: path.to_owned(), source }
 }
 
-/// Locks the folder. Without a lock, one of two processes could overwrite the other's changes.
+/// Locks the folder, so that two processes do not overwrite each other's changes.
 pub(super) fn lock(dir: &Path) -> Result<File, OrgError> {
     let path = dir.join("lock");
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
@@ -32,7 +32,7 @@ pub(super) fn make_dir(dir: &Path) -> Result<(), OrgError> {
 pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), OrgError> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let file = file.map_err(|source| match source.kind() {
-        io::ErrorKind::AlreadyExists => OrgError::InTheWay { path: path.to_owned() },
+        io::ErrorKind::AlreadyExists => OrgError::FileExists { path: path.to_owned() },
         _ => failed("write", path, source),
     });
     let written = |mut file: File| file.write_all(bytes).and_then(|()| file.sync_all());
@@ -47,7 +47,7 @@ pub(super) fn remove(path: &Path) -> Result<(), OrgError> {
     }
 }
 
-/// Replaces a file atomically; only its owner can read it.
+/// Replaces a file atomically. Only its owner can read the new file.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), OrgError> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");

@@ -32,7 +32,7 @@ use crate::identity::{CredentialRole, inbox_prefix};
 use crate::layout::{self, Subjects};
 use crate::options::StreamSettings;
 
-/// How long the credentials are valid with which brigade logs in to the system account.
+/// How long credentials for the system account are valid. Brigade creates new credentials for each login.
 const SYSTEM_LOGIN_VALIDITY: SignedDuration = SignedDuration::from_mins(5);
 
 /// An operator's folder, locked while this value exists.
@@ -60,21 +60,21 @@ struct OperatorRecord {
 pub struct Granted {
     /// The team.
     pub team: TeamName,
-    /// The members that the credentials may act as; at least one.
+    /// The members as which the owner of the credentials may act; at least one.
     pub members: Vec<MemberName>,
     /// The role.
     pub role: CredentialRole,
-    /// Whether the credentials allow answering requests and giving orders.
+    /// Whether the credentials allow their owner to answer requests and to give orders.
     pub answers: bool,
     /// When the credentials expire; `None` if never.
     pub until: Option<Timestamp>,
-    /// The file to write the credentials to; `None` for a file in the operator's folder.
+    /// The new credentials file; `None` for a file in the operator's folder.
     pub out: Option<PathBuf>,
 }
 
 impl Folder {
-    /// Creates an operator in a folder. If the folder already holds an operator, opens the folder; `cluster` must
-    /// then be `None` or the same as before.
+    /// Creates an operator in a folder. If the folder already has an operator, opens the folder instead. In that
+    /// case, `cluster` must be `None` or equal to the operator's cluster.
     pub fn init(dir: &Path, cluster: Option<Cluster>, now: Timestamp) -> Result<Self, OrgError> {
         if dir.join("operator.json").exists() {
             let folder = Self::open(dir)?;
@@ -165,7 +165,7 @@ impl Folder {
             return Err(OrgError::Exists { name: name.clone() });
         }
         make_dir(&dir.join("creds"))?;
-        // Overwrite existing keys: without `org.json`, they are left over from a crash and were never used.
+        // `org.json` is missing, so existing keys are left over from an attempt that crashed. Overwrite them.
         let (account, seats) = (KeyPair::new_account(), KeyPair::new_account());
         replace(&dir.join("account.nk"), account.seed()?.as_bytes())?;
         replace(&dir.join("seats.nk"), seats.seed()?.as_bytes())?;
@@ -223,7 +223,7 @@ impl Folder {
         }
     }
 
-    /// Issues credentials, and records them in the organisation.
+    /// Issues credentials, and adds them to the organisation's record.
     pub fn grant(
         &self,
         organisation: &mut Organisation,
@@ -235,7 +235,7 @@ impl Folder {
         let names: Vec<&str> = members.iter().map(MemberName::as_str).collect();
         let name = format!("{team}.{}", names.join("+"));
         let file = out.unwrap_or_else(|| dir.join("creds").join(format!("{name}.creds")));
-        // Replace the file if all credentials ever written to it are revoked.
+        // A file may be replaced if all credentials that were ever written to it are revoked.
         let mut same_file = organisation.seats.iter().filter(|seat| seat.file == file).peekable();
         if same_file.peek().is_some() && same_file.all(|seat| seat.revoked.is_some()) {
             remove(&file)?;
@@ -260,8 +260,8 @@ impl Folder {
         Ok(seat)
     }
 
-    /// Revokes all credentials that can act as a member, and returns them. The servers apply the revocation when
-    /// they receive the updated accounts or restart.
+    /// Revokes all credentials that allow acting as this member, and returns them. The servers apply the
+    /// revocation when they receive the updated accounts, or when they restart.
     pub fn revoke(
         &self,
         organisation: &mut Organisation,
@@ -277,9 +277,10 @@ impl Folder {
             }
         }
         if revoked.is_empty() {
-            return Err(OrgError::NobodyThere { team: team.clone(), name: name.clone() });
+            return Err(OrgError::NoCredentials { team: team.clone(), name: name.clone() });
         }
-        // The servers compare times in whole seconds, so each change needs a time at least one second later.
+        // The servers accept an updated account only if it is newer than their own, in whole seconds. The time of
+        // a change must therefore be at least one second after the previous change.
         organisation.changed = now.as_second().max(organisation.changed + 1);
         replace_json(&self.org(&organisation.name).join("org.json"), &organisation)?;
         self.configure()?;
@@ -306,7 +307,7 @@ impl Folder {
         Ok(accounts)
     }
 
-    /// Creates a short-lived user of the system account, for requests to the servers themselves.
+    /// Creates a user of the system account, who can send requests to the servers for a short time.
     pub(super) fn system_user(&self, now: Timestamp) -> Result<(String, KeyPair), OrgError> {
         let system = self.key(&self.dir.join("system.nk"))?;
         let key = KeyPair::new_user();

@@ -1,4 +1,4 @@
-//! Creates JWTs in NATS's format. They are signed with an nkey, and their id is the hash of their claims.
+//! Creates JWTs in NATS's format. A JWT is signed with an nkey, and its id is the hash of its claims.
 
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 use jiff::Timestamp;
@@ -34,7 +34,7 @@ pub(super) struct JwtSubject<'s> {
     pub(super) until: Option<Timestamp>,
 }
 
-/// Signs claims about a subject and returns the JWT.
+/// Signs the claims about a subject. Returns the JWT.
 pub(super) fn sign(
     issuer: &KeyPair,
     subject: &JwtSubject<'_>,
@@ -58,7 +58,7 @@ pub(super) fn sign(
     Ok(format!("{signed}.{signature}"))
 }
 
-/// Serializes the claims. This cannot fail, because they hold only strings, numbers and JSON values.
+/// Serializes the claims. This cannot fail, because the claims hold only strings, numbers and JSON values.
 fn json(claims: &JwtClaims<'_>) -> Vec<u8> {
     serde_json::to_vec(claims).unwrap_or_default()
 }

@@ -44,7 +44,7 @@ pub enum PushError {
     Silent,
 }
 
-/// Sends the current accounts of all organisations to the servers and returns the servers' answers. The servers
+/// Sends the current accounts of all organisations to the servers. Returns the servers' answers. The servers
 /// disconnect clients whose credentials were revoked.
 pub async fn push(
     folder: &Folder,

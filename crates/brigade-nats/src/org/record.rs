@@ -21,9 +21,9 @@ pub struct Organisation {
     pub account: String,
     /// Public key of the account that holds the seats.
     pub seats_account: String,
-    /// Number of shards the teams are spread over.
+    /// Number of shards among which the teams are distributed.
     pub shards: u16,
-    /// Number of replicas per stream; `None` means three in a cluster, else one.
+    /// Number of replicas per stream; `None` means three in a cluster, and one on a single server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<usize>,
     /// How long mail is kept, in seconds.
@@ -40,11 +40,11 @@ pub struct Organisation {
 pub struct IssuedSeat {
     /// The team.
     pub team: TeamName,
-    /// The members that the credentials may act as.
+    /// The members as which the owner of the credentials may act.
     pub members: Vec<MemberName>,
     /// The role.
     pub role: CredentialRole,
-    /// Whether the credentials allow answering requests and giving orders.
+    /// Whether the credentials allow their owner to answer requests and to give orders.
     pub answers: bool,
     /// The public key of the credentials' owner.
     pub key: String,
@@ -53,7 +53,7 @@ pub struct IssuedSeat {
     /// When the credentials expire; `None` if never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// When the credentials were revoked; `None` if they are valid.
+    /// When the credentials were revoked; `None` if they were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<Timestamp>,
     /// The credentials file.
@@ -70,11 +70,11 @@ impl Organisation {
         }
     }
 
-    /// Returns the revoked keys. The server refuses credentials of such a key that were issued up to the given
-    /// time, in seconds since 1970.
+    /// Maps each revoked key to a time, in seconds since 1970. The server refuses all credentials that were issued
+    /// for the key up to that time.
     pub(super) fn revoked(&self) -> BTreeMap<String, i64> {
         let revoked = self.seats.iter().filter_map(|seat| {
-            // Each key is used for one credentials file only, so all credentials of the key can be refused.
+            // A key belongs to only one credentials file, so refusing all credentials of the key is correct.
             let at = seat.revoked?.max(seat.made).as_second();
             Some((seat.key.clone(), at))
         });

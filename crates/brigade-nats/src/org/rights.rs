@@ -9,30 +9,30 @@ use serde::Serialize;
 use crate::identity::{CredentialRole, SEATS_API};
 use crate::layout::{LAYOUT, Stream, Subjects, WAKE};
 
-/// The subjects a user may publish and subscribe to.
+/// The subjects that a user may publish to and subscribe to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Permissions {
-    /// The subjects the user may publish to.
+    /// The subjects that the user may publish to.
     pub publish: Vec<String>,
-    /// The subjects the user may subscribe to.
+    /// The subjects that the user may subscribe to.
     pub subscribe: Vec<String>,
 }
 
-/// The kinds of seats that a permission is for.
+/// The kind of seats that have a permission.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SeatKind {
     /// Every seat.
     AnySeat,
     /// Leads.
     Lead,
-    /// Seats that may answer.
+    /// Seats that may answer requests.
     Answering,
 }
 
 use SeatKind::{Answering, AnySeat, Lead};
 
-/// The subjects each kind of seat may write to. `S` stands for the shard, `T` for the team, and `ME` for each
-/// member the seat may act as.
+/// The subjects that each kind of seat may write to. `S` stands for the shard, `T` for the team, and `ME` for each
+/// member that the seat may act as.
 const WRITES: &[(SeatKind, &str)] = &[
     (AnySeat, "mb.S.T.*.ME.w"),
     (Answering, "mb.S.T.*.ME.a"),
@@ -49,7 +49,8 @@ const WRITES: &[(SeatKind, &str)] = &[
     (AnySeat, "lv.S.T.ME"),
 ];
 
-/// The subjects each kind of seat may read: the last message, all messages, and notifications of new messages.
+/// The subjects that each kind of seat may read. On these subjects, a seat can read the last message, read all
+/// messages, and watch for new messages.
 const READS: &[(SeatKind, Stream, &str)] = &[
     (AnySeat, Stream::Mail, "mb.S.T.ME.>"),
     (AnySeat, Stream::Mail, "mb.S.T.*.ME.*"),
@@ -65,8 +66,8 @@ const READS: &[(SeatKind, Stream, &str)] = &[
     (AnySeat, Stream::Live, "lv.S.T.>"),
 ];
 
-/// Returns the permissions of a seat that acts as some members of a team. They are empty for an administrator, who
-/// belongs to the account that holds the streams and may do everything there.
+/// Returns the permissions of a seat that acts as some members of a team. Returns empty permissions for an
+/// administrator, because administrators may do everything in the account that holds the streams.
 pub fn rights(
     role: CredentialRole,
     answers: bool,
@@ -90,7 +91,7 @@ pub fn rights(
         }
         for (_, stream, row) in READS.iter().filter(|(kind, ..)| has(*kind)) {
             let (stream, subject) = (subjects.stream(*stream), subject_of(row));
-            // The filter is part of the request's subject. The server refuses a request whose body has another
+            // The request's subject contains the filter. The server refuses a request whose body has another
             // filter.
             permissions.publish.push(format!("{SEATS_API}.DIRECT.GET.{stream}.{subject}"));
             permissions.publish.push(format!("{SEATS_API}.CONSUMER.CREATE.{stream}.*.{subject}"));
@@ -100,7 +101,7 @@ pub fn rights(
     let layout = Stream::Team.name(0);
     permissions.publish.push(format!("{SEATS_API}.DIRECT.GET.{layout}.{LAYOUT}"));
     for stream in Stream::ALL {
-        // Allow any consumer name: the names are random, and a seat does not learn the names of others.
+        // Allow any consumer name. Names are random, and a seat cannot find out the names that others use.
         let stream = subjects.stream(stream);
         permissions.publish.push(format!("{SEATS_API}.CONSUMER.MSG.NEXT.{stream}.*"));
         permissions.publish.push(format!("{SEATS_API}.CONSUMER.DELETE.{stream}.*"));
@@ -181,10 +182,10 @@ mod tests {
         }
         let count =
             permissions.publish.iter().filter(|subject| subject.contains("bd.3.demo.>")).count();
-        assert_eq!(count, 2, "one direct get and one consumer");
+        assert_eq!(count, 2, "the host needs one subject for a direct get, and one for a consumer");
     }
 
-    /// Every API subject allowed for a seat is limited to the seat's team, or names a consumer.
+    /// Checks that every API subject that a seat may use either names the seat's team or names a consumer.
     #[test]
     fn seats_get_no_general_access_to_the_server_api() {
         for role in [CredentialRole::Member, CredentialRole::Lead] {

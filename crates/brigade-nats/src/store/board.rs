@@ -31,7 +31,7 @@ impl BoardStore for NatsStore {
             let bytes = task(id);
             check_task(&bytes)?;
             match self.connection.set_task(&subjects, &incarnation, id, Some(&bytes), 0, by).await {
-                // An earlier team of the same name had a task with this number.
+                // An earlier team of the same name may have had a task with this number.
                 Err(StoreError::Conflict) => {
                     let (exists, seq) = self.connection.task(&subjects, id, &incarnation).await?;
                     if exists.is_none() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use brigade_core::event::{Event, Record};
+use brigade_core::event::{Event, Record, RefusedEvent};
 use brigade_core::store::{Actor, EventLog, StoreError, Watch};
 use brigade_wire::name::TeamName;
 
@@ -16,6 +16,8 @@ use crate::write::{INCARNATION, PendingWrite};
 #[async_trait]
 impl EventLog for NatsStore {
     async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
+        // Readers compare the author with the roster. Here it is enough to refuse what no roster would allow.
+        event.check_recorder(&by.0, true)?;
         let incarnation = self.incarnation(team).await?;
         let text = serde_json::to_vec(&event).map_err(|error| {
             NatsError::Malformed(error.to_string()).while_doing("record an event")
@@ -34,19 +36,23 @@ impl EventLog for NatsStore {
     async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
         let subjects = self.subjects(team);
         let filters = self.visible_filters(&subjects);
-        self.read_records(&subjects, filters).await
+        self.read_records(&subjects, filters, Arc::clone(&self.refused)).await
     }
 
     async fn history_without_work(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
         let subjects = self.subjects(team);
         let filters = self.visible_filters_without_work(&subjects);
-        self.read_records(&subjects, filters).await
+        self.read_records(&subjects, filters, Arc::clone(&self.refused)).await
     }
 
     async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError> {
         let subjects = self.subjects(team);
         let filters = self.visible_filters(&subjects);
         self.follow(&subjects, filters).await
+    }
+
+    fn refused_events(&self) -> Vec<(RefusedEvent, usize)> {
+        self.refused.counts()
     }
 
     async fn watch_without_work(&self, team: &TeamName) -> Result<Watch, StoreError> {
@@ -67,6 +73,8 @@ impl NatsStore {
         let sources =
             sources.map(|(stream, filter)| WatchedFilter::new(subjects, stream, filter)).collect();
         let (generations, mailboxes) = (Arc::clone(&self.generations), Arc::clone(&self.mailboxes));
-        watch::follow(Arc::clone(&self.connection), subjects, sources, generations, mailboxes).await
+        let refused = Arc::clone(&self.refused);
+        let connection = Arc::clone(&self.connection);
+        watch::follow(connection, subjects, sources, generations, mailboxes, refused).await
     }
 }

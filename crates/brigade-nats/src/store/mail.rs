@@ -1,5 +1,7 @@
 //! Implements [`MailStore`]: mailboxes.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use brigade_core::event::{MessageKey, Record};
 use brigade_core::store::{Mail, MailStore, Mark, Outgoing, Receipt, StoreError};
@@ -25,7 +27,7 @@ impl MailStore for NatsStore {
         let incarnation = self.incarnation(team).await?;
         let mailbox = self.mailboxes.get_or_create(team, member);
         let mut cached = mailbox.lock().await;
-        // Read the generation before the inbox: messages that arrive later are added by the watch.
+        // Read the generation before the inbox: the watch adds every message that arrives after this point.
         let generation = self.generations.now(team);
         self.connection
             .inbox(&self.subjects(team), member, &incarnation, &mut cached, generation)
@@ -53,10 +55,12 @@ impl MailStore for NatsStore {
         member: &MemberName,
     ) -> Result<Vec<Record>, StoreError> {
         let subjects = self.subjects(team);
-        let records =
-            self.read_records(&subjects, self.visible_mailbox_filters(&subjects, member)).await?;
-        // The history also includes events about this mailbox that members have recorded.
-        let noted = self.read_records(&subjects, vec![(Stream::Mail, subjects.records())]).await?;
+        let filters = self.visible_mailbox_filters(&subjects, member);
+        let records = self.read_records(&subjects, filters, Arc::default()).await?;
+        // Members have also recorded events about this mailbox. Include those events.
+        // Do not count refused events here: without the roster, the lead's answers would be counted too.
+        let filters = vec![(Stream::Mail, subjects.records())];
+        let noted = self.read_records(&subjects, filters, Arc::default()).await?;
         let about = |record: &Record| record.event.mailbox() == Some(member.as_str());
         let mut all: Vec<Record> =
             records.into_iter().chain(noted.into_iter().filter(about)).collect();

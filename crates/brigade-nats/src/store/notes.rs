@@ -23,7 +23,8 @@ impl Notes for NatsStore {
         let pending = PendingWrite::new(subject.clone(), answer).expect_last(subject, 0);
         match self.connection.write(pending, "decide").await {
             Ok(_) => Ok(answer.to_vec()),
-            // Another answer came first. The replicas may still be agreeing on it, so wait until it can be read.
+            // Another answer was written first. Perhaps it cannot be read yet, because the replicas are still
+            // agreeing on it. Wait until it can be read.
             Err(StoreError::Conflict) => loop {
                 if let Some(first) = self.decided(team, question).await? {
                     return Ok(first);

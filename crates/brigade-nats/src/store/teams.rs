@@ -62,7 +62,8 @@ impl TeamStore for NatsStore {
         if self.roster(team).await?.incarnation().is_some() {
             return Err(StoreError::TeamExists { team: team.clone() });
         }
-        // Write the board first. It becomes visible only when the team is created with this incarnation.
+        // Write the board before the team. The board becomes visible when the team is created, because the
+        // team gets the same incarnation.
         let subjects = self.subjects(team);
         let incarnation = uuid::Uuid::new_v4().simple().to_string();
         let mut highest = 0;

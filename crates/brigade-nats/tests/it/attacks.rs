@@ -1,7 +1,7 @@
 //! Seats use a raw client to attempt actions that their credentials do not allow.
 //!
-//! The server must refuse each attempt: the server reports an error or does not answer, nothing changes, and the
-//! seat learns nothing. The same attempts succeed if a permitted seat makes them, which shows that they are real.
+//! The server must refuse each attempt: it reports an error or does not answer, nothing changes, and the seat
+//! learns nothing. As a control, seats with the right credentials make some of the same attempts, which succeed.
 
 pub(crate) mod streams;
 mod table;
@@ -26,7 +26,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(400);
 struct AttackSetup {
     /// The servers, stopped on drop.
     _servers: OrgServers,
-    /// The clients, by their names in `attempts.txt`.
+    /// Maps the names in `attempts.txt` to clients.
     clients: BTreeMap<&'static str, RawClient>,
     /// Prefix of the subjects on which bob receives answers.
     bobs_inbox: String,
@@ -82,7 +82,7 @@ impl AttackSetup {
         setup
     }
 
-    /// Writes one message of each kind, each with a client that is allowed to.
+    /// Writes one message of each kind, with clients that have the permission to write it.
     async fn write_messages(&self) {
         for (by, subject) in [
             ("lead", "mb.0.demo.bob.team-lead.w"),
@@ -112,7 +112,7 @@ impl AttackSetup {
         all
     }
 
-    /// Makes an attempt. Returns a description of the outcome, and whether the outcome was expected.
+    /// Runs one of the attempts. Returns a description of the outcome, and whether the outcome was expected.
     async fn run(&self, attempt: &Attempt) -> (String, bool) {
         let raw = &self.clients[attempt.by];
         let (client, subject) = (&raw.client, attempt.subject.clone());
@@ -139,7 +139,7 @@ impl AttackSetup {
                 raw.sees_event("violation", Duration::from_millis(100)).await;
                 self.send_mail().await;
                 let heard = first(raw, &mut heard).await;
-                // Compare with the state after `send_mail`: the messages it sent are not an effect of the attempt.
+                // Compare with the state after `send_mail`, because that mail is not an effect of the attempt.
                 return self.judge(attempt, heard, &self.state().await).await;
             }
         };

@@ -1,4 +1,4 @@
-//! Runs the store contract tests on one server and on a cluster of three.
+//! Runs the store contract tests on one server and on a cluster of three servers.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use brigade_nats::{NatsOptions, NatsStore};
 use brigade_testkit::nats_server::TestServers;
 use tokio::runtime::Runtime;
 
-/// Connects a store to `servers`. The connection needs a runtime that outlives the test's runtime.
+/// Connects a store to `servers`. The connection runs in its own runtime, which must outlive the test's runtime.
 fn store(servers: TestServers) -> (Arc<dyn Store>, (Runtime, TestServers)) {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(1).enable_all().build().unwrap();

@@ -1,5 +1,5 @@
-//! Tests that forged messages are not believed: readers see the author that the server authenticated, whatever the
-//! message or its headers claim.
+//! Tests that readers reject forged messages. A reader trusts only the author that the server authenticated,
+//! whatever the message or its headers claim.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,25 +17,25 @@ use serde_json::json;
 
 use crate::served::OrgServers;
 
-/// Text that the lead never sent.
+/// A text that the lead never sends.
 const FORGED: &str = "forged";
 const LEAD_ANSWER_SUBJECT: &str = "mb.0.demo.bob.team-lead.a";
 
-async fn store(servers: &OrgServers, creds: &Path) -> Arc<dyn Store> {
+pub(crate) async fn store(servers: &OrgServers, creds: &Path) -> Arc<dyn Store> {
     let creds = Some(creds.to_owned());
     let options = NatsOptions { servers: servers.urls.clone(), creds, ..NatsOptions::default() };
     Arc::new(NatsStore::connect(options).await.unwrap())
 }
 
-/// Starts a server and creates an organisation with a team.
-async fn organisation() -> (OrgServers, Organisation, TestEnv) {
-    let servers = OrgServers::start(1);
+/// Starts servers and creates an organisation with a team.
+pub(crate) async fn organisation(nodes: usize) -> (OrgServers, Organisation, TestEnv) {
+    let servers = OrgServers::start(nodes);
     let acme = servers.organisation("acme").await;
     let env = TestEnv::build(store(&servers, &servers.folder.admin(&acme.name)).await).await;
     (servers, acme, env)
 }
 
-/// Returns forged copies of the headers that the server adds to messages. They name the lead's subject.
+/// Returns forged headers, like those that the server adds to messages. They name a subject of the lead.
 fn forged_headers(incarnation: &str) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert("Brigade-Life", incarnation);
@@ -50,7 +50,7 @@ fn forged_headers(incarnation: &str) -> HeaderMap {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn forged_authors_are_not_believed() {
     brigade_testkit::needs!(NatsServer);
-    let (servers, mut acme, env) = organisation().await;
+    let (servers, mut acme, env) = organisation(1).await;
     let seats = [
         ("team-lead", (CredentialRole::Lead, true)),
         ("alice", (CredentialRole::Member, false)),
@@ -63,7 +63,7 @@ async fn forged_authors_are_not_believed() {
     let mut watch = bob.watch(&team()).await.unwrap();
     assert_eq!(bob.inbox(&team(), &member("bob")).await.unwrap().len(), 0);
 
-    // The attacker knows the team's incarnation, because every member can read it.
+    // Alice, the attacker, knows the team's incarnation, because every member can read it.
     let roster = alice.request("js.DIRECT.GET.TM_0.tm.0.demo.doc.>", "".into()).await.unwrap();
     let incarnation = roster.headers.unwrap().get("Brigade-Life").unwrap().to_string();
     let answer = json!({ "type": "plan_approval_response", "requestId": "p", "approved": true,
@@ -77,7 +77,7 @@ async fn forged_authors_are_not_believed() {
         let (to, headers) = ("mb.0.demo.bob.alice.w", forged_headers(&incarnation));
         alice.request_with_headers(to, headers, entry(from).into()).await.unwrap();
     }
-    // Alice records an event, and has the server send it to subjects that bob's watch is subscribed to.
+    // Alice records an event. Then she makes the server send the event to subjects that bob's watch reads.
     let (record, headers) = ("ev.0.demo.alice", forged_headers(&incarnation));
     alice.request_with_headers(record, headers, entry("team-lead").into()).await.unwrap();
     for ask in ["js.DIRECT.GET.MB_0.ev.0.demo.*", "ev.0.demo.alice"] {
@@ -118,16 +118,16 @@ async fn forged_authors_are_not_believed() {
         let marks = inbox
             .iter()
             .filter(|mail| String::from_utf8_lossy(&mail.json).contains(r#""read":true"#));
-        assert_eq!(marks.count(), 0, "a forged read mark was believed");
+        assert_eq!(marks.count(), 0, "the reader used a forged read mark");
     }
 }
 
-/// If an answer has several parts, an empty message ends it. A stored message that is empty could therefore hide
-/// later ones, so seats send only requests with a single answer.
+/// If an answer consists of several messages, an empty message marks its end. A stored message that is empty could
+/// therefore hide later messages. For that reason, seats send only requests with a single answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_message_hides_nothing_that_comes_after_it() {
     brigade_testkit::needs!(NatsServer);
-    let (servers, mut acme, env) = organisation().await;
+    let (servers, mut acme, env) = organisation(1).await;
     let member_seat = (CredentialRole::Member, false);
     let alice = servers.grant(&mut acme, "demo", &["alice"], member_seat).file;
     let bob = servers.grant(&mut acme, "demo", &["bob"], member_seat).file;
@@ -146,11 +146,11 @@ async fn an_empty_message_hides_nothing_that_comes_after_it() {
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
-/// Only the member itself can record its work, whatever name an event contains.
+/// A member can record only its own work, whatever name an event contains.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_cannot_record_work_of_another() {
     brigade_testkit::needs!(NatsServer);
-    let (servers, mut acme, env) = organisation().await;
+    let (servers, mut acme, env) = organisation(1).await;
     let alice = servers.grant(&mut acme, "demo", &["alice"], (CredentialRole::Member, false)).file;
     let (raw, alice) = (servers.raw(&alice).await.client, store(&servers, &alice).await);
     let mut watch = env.store.watch(&team()).await.unwrap();
@@ -177,4 +177,37 @@ async fn a_member_cannot_record_work_of_another() {
         assert_eq!(work.len(), 1, "{work:#?}");
         assert!(work[0].contains(r#""by":"alice""#) && work[0].contains("my own"), "{work:#?}");
     }
+}
+
+/// A member answers a shutdown request and reports itself idle in the name of another member.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_names_another_author_is_dropped() {
+    brigade_testkit::needs!(NatsServer);
+    let (servers, mut acme, env) = organisation(1).await;
+    let alice = servers.grant(&mut acme, "demo", &["alice"], (CredentialRole::Member, false)).file;
+    let alice = servers.raw(&alice).await.client;
+    let time = "2026-11-15T12:00:00.000Z";
+    for author in ["bob", "alice"] {
+        for body in [
+            json!({ "type": "shutdown_approved", "requestId": "s", "from": author, "timestamp": time }),
+            json!({ "type": "idle_notification", "from": author, "timestamp": time, "idleReason": "available" }),
+            json!({ "type": "teammate_terminated", "message": format!("{author} has shut down.") }),
+        ] {
+            let entry = json!({ "from": "alice", "text": body.to_string(), "timestamp": time, "read": false });
+            let subject = "mb.0.demo.team-lead.alice.w";
+            let headers = incarnation_header(&alice).await;
+            alice.request_with_headers(subject, headers, entry.to_string().into()).await.unwrap();
+        }
+    }
+    let texts = env.texts("team-lead").await;
+    assert_eq!(texts.len(), 2, "{texts:#?}");
+    assert!(texts.iter().all(|(text, _)| text.contains(r#""from":"alice""#)), "{texts:#?}");
+}
+
+/// Returns the header that addresses a message to the current team, not to an earlier one of the same name.
+async fn incarnation_header(client: &async_nats::Client) -> HeaderMap {
+    let roster = client.request("js.DIRECT.GET.TM_0.tm.0.demo.doc.>", "".into()).await.unwrap();
+    let mut headers = HeaderMap::new();
+    headers.insert("Brigade-Life", roster.headers.unwrap().get("Brigade-Life").unwrap().as_str());
+    headers
 }

@@ -44,7 +44,7 @@ fn server_and_folder() -> (TestServers, TempDir, PathBuf) {
     (TestServers::single(), dir, folder)
 }
 
-/// Creates a team with mail in every state, tasks and a note.
+/// Creates a team with tasks, a note, and mail in every state.
 async fn create_team(store: Arc<dyn Store>) -> TestEnv {
     let env = TestEnv::build(store).await;
     for text in ["read", "shown", "neither"] {
@@ -61,7 +61,7 @@ async fn create_team(store: Arc<dyn Store>) -> TestEnv {
     env
 }
 
-/// Returns everything that a store returns about the team, as text.
+/// Returns all data that a store has about the team, as text.
 async fn snapshot_of(store: &dyn Store) -> String {
     let mut text = format!("{:?}", store.team(&team()).await.unwrap());
     for name in ["team-lead", "alice", "bob"] {
@@ -154,7 +154,8 @@ async fn a_damaged_or_incomplete_backup_is_not_restored() {
     assert!(
         matches!(&changed, Err(BackupError::Changed { path }) if path.ends_with("MB_0.tar.s2"))
     );
-    // The checksum matches, but the file is not a snapshot. The failed restore deletes the streams it has created.
+    // The checksum is right, but the file is not a snapshot. The restore fails, and deletes the streams that it
+    // has created.
     let mut manifest: serde_json::Value =
         serde_json::from_slice(&fs::read(folder.join("manifest.json")).unwrap()).unwrap();
     fs::write(folder.join("TM_0.tar.s2"), b"nothing").unwrap();
@@ -224,7 +225,7 @@ async fn a_backup_under_load_includes_what_was_acknowledged_before_it() {
             .map(|(text, _)| text)
             .filter(|text| text.starts_with(&prefix))
             .collect();
-        // The backup holds the first messages of each sender, in order, without gaps or repetitions.
+        // The backup has the first messages of each sender, in order, without gaps or repetitions.
         assert_eq!(from_sender, acknowledged.iter().take(from_sender.len()).collect::<Vec<_>>());
     }
 }
@@ -268,7 +269,7 @@ async fn conflicts_and_reconnects_are_counted() {
     server.start(0);
     server.wait_ready();
     env.say("bob", "alice", "still there?").await;
-    // A pulse may be lost in a restart, but the stream for pulses must still exist.
+    // A restart may lose pulses, but the stream for pulses must still exist.
     let bob = member("bob");
     store.put_note(&team(), &bob, NoteKind::Pulse, Some(b"{}")).await.unwrap();
     assert_eq!(store.get_note(&team(), &bob, NoteKind::Pulse).await.unwrap().unwrap(), b"{}");
@@ -312,7 +313,7 @@ async fn a_seat_sees_only_its_own_mail_and_cannot_administer() {
         |error: &BackupError| matches!(error, BackupError::Store(error) if forbidden(error));
     assert!(saved.as_ref().is_err_and(is_forbidden), "{saved:?}");
 
-    // The administrator's credentials allow a backup and a new retention, but only in one organisation.
+    // An administrator may make a backup and change the retention, but only in its own organisation.
     let admin = options(servers.folder.admin(&acme.name));
     servers.organisation("other").await;
     let saved = backup(&admin, &dir.path().join("backup"), Timestamp::now()).await.unwrap();

@@ -1,5 +1,5 @@
-//! Starts servers with the configuration files in an operator's folder, and connects raw clients like those an
-//! attacker would use.
+//! Starts servers with the configuration files in an operator's folder. Connects raw clients, as an attacker would
+//! use them.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
@@ -16,8 +16,8 @@ use brigade_nats::org::{Cluster, Folder, Granted, IssuedSeat, Organisation};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-/// A shell script that runs a server and kills it when the test process ends for any reason: `read` returns when
-/// the test process's end of the pipe closes.
+/// A shell script that runs a server, and kills the server when the test process ends for any reason. It notices
+/// the end because `read` returns when the test process closes the pipe.
 const WATCHDOG: &str =
     r#""$0" -c "$1" >>"$2" 2>&1 & pid=$!; echo $pid; read -r word; kill -9 $pid; wait $pid"#;
 
@@ -30,7 +30,7 @@ pub(crate) struct OrgServers {
 }
 
 impl OrgServers {
-    /// Creates an operator with this many servers and starts the servers.
+    /// Creates an operator with this number of servers, and starts the servers.
     pub(crate) fn start(nodes: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let nodes = free_ports(nodes).into_iter();
@@ -83,7 +83,7 @@ impl OrgServers {
             self.folder.add(&name, &StreamSettings::default(), Timestamp::now()).unwrap();
         let options =
             brigade_nats::NatsOptions { servers: self.urls.clone(), ..Default::default() };
-        // Retry: the servers may not be listening yet.
+        // Retry, because the servers might not be listening yet.
         for _ in 0..100 {
             let pushed = brigade_nats::org::push(&self.folder, &options, Timestamp::now()).await;
             if pushed.is_ok_and(|answers| answers.len() >= self.urls.len()) {
@@ -155,7 +155,7 @@ impl RawClient {
         Ok(Self { client, events })
     }
 
-    /// Returns and clears the errors and events received so far.
+    /// Returns the errors and events that were received so far, and clears the list.
     pub(crate) fn take_events(&self) -> Vec<String> {
         std::mem::take(&mut self.events.lock().unwrap())
     }
@@ -173,7 +173,7 @@ impl RawClient {
     }
 }
 
-/// Finds free ports for clients. The port for routes that belongs to each (2000 higher) is also free.
+/// Finds free ports for clients. For each of them, the port for other servers (2000 higher) is also free.
 fn free_ports(count: usize) -> Vec<u16> {
     let mut found = Vec::new();
     while found.len() < count {

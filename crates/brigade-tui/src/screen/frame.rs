@@ -80,7 +80,7 @@ fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.line(area, Line::styled(right, theme.faint()));
 }
 
-/// Draws the tabs: one for each view with its key, and the number of open requests.
+/// Draws a tab for each view, with the view's key. The tab for approvals also shows the number of open requests.
 fn tabs(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let mut x = area.x;

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use brigade_core::event::{Event, MessageKey, Record, WorkEvent};
+use brigade_core::event::{Event, MessageKey, Record, UncheckedRecord, WorkEvent};
 use brigade_core::store::event_log::{InMemoryRecords, RecordBatch};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::Timestamp;
@@ -25,8 +25,11 @@ pub(crate) const END: &str = "2026-11-09T09:45:00Z";
 
 /// Parses the records of the recording.
 pub(crate) fn records() -> Vec<Arc<Record>> {
-    let read = |line| Arc::new(serde_json::from_str::<Record>(line).expect(line));
-    RECORDING.lines().map(read).collect()
+    RECORDING.lines().map(|line| Arc::new(parse_record(line))).collect()
+}
+
+pub(crate) fn parse_record(line: &str) -> Record {
+    serde_json::from_str::<UncheckedRecord>(line).expect(line).from_document()
 }
 
 /// Returns a screen that shows these records at the time `now`.
@@ -39,12 +42,12 @@ pub(crate) fn screen_with(records: &[Arc<Record>], now: Timestamp) -> Screen {
     screen
 }
 
-/// Returns a screen with the recording up to a time, as the lead sees it.
+/// Returns the screen that the lead sees at a given time of the recording.
 pub(crate) fn recorded_screen(until: &str) -> Screen {
-    let until = until.parse().expect("a time");
+    let until = until.parse().expect("`until` is a valid time");
     let records: Vec<_> = records().into_iter().filter(|record| record.at <= until).collect();
     let mut screen = screen_with(&records, until);
-    screen.me = Some("team-lead".parse().expect("a name"));
+    screen.me = Some("team-lead".parse().expect("the name is valid"));
     screen
 }
 
@@ -108,14 +111,14 @@ pub(crate) fn buffer_text(buffer: &Buffer) -> String {
     text
 }
 
-/// A screen for which the test writes the records.
+/// A screen to which the test adds the records.
 pub(crate) struct ScriptedTeam {
     pub(crate) screen: Screen,
     stored: Arc<InMemoryRecords>,
     message_count: u64,
 }
 
-/// Returns the time this many milliseconds after noon on 3 March 2026.
+/// Converts a number of milliseconds after noon on 3 March 2026 to a timestamp.
 pub(crate) fn at(milliseconds: i64) -> Timestamp {
     Timestamp::from_millisecond(1_772_539_200_000 + milliseconds).unwrap()
 }
@@ -131,7 +134,8 @@ impl ScriptedTeam {
     }
 
     fn add_record(&mut self, milliseconds: i64, event: Event) {
-        let record = Arc::new(Record { at: at(milliseconds), by: None, event });
+        let record = UncheckedRecord { at: at(milliseconds), by: None, event };
+        let record = Arc::new(record.from_document());
         let spot = self.stored.add(Arc::clone(&record));
         let batch = RecordBatch { records: vec![(spot, record)], caught_up: true };
         self.screen.update(ScreenEvent::Records(batch));

@@ -10,27 +10,29 @@ use proptest::prelude::*;
 use ratatui::style::Color;
 
 use super::test_support::{
-    END, RECORDING, buffer_text, draw, draw_text, press, recorded_screen, records, screen_with,
+    END, RECORDING, buffer_text, draw, draw_text, parse_record, press, recorded_screen, records,
+    screen_with,
 };
 use super::{ProcessHealth, Screen, ScreenEvent};
 use crate::keys::KEYS;
 use crate::style::Theme;
 use crate::view::View;
 
-/// The terminal sizes for which snapshots are taken.
+/// The terminal sizes of the snapshots.
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
 
 #[test]
 fn hidden_members_are_counted() {
     let mut records = records();
-    let ada =
-        RECORDING.lines().find(|line| line.contains(r#""member":{"name":"ada""#)).expect("ada");
+    let ada = RECORDING
+        .lines()
+        .find(|line| line.contains(r#""member":{"name":"ada""#))
+        .expect("the recording contains ada");
     let crowd = (0..60).map(|number| ada.replace("ada", &format!("m-{number}")));
-    let crowd: Vec<_> =
-        crowd.map(|line| Arc::new(serde_json::from_str(&line).expect("one"))).collect();
+    let crowd: Vec<_> = crowd.map(|line| Arc::new(parse_record(&line))).collect();
     records.truncate(1);
     records.extend(crowd);
-    let mut screen = screen_with(&records, END.parse().expect("a time"));
+    let mut screen = screen_with(&records, END.parse().expect("the time is valid"));
     let shown = draw_text(&mut screen, 80, 24);
     let is_one =
         |line: &&str| line.split_whitespace().nth(1).is_some_and(|word| word.starts_with("m-"));
@@ -58,8 +60,9 @@ fn the_recording_round_trips() {
     let records = records();
     assert!(records.len() > 220, "{}", records.len());
     for (record, line) in records.iter().zip(RECORDING.lines()) {
-        let again: serde_json::Value = serde_json::to_value(&**record).expect("serializes");
-        let before: serde_json::Value = serde_json::from_str(line).expect("valid JSON");
+        let again: serde_json::Value =
+            serde_json::to_value(&**record).expect("a record can be serialized");
+        let before: serde_json::Value = serde_json::from_str(line).expect("the line is valid JSON");
         assert_eq!(again["event"], before["event"]);
     }
     assert!(records.is_sorted_by_key(|record| record.at));
@@ -104,7 +107,7 @@ fn a_plan_can_be_scrolled_to_its_end() {
     assert!(!seen(&[]).contains(spec));
     assert!(seen(&["end"]).contains(spec));
     assert!(seen(&["home"]).contains("Validate rows against the schema\nA row is checked"));
-    // Up and down select a request. In the full view of one request, they scroll.
+    // The up and down keys select a request. In the full view of one request, these keys scroll.
     assert!(seen(&["down"]).contains("directory"));
     assert!(seen(&["up", "enter"]).contains("esc: back"));
     assert!(seen(&["pgdn", "pgdn", "down"]).contains(spec));
@@ -126,7 +129,7 @@ fn activity_can_be_scrolled() {
     assert!(before.contains("▼ newer activity below"), "{before}");
     assert!(seen(&["home"]).contains("agent started"));
     assert!(seen(&["end"]) == end);
-    // The scroll position belongs to one member; the next member is shown from the latest activity.
+    // The scroll position applies to one member only: for the next member, the latest activity is shown.
     seen(&["pgup"]);
     assert!(seen(&["right"]).contains("▲ plan (waiting, 3 min): Validate rows"));
 }
@@ -164,8 +167,8 @@ fn small_screens_show_one_line_per_member() {
     assert!(lower.contains("● dora") && !lower.contains("ada"), "{lower}");
 }
 
-/// On a slow connection the terminal reports Escape and the next key as one key with Alt. The palette once
-/// stayed open and inserted that key.
+/// On a slow connection the terminal reports Escape and the next key as one key with Alt. In an earlier
+/// version, the palette then stayed open and inserted that key.
 #[test]
 fn escape_and_a_key_reported_together_are_two_keys() {
     for before in [":", "?", "1"] {
@@ -213,7 +216,7 @@ fn every_view_can_be_drawn_at_any_size() {
 
 #[test]
 fn an_empty_team_can_be_drawn() {
-    let mut screen = screen_with(&[], END.parse().expect("a time"));
+    let mut screen = screen_with(&[], END.parse().expect("the time is valid"));
     for view in View::ALL {
         screen.view = view;
         draw(&mut screen, 80, 24);
@@ -238,11 +241,6 @@ fn screen_input() -> impl Strategy<Value = ScreenInput> {
     ]
 }
 
-/// Returns the state of the read model as text, to compare two screens.
-fn read_model_text(screen: &Screen) -> String {
-    format!("{:?}", screen.projection)
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
@@ -253,11 +251,11 @@ proptest! {
         view in prop::sample::select(View::ALL.to_vec()),
     ) {
         let records = records();
-        let now = END.parse().expect("a time");
+        let now = END.parse().expect("the time is valid");
         let started = started.min(records.len());
         let stored = Arc::new(InMemoryRecords::default());
         let mut screen = Screen::new("orbit".into(), Arc::clone(&stored) as _, Theme { color: true }, now);
-        screen.me = Some("team-lead".parse().expect("a name"));
+        screen.me = Some("team-lead".parse().expect("the name is valid"));
         let add_records = |screen: &mut Screen, records: &[Arc<Record>]| {
             let store = |record: &Arc<Record>| (stored.add(Arc::clone(record)), Arc::clone(record));
             let records = records.iter().map(store).collect();
@@ -271,9 +269,9 @@ proptest! {
                 ScreenInput::Record(index) => add_records(&mut screen, &records[index % records.len()..][..1]),
                 ScreenInput::Draw(width, height) => drop(draw(&mut screen, width, height)),
                 ScreenInput::Key(key) => {
-                    let before = read_model_text(&screen);
+                    let before = format!("{:?}", screen.projection);
                     press(&mut screen, &[key]);
-                    prop_assert_eq!(&read_model_text(&screen), &before, "{}", key);
+                    prop_assert_eq!(&format!("{:?}", screen.projection), &before, "{}", key);
                 }
             }
             draw(&mut screen, 80, 24);

@@ -1,4 +1,4 @@
-//! Checks that recorded protocol messages are parsed, and written with the same bytes.
+//! Checks that recorded protocol messages are parsed, and that writing them again gives the same bytes.
 
 use std::collections::BTreeMap;
 

@@ -54,7 +54,7 @@ fn collect(dir: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Derives a file's type from its path. Recordings name `teams/x/config.json` as `0008-teams__x__config.json`.
+/// Derives a file's type from its path. A recording of `teams/x/config.json` is `0008-teams__x__config.json`.
 fn file_type(path: &str) -> FileType {
     let path = path.replace("__", "/");
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));

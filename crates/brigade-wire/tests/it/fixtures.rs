@@ -19,7 +19,7 @@ use crate::files::{self, FileType, Fixture, text};
 /// The result of reading and writing one file.
 #[derive(Debug, PartialEq, Eq)]
 enum RoundTrip {
-    /// The file is complete, and identical after fields were changed and changed back.
+    /// The file parses. If a test changes fields and then restores them, the file has the same bytes as before.
     Restored,
     /// Like [`Self::Restored`], and a new file written from the fields also has the same bytes.
     Rewritten,
@@ -345,7 +345,8 @@ fn task(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
         blocked_by: &blocked_by,
         metadata: &[],
     };
-    // Claude Code adds a first owner as the last field; its next update of the task writes the usual order.
+    // When a task gets its first owner, Claude Code adds `owner` as the last field. A later update of the task
+    // writes the fields in the usual order.
     let unowned = NewTask { owner: None, ..new.clone() }.to_bytes();
     let first = TaskChange {
         owner: owner.as_deref().map_or(Change::Keep, Change::Set),

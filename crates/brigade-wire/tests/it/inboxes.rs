@@ -79,7 +79,7 @@ fn nothing_is_appended_to_an_overwritten_inbox_or_one_with_nul_bytes() {
 
 #[test]
 fn layouts_similar_to_that_of_claude_code_are_parsed() {
-    // Four spaces, a trailing space, a leading scalar: splicing would go wrong, so these layouts must be parsed.
+    // These layouts differ slightly from Claude Code's. Splicing would give a wrong result, so they must be parsed.
     for before in [
         "[\n    {\n    }\n]",
         "[ \n  {\n  }\n]",
@@ -178,7 +178,7 @@ fn lone_surrogates_and_invalid_utf8_are_read_and_preserved() {
     assert_eq!(
         first.field("text"),
         Some(r#""cut \ud83d""#),
-        "the field is not returned as written"
+        "the field is not returned byte for byte"
     );
     let entries: Vec<&[u8]> = inbox.entries().map(|entry| entry.json()).collect();
     assert_eq!(

@@ -25,7 +25,7 @@ fn a_field_is_replaced_in_place() {
     check_task(r#"{"owner":"alice","x":1.0e2}"#, &bob, r#"{"owner":"bob","x":1.0e2}"#);
     check_task("{ \"owner\" :\t\"a\" , \"x\":1}\n", &bob, "{ \"owner\" :\t\"bob\" , \"x\":1}\n");
     check_task(r#"{"owner":null}"#, &bob, r#"{"owner":"bob"}"#);
-    // If a key occurs twice, JavaScript uses the last value, so that one is replaced.
+    // If a key occurs twice, JavaScript uses the last value, so the last value is replaced.
     check_task(r#"{"owner":"x","owner":"y"}"#, &bob, r#"{"owner":"x","owner":"bob"}"#);
     check_task(r#"{"o\u0077ner":"x"}"#, &bob, r#"{"o\u0077ner":"bob"}"#);
 }
@@ -34,7 +34,7 @@ fn a_field_is_replaced_in_place() {
 fn an_equal_value_keeps_its_spelling() {
     let bob = owner(Set("bob"));
     check_task(r#"{"owner":"b\u006fb"}"#, &bob, r#"{"owner":"b\u006fb"}"#);
-    // The old owner is not UTF-8 and reads as `?`; setting `?` must replace its bytes.
+    // The old owner is not valid UTF-8 and is read as `?`. Setting the owner to `?` must still replace the bytes.
     let odd = Task::read(b"{\"owner\":\"\xff\"}").unwrap();
     assert_eq!(odd.owner().unwrap(), "?");
     assert_eq!(text(&odd.with(&owner(Set("?")))), r#"{"owner":"?"}"#);

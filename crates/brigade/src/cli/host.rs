@@ -1,7 +1,40 @@
-//! `brigade stop`, `brigade down`, `brigade resume`
+//! `brigade spawn`, `brigade stop`, `brigade down`, `brigade resume`
 
 use brigade_wire::name::{MemberName, TeamName};
-use clap::Args;
+use clap::{Args, ValueEnum};
+
+/// Arguments of `brigade spawn`.
+#[derive(Args, Debug)]
+pub(crate) struct SpawnArgs {
+    /// The member's name
+    pub(crate) name: MemberName,
+    /// The agent: codex, gemini, opencode, …, or acp:COMMAND (see `brigade agents`)
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: String,
+    /// Model to use [default: the agent's own default]
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    /// First message to the agent
+    #[arg(long, short, allow_hyphen_values = true)]
+    pub(crate) prompt: Option<String>,
+    /// Where the agent runs
+    #[arg(long, value_name = "PLACE", default_value = "headless")]
+    pub(crate) place: SpawnPlace,
+    /// Start in plan mode: no changes until the lead approves a plan
+    #[arg(long)]
+    pub(crate) plan: bool,
+}
+
+/// Where an agent runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SpawnPlace {
+    /// In the background, with output to a file
+    Headless,
+    /// In a tmux window
+    Tmux,
+    /// In this terminal, until the member stops or you interrupt the command
+    Here,
+}
 
 /// Arguments of `brigade stop`.
 #[derive(Args, Clone, Debug)]
@@ -34,6 +67,9 @@ pub(crate) struct ShutdownArgs {
     /// Reason sent with the request to stop
     #[arg(long, short, allow_hyphen_values = true)]
     pub(crate) reason: Option<String>,
+    /// Also remove files in a worktree that git ignores, such as build output
+    #[arg(long)]
+    pub(crate) discard: bool,
 }
 
 /// Arguments of `brigade resume`.

@@ -38,7 +38,7 @@ Examples:
         id: TaskId,
     },
 
-    /// Mark a task completed (owner or lead only)
+    /// Mark a task as completed (owner or lead only)
     Done {
         /// Task id
         id: TaskId,

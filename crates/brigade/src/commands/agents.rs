@@ -99,7 +99,7 @@ async fn version(path: &Path) -> Option<String> {
     let mut out = BufReader::new(child.stdout.take()?.take(MAX_VERSION_OUTPUT));
     let mut output = Vec::new();
     let ended = timeout(VERSION_TIMEOUT, async {
-        // A child of the program may keep the pipe open, so also stop when the program itself exits.
+        // A child of the program may keep the pipe open, so also stop reading when the program exits.
         tokio::select! {
             _all = out.read_to_end(&mut output) => child.wait().await,
             status = child.wait() => status,

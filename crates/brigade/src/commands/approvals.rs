@@ -17,7 +17,7 @@ use crate::error::CliError;
 use crate::slow_notice::with_lock_notice;
 use crate::{exit, output};
 
-/// How often to check whether standard output is still open while there are no events.
+/// While there are no events, check this often whether standard output is still open.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(context: &CliContext, follow: bool) -> Result<u8, CliError> {

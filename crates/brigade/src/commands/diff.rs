@@ -2,12 +2,15 @@
 
 use std::io::IsTerminal as _;
 
+use anstyle::Style;
+use brigade_core::text;
 use brigade_wire::name::MemberName;
 use serde_json::json;
 
 use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble, Kind};
-use crate::{env, exit, output};
+use crate::exit;
+use crate::output::{self, ERROR, HINT, READY, STRONG};
 use brigade_host::down::choose_team;
 use brigade_host::worktree::Worktree;
 
@@ -24,8 +27,7 @@ pub(crate) async fn run(
         let error = CliError::failed(CliTrouble::NoWorktree { name: name.to_string() });
         return Err(error.hint("set `worktree = true` for the member in brigade.toml"));
     };
-    let color = !context.json && std::io::stdout().is_terminal() && env::read("NO_COLOR").is_none();
-    let diff = worktree.diff(color, stat)?;
+    let diff = worktree.diff(stat)?;
     if context.json {
         let distance = worktree.distance()?;
         output::print_json(&json!({ "dir": worktree.dir, "distance": distance, "diff": diff }))?;
@@ -37,6 +39,38 @@ pub(crate) async fn run(
             CliTrouble::NoDifference { name: name.to_string() },
         ));
     }
-    output::print_raw(diff.as_bytes())?;
+    if std::io::stdout().is_terminal() {
+        output::print(&for_terminal(&diff))?;
+    } else {
+        output::print_raw(diff.as_bytes())?;
+    }
     Ok(exit::DONE)
+}
+
+/// Colours a diff. Escapes the control characters in it, with which a file could change the terminal.
+fn for_terminal(diff: &str) -> String {
+    let mut shown = String::new();
+    for line in diff.split_terminator('\n') {
+        let style = match line.as_bytes().first() {
+            Some(b'+') => READY,
+            Some(b'-') => ERROR,
+            Some(b'@') => HINT,
+            Some(b' ') | None => Style::new(),
+            Some(_) => STRONG,
+        };
+        shown += &format!("{style}{}{style:#}\n", text::plain(line));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::for_terminal;
+
+    #[test]
+    fn a_file_cannot_control_the_terminal() {
+        let diff = "+\u{1b}]52;c;ZXZpbA==\u{7}x\u{1b}[2J\r\n-a\u{202e}b\n same\n";
+        let shown = anstream::adapter::strip_str(&for_terminal(diff)).to_string();
+        assert_eq!(shown, "+\\u{1b}]52;c;ZXZpbA==\\u{7}x\\u{1b}[2J\\u{d}\n-a\\u{202e}b\n same\n");
+    }
 }

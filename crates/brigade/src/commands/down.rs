@@ -6,6 +6,7 @@ use brigade_core::text;
 use brigade_host::down::{self, DownResult};
 use brigade_host::progress::Ended;
 use brigade_host::shutdown::StopOptions;
+use brigade_host::worktree::IgnoredFiles;
 use brigade_wire::name::MemberName;
 use serde_json::json;
 
@@ -17,7 +18,8 @@ use crate::{exit, progress};
 
 fn manner(ending: &ShutdownArgs, may_refuse: bool) -> StopOptions<'_> {
     let ask = (!ending.now).then(|| Duration::from_secs(ending.limit));
-    StopOptions { ask, reason: ending.reason.as_deref(), may_refuse }
+    let ignored_files = if ending.discard { IgnoredFiles::Discard } else { IgnoredFiles::Keep };
+    StopOptions { ask, reason: ending.reason.as_deref(), may_refuse, ignored_files }
 }
 
 /// Runs `brigade stop`.
@@ -45,7 +47,9 @@ pub(crate) async fn run(context: &CliContext, down: &DownArgs) -> Result<u8, Cli
     let DownResult { team, members, lost_tasks, stays_elsewhere } = taken;
     if lost_tasks > 0 {
         let tasks = text::count(lost_tasks, "unfinished task");
-        output::note(&format!("team deleted with {tasks}; `brigade log --team {team}` shows them"));
+        output::note(&format!(
+            "the team and its {tasks} were deleted; `brigade log --team {team}` still shows them"
+        ));
     }
     if context.json {
         output::print_json(&document(&members))?;

@@ -15,9 +15,9 @@ use crate::exit;
 
 /// How often to check whether the parent process still exists.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Number of polls between two checks for orphaned descendant processes to reap.
+/// Once in this many polls, reap orphaned descendant processes.
 const POLLS_PER_REAP: u64 = 5;
-/// How long the agent's processes have to exit after SIGTERM.
+/// How long to wait after SIGTERM until the agent's processes have exited.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs a program in a new process session. Terminates the whole session when the program exits, on SIGTERM, or

@@ -29,7 +29,7 @@ pub(crate) async fn run(
     of: Option<MemberName>,
     options: InboxOptions,
 ) -> Result<u8, CliError> {
-    // Reading another member's inbox works without an identity.
+    // Reading another member's inbox does not require an identity.
     let seat = match of {
         Some(_) if !options.mark_read => context.reader().await?,
         _ => context.seat().await?,
@@ -53,7 +53,7 @@ pub(crate) async fn run(
         }
         return Ok(exit::NOTHING);
     }
-    // Mark messages read only after they were printed without an error.
+    // Mark the messages as read, but only after they were printed without an error.
     if options.mark_read {
         let keys: Vec<_> = mail.iter().map(|mail| mail.key).collect();
         with_lock_notice(mail::mark(&seat, &keys, Mark::Read)).await?;

@@ -66,7 +66,7 @@ fn machine(global: GlobalArgs) -> Result<Machine, CliError> {
         let program = env::agent_program(name).unwrap_or_else(|| name.into());
         env::programs().find(&program).is_some()
     };
-    // Agents start an MCP server with almost none of their own environment variables, so pass these explicitly.
+    // Agents pass almost none of their environment variables to MCP servers, so set these variables explicitly.
     let claude = is_elsewhere.then(|| claude_dir.to_string_lossy().into_owned());
     let state = env::read(env::XDG_STATE_HOME).and_then(|dir| dir.into_string().ok());
     let variables = [(env::CLAUDE_CONFIG_DIR, claude), (env::XDG_STATE_HOME, state)];

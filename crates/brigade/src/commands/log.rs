@@ -12,7 +12,7 @@ use crate::{exit, output};
 use brigade_host::history_text::LogFormatter;
 use jiff::tz::TimeZone;
 
-/// How often to check whether standard output is still open while there are no events.
+/// While there are no events, check this often whether standard output is still open.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(context: &CliContext, follow: bool, work: bool) -> Result<u8, CliError> {
@@ -43,6 +43,9 @@ pub(crate) async fn run(context: &CliContext, follow: bool, work: bool) -> Resul
     }
     if !context.json {
         output::print(&formatter.format_history(&past, output::width()))?;
+    }
+    for note in context.refused_event_notes() {
+        output::note(&note);
     }
     drop(past);
     if !follow {

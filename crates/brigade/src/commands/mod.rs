@@ -105,8 +105,8 @@ pub(crate) fn run_guard(program: &[OsString]) -> Result<u8, CliError> {
     build(tokio::runtime::Builder::new_current_thread().enable_all())?.block_on(guard::run(program))
 }
 
-/// Returns the store of the command's teams. Commands that other programs start get the store from options and
-/// environment variables only and never read a brigade.toml.
+/// Returns the store that holds the teams. `init`, and the commands that brigade or Claude Code starts, take
+/// the store only from options and environment variables, never from a brigade.toml.
 fn home(cli: &Cli) -> Result<Location, CliError> {
     match &cli.command {
         Some(

@@ -138,7 +138,7 @@ async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliErro
     Ok(TeamOverview { name: seat.team.clone(), description, members, tasks: counts, ready, graph })
 }
 
-/// Returns the state of a member that runs on this host. Unlike the roster, this shows that a member died.
+/// Returns the state of a member that runs on this host. Only this state, not the roster, shows that a member died.
 async fn local_liveness(
     host: &Host,
     seat: &Seat,

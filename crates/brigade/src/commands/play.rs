@@ -119,7 +119,7 @@ async fn is_alone(host: &Host, seat: &Seat) -> Result<bool, CliError> {
         let Some(Ok(name)) = other.name().map(|name| name.parse()) else { return Ok(false) };
         match host.registry.member(&seat.team, &name)? {
             Some(spec) if spec.place != MemberPlace::Native => {}
-            // A member outside the registry, such as one added with `brigade team join`, writes through brigade.
+            // Members added by `brigade team join` are not in the registry. They write only through brigade.
             None if other.backend_type().as_deref() == Some(backend::PROCESS) => {}
             _ => return Ok(false),
         }

@@ -37,7 +37,7 @@ async fn run_in_terminal(
     args: &SpawnArgs,
 ) -> Result<u8, CliError> {
     let SpawnArgs { name, agent, prompt, plan, .. } = args;
-    spawn::check(&context.host()?, &seat, name, &progress::print).await?;
+    spawn::check(context, &context.host()?, &seat, name, agent, &progress::print).await?;
     if seat.role().await?.is_none() {
         let member = MemberPlan {
             agent_type: agent,
@@ -78,7 +78,7 @@ async fn run_in_background(
         ..spawn::default_spec(args.name.clone(), args.agent.clone(), context.cwd.clone())
     };
     let lead = seat.for_member(MemberName::lead());
-    let spawned = spawn::spawn(&context.host()?, &lead, &spec, &progress::print).await?;
+    let spawned = spawn::spawn(context, &lead, &spec, &progress::print).await?;
     let name = &spec.name;
     if context.json {
         output::print_json(&json!({ "name": name, "new": spawned.new }))?;

@@ -30,7 +30,9 @@ pub(crate) async fn run(context: &CliContext, only_metrics: bool) -> Result<u8, 
         let lead = context.seat_of(team.clone(), MemberName::lead());
         match state::team(&host, &lead).await {
             Ok(state) => states.push(state),
-            Err(error) => output::note(&format!("team {team}: {error}; `brigade resume {team}`")),
+            Err(error) => {
+                output::note(&format!("team {team}: {error}; run `brigade resume {team}`"));
+            }
         }
     }
     if context.json {

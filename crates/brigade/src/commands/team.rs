@@ -48,7 +48,7 @@ pub(crate) async fn run(global: GlobalArgs, command: TeamCommand) -> Result<u8, 
 async fn create(context: &CliContext, name: TeamName, description: &str) -> Result<u8, CliError> {
     let seat = context.seat_of(name, MemberName::lead());
     let plan = TeamPlan { description, lead_model: "unknown", cwd: &cwd() };
-    // If the NATS server lacks brigade's streams, the request fails only after some seconds.
+    // If the NATS server lacks brigade's streams, the request fails only after some seconds, so print a notice.
     with_notice("waiting for the NATS server", roster::create(&seat, plan)).await?;
     let team = &seat.team;
     if context.json {

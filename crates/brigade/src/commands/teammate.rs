@@ -35,6 +35,15 @@ pub(crate) async fn run(global: GlobalArgs, arguments: Vec<OsString>) -> Result<
         let claude_dir = global.claude_dir.or_else(env::claude_dir);
         return exec_claude(claude_dir.as_deref(), &arguments);
     };
+    if let Some(agent) = native.agent_type.as_deref().filter(|agent| driver::is_command(agent))
+        && !env::allows_acp_command(agent)
+    {
+        let error = CliError::failed(CliTrouble::CommandByModel { agent: agent.to_owned() });
+        return Err(error.hint(format!(
+            "to allow it, set {} to the command, without `acp:`, in the environment of Claude Code",
+            env::ACP_COMMANDS
+        )));
+    }
     let missing = |what| CliError::usage(CliTrouble::NativeArgument { what });
     let name = native.name().ok_or_else(|| missing("--agent-name"))?;
     let team = native.team().ok_or_else(|| missing("--team-name"))?;
@@ -79,7 +88,7 @@ pub(crate) struct TeammateSettings {
     pub(crate) cwd: String,
     /// The environment variables that the teammate inherits; `None` means all.
     pub(crate) inherits: Option<Vec<(OsString, OsString)>>,
-    /// Whether a person or the lead answers the teammate's plans and permission requests.
+    /// The authority to answer plans and permission requests: only a person, or also a lead that is an agent.
     pub(crate) answers: ApprovalAuthority,
     /// Where the team is stored.
     pub(crate) home: Location,
@@ -111,8 +120,8 @@ pub(crate) async fn play(
         env::claude_dir().and_then(|folder| folder.into_os_string().into_string().ok());
     let named = settings.program.map(PathBuf::into_os_string);
     let named = named.or_else(|| env::agent_program(agent.name));
-    // The agent may run brigade commands. These variables make the commands act as an agent in this team,
-    // whatever identity they claim.
+    // The agent may run brigade commands. These variables tell such a command that an agent of this
+    // team runs it, even if the agent claims another identity.
     let mut variables = vec![(env::ANSWERS.into(), settings.answers.as_str().into())];
     variables.extend(settings.home.variables().into_iter().map(|(name, its)| (name.into(), its)));
     let guard = vec![itself.into_os_string(), super::GUARD.into()];
@@ -166,7 +175,7 @@ fn tools(seat: &Seat, itself: &Path, settings: &TeammateSettings) -> ToolServer 
         (env::DELIVERED.to_owned(), "1".to_owned()),
         (env::ANSWERS.to_owned(), settings.answers.as_str().to_owned()),
     ];
-    // Agents start MCP servers with almost none of their own environment variables, so pass these explicitly.
+    // Agents pass almost none of their environment variables to MCP servers, so set these variables explicitly.
     for name in [env::HOME, env::CLAUDE_CONFIG_DIR, env::XDG_STATE_HOME, env::DURABILITY] {
         if let Some(value) = env::read(name).and_then(|value| value.into_string().ok()) {
             variables.push((name.to_owned(), value));

@@ -41,7 +41,7 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
     let spec = team_file::read(&file)?;
     let lead = context.seat_of(spec.team.clone(), MemberName::lead());
     let host = context.host()?;
-    let result = host_up::up(&host, &lead, &spec, &progress::print).await?;
+    let result = host_up::up(context, &host, &lead, &spec, &progress::print).await?;
     for (name, difference) in &result.differs {
         output::note(&format!(
             "{name} still runs with its old settings ({difference}); \
@@ -54,7 +54,7 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
     let ready = wait::until_ready(&host, &lead, &names, &progress::print);
     let ready = async {
         match end {
-            // `until_done` reports the timeout.
+            // If the time is up, continue: `until_done` reports the timeout.
             Some(end) => {
                 tokio::time::timeout_at(end, ready).await.unwrap_or_else(|_| Ok(Vec::new()))
             }
@@ -180,7 +180,7 @@ async fn until_done(
     };
     let mut end = Instant::now() + QUIET_TIME;
     while let Ok(Some(batch)) = tokio::time::timeout_at(end, events.next()).await {
-        // Members may keep working for long, so their work events do not extend the wait.
+        // Work events do not extend the wait, because members may keep working for a long time.
         if batch.records.iter().any(|(_, record)| !matches!(record.event, Event::Worked { .. })) {
             end = Instant::now() + QUIET_TIME;
         }
@@ -197,8 +197,8 @@ async fn until_done(
     }
 }
 
-/// Detects that all members have been idle for a while, which may not change without a person. Reports each such
-/// period once.
+/// Detects that all members have been idle for a while. A person may then have to act. Reports each idle period
+/// once.
 #[derive(Default)]
 struct IdleDetector {
     since: Option<Instant>,

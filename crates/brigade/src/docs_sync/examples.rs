@@ -54,7 +54,7 @@ fn commands_in_code_blocks_parse() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(count > 60, "only {count} commands");
+    assert!(count > 60, "found only {count} commands");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn commands_in_help_examples_parse() {
     }
     let mut count = 0;
     check(&Cli::command(), &mut count);
-    assert!(count > 30, "only {count} examples");
+    assert!(count > 30, "found only {count} examples");
 }
 
 /// Returns the first command or option in these arguments that does not exist. Skips words in capitals, which are
@@ -94,7 +94,7 @@ fn unknown_word(root: &Command, args: &[String]) -> Option<String> {
             command = found;
             takes_commands = command.has_subcommands();
         } else if takes_commands && std::ptr::eq(command, root) {
-            // The word may be the value of a global option, which comes before the command.
+            // Before the command, there may be the value of a global option.
             let is_value = words.iter().any(|word| word.starts_with("--"));
             let is_name = word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
             if is_name && !is_value && word != crate::commands::GUARD {

@@ -62,7 +62,7 @@ fn every_internal_link_has_a_target() {
         }
     }
     assert_eq!(problems, Vec::<String>::new());
-    assert!(internal > 100, "only {internal} links in {} pages", pages.len());
+    assert!(internal > 100, "found only {internal} links in {} pages", pages.len());
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn the_book_lists_every_page_once() {
     }
 }
 
-/// The top-level folders of the repository that paths in the documentation start with.
+/// A path in the documentation starts with one of these top-level folders of the repository.
 const PARTS: &[&str] = &["crates/", "docs/", "fixtures/", "packaging/", "e2e/", "bench/", ".ci/"];
 
 #[test]
@@ -105,7 +105,7 @@ fn every_mentioned_path_exists() {
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
-    assert!(count > 30, "only {count} paths");
+    assert!(count > 30, "found only {count} paths");
 }
 
 #[test]

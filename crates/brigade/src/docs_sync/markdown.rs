@@ -11,9 +11,9 @@ pub(super) struct Page {
     /// The path, relative to the root of the repository.
     pub(super) path: PathBuf,
     pub(super) blocks: Vec<Block>,
-    /// Inline code, each with its line.
+    /// Pieces of inline code, each with its line number.
     pub(super) spans: Vec<(usize, String)>,
-    /// Targets of links and images, each with its line.
+    /// Targets of links and images, each with its line number.
     pub(super) links: Vec<(usize, String)>,
     /// The anchors of the page's headings.
     pub(super) anchors: Vec<String>,

@@ -251,7 +251,7 @@ pub(super) fn agents(common_sh: &str) -> String {
                 "a scripted agent".to_owned(),
             ),
             package => {
-                // The end-to-end tests may also install an older version, to test it as a lead.
+                // The last version is the tested one. The tests may also install an older version as a lead.
                 let seen = versions(common_sh, package);
                 assert_eq!(seen.last().map(String::as_str), Some(agent.tested), "{package}");
                 (agent.title.to_owned(), agent.name, agent.tested.to_owned())

@@ -1,4 +1,4 @@
-//! Splits shell lines into words, as far as the documentation needs: quotes, comments and command separators.
+//! Splits shell lines into words. Handles what the documentation uses: quotes, comments, command separators.
 
 /// Returns the commands in one or several lines, each as a list of words. Omits variable assignments before a
 /// command.

@@ -19,8 +19,9 @@ use brigade_wire::team::Team;
 use super::fix::Fix;
 use super::snapshot::DoctorSnapshot;
 use super::team_folder::{FileContent, TeamFolder, age, entries, is_alive};
-use super::wording::{MOVE_AWAY, ago};
+use super::wording::MOVE_AWAY;
 use super::{Cure, Findings};
+use crate::output::duration;
 
 /// A program may still be writing a file that was changed at most this many seconds ago.
 const RECENT: i64 = 2;
@@ -28,12 +29,12 @@ const RECENT: i64 = 2;
 const WRITE_TIME: Duration = Duration::from_millis(60);
 /// Size in bytes above which an inbox is too big.
 const BIG_INBOX: u64 = 800_000;
-/// An operation that was interrupted this many seconds ago will not be finished by any program.
+/// No program will finish an operation that was interrupted at least this many seconds ago.
 const ABANDONED: i64 = 3600;
-/// A write by brigade takes less than this many seconds. The age of the temporary file is needed because the
-/// writing process may run in another container, where it is invisible and looks as if it were gone.
+/// A write by brigade takes less than this many seconds, so an older temporary file is a leftover. Checking the
+/// process is not enough: a process in another container looks as if it were gone.
 const MAX_WRITE_AGE: i64 = 10;
-/// A new team has a roster at the latest this many seconds after its folder was created.
+/// A program that creates a team's folder writes the roster within this many seconds.
 const CREATION_TIME: i64 = 60;
 
 /// Returns why a file cannot be parsed; `None` if the file is valid or a program is still writing it.
@@ -105,7 +106,7 @@ fn roster_cure(folder: &TeamFolder) -> Cure {
 fn task_cure(folder: &TeamFolder, id: TaskId) -> Cure {
     let mut last = None;
     for record in folder.journal(TEAM_JOURNAL, &["\"task\"", "\"task_deleted\""]) {
-        match record.event {
+        match record.into_inner().event {
             Event::Task { id: other, task } if other == id.get() => last = Some(task),
             Event::TaskDeleted { id: other } if other == id.get() => last = None,
             _ => {}
@@ -199,7 +200,7 @@ pub(super) fn left_over(snapshot: &DoctorSnapshot, found: &mut Findings) {
                 };
                 found.fixable(path.as_path(), what, fix);
             } else if entry.age > ABANDONED && is_native_temp(&entry.name) {
-                let what = format!("a temporary file of Claude Code, {} old", ago(entry.age));
+                let what = format!("a temporary file of Claude Code, {} old", duration(entry.age));
                 found.fixable(path.as_path(), what, Fix::MoveAside(path.clone()));
             }
         }

@@ -10,6 +10,7 @@ use brigade_core::pulse::Process;
 use brigade_core::roster::{self, Activity};
 use brigade_core::seat::Seat;
 use brigade_core::store::{Actor, StoreError};
+use brigade_core::text;
 use brigade_files::layout::{INBOXES, TASKS, config_path, task_file, temp_name};
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
@@ -24,7 +25,7 @@ use crate::context::CliContext;
 use crate::error::{CliError, Trouble};
 use brigade_host::process::send_signal;
 use brigade_host::process_lock;
-use brigade_host::worktree::{Removed, Worktree};
+use brigade_host::worktree::{IgnoredFiles, Removed, Worktree};
 
 /// An automatic fix.
 #[derive(Debug)]
@@ -120,8 +121,8 @@ impl Fix {
                 "started the supervisor, which starts the missing members",
             ),
             Self::RemoveWorktree(_) => both(
-                "remove the worktree; keep a branch with commits",
-                "removed the worktree; a branch with commits was kept",
+                "remove the worktree; keep its branch if it has commits",
+                "removed the worktree; kept its branch if it has commits",
             ),
         }
     }
@@ -141,7 +142,7 @@ impl Fix {
                 remove_lock(&path).map_err(|source| failed("remove", &path, source))?;
             }
             Self::MoveAside(path) => {
-                // An earlier fix may have moved this file as well.
+                // An earlier fix may already have moved this file.
                 if path.symlink_metadata().is_err() {
                     return Ok("already fixed".to_owned());
                 }
@@ -184,7 +185,7 @@ impl Fix {
                 let fixed = fixed_task(&task, &fix);
                 let by = match snapshot.nats_findings {
                     None => doctor_actor(),
-                    // In a NATS store only members can write.
+                    // In a NATS store, only members can write, so write as the lead.
                     Some(_) => Actor(MemberName::lead().to_string()),
                 };
                 context.store.replace_task(&team, id, &fixed, current.revision, &by).await?;
@@ -218,9 +219,19 @@ impl Fix {
             Self::Terminate(process) => terminate(&process).await,
             Self::StartSupervisor => snapshot.host.ensure_supervisor().await?,
             Self::RemoveWorktree(worktree) => {
-                if worktree.remove()? == Removed::Stays {
-                    return Ok("kept it because it has uncommitted changes".to_owned());
-                }
+                let why = match worktree.remove(IgnoredFiles::Keep)? {
+                    Removed::None | Removed::Wholly | Removed::BranchStays => return Ok(did),
+                    Removed::NewBranch(branch) => {
+                        return Ok(format!("{did}; its commits are now on branch {branch}"));
+                    }
+                    Removed::Stays => "it has uncommitted changes".to_owned(),
+                    Removed::Unfinished => "a merge or rebase is not finished".to_owned(),
+                    Removed::Ignored(files) => {
+                        format!("it contains {} that git ignores", text::count(files.len(), "file"))
+                    }
+                    Removed::Unclear => "git cannot read it".to_owned(),
+                };
+                return Ok(format!("kept it because {why}"));
             }
         }
         Ok(did)
@@ -300,8 +311,8 @@ fn fixed_task(task: &Task<'_>, fix: &TaskFix) -> Vec<u8> {
     task.with(&change).into_owned()
 }
 
-/// Removes a stale lock, but not a new lock that another program took meanwhile. Renames the lock first, then
-/// checks that it is still the stale one, and restores it if it is not.
+/// Removes a stale lock, but not a new lock that another program took meanwhile. Renames the lock, and then
+/// checks whether the renamed lock is the stale one. If not, restores the lock.
 fn remove_lock(path: &Path) -> io::Result<()> {
     let identity = |path: &Path| {
         path.symlink_metadata().map(|meta| (meta.ino(), meta.mtime(), meta.mtime_nsec()))

@@ -1,4 +1,4 @@
-//! Checks that compare the processes on this host with those that should run.
+//! Checks that compare the processes that run on this host with the processes that should run.
 
 use brigade_files::layout::config_path;
 use brigade_wire::name::{MemberName, TeamName};
@@ -32,9 +32,9 @@ pub(super) fn windows(snapshot: &DoctorSnapshot, found: &mut Findings) {
             if snapshot.host.registry.dir().is_dir() {
                 found.fixable(place, what, Fix::CloseWindow(window.id));
             } else {
-                // The window may belong to a brigade with another state folder that uses the same tmux server.
+                // Another brigade, with another state folder, may use this tmux server and own the window.
                 let close = format!("tmux -L {} kill-window -t {}", tmux.socket, window.id);
-                found.advise(place, what, format!("`{close}`, if it is not in use"));
+                found.advise(place, what, format!("run `{close}` if the window is not in use"));
             }
         }
     }
@@ -119,15 +119,17 @@ pub(super) fn worktrees(snapshot: &DoctorSnapshot, found: &mut Findings) {
     let hosts = entries(&snapshot.state_dir.join("host"));
     for team in entries(&snapshot.host.worktrees) {
         for member in entries(&team.path) {
+            // After `@` follows a mark of the repository, if two repositories have a member of the same name.
+            let name = member.name.split('@').next().unwrap_or(&member.name);
             let has_member = |host: &FolderEntry| {
-                host.path.join(&team.name).join(&member.name).join("spec.json").exists()
+                host.path.join(&team.name).join(name).join("spec.json").exists()
             };
-            // This folder holds the worktrees of all Claude Code folders, so check the registries of all of them.
+            // Each Claude Code folder has its own host registry. The member may be in any of them.
             if hosts.iter().any(has_member) || !member.path.join(".git").exists() {
                 continue;
             }
-            let name = &member.name;
-            let Some(worktree) = Worktree::from_folder(&member.path, &team.name, name) else {
+            let Some(worktree) = Worktree::from_folder(&member.path, &team.name, &member.name)
+            else {
                 let what = format!("a worktree of {name} whose repository was not found");
                 found.advise(member.path.as_path(), what, MOVE_AWAY);
                 continue;

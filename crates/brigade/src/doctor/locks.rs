@@ -9,10 +9,10 @@ use super::Findings;
 use super::fix::Fix;
 use super::snapshot::DoctorSnapshot;
 use super::team_folder::{FolderEntry, TeamFolder};
-use super::wording::ago;
+use crate::output::duration;
 
-/// A lock with a lower age than this has a timestamp more than 60 seconds in the future, so it would never become
-/// stale. On one machine, clocks cannot differ this much.
+/// The lowest age of a valid lock, in seconds. If the age is lower, the lock's timestamp is more than 60 seconds in
+/// the future, and the lock would never become stale. Clock differences on one machine are smaller than that.
 const IN_FUTURE: i64 = -60;
 
 fn locks(snapshot: &DoctorSnapshot) -> impl Iterator<Item = &FolderEntry> {
@@ -29,7 +29,7 @@ pub(super) fn stale(snapshot: &DoctorSnapshot, found: &mut Findings) {
     for lock in locks(snapshot).filter(|lock| is_empty_dir(lock)) {
         let what = match lock.age {
             age if age > LOCK_STALE_SECS.into() => {
-                format!("a lock that was not renewed for {}", ago(age))
+                format!("a lock that was not renewed for {}", duration(age))
             }
             age if age < IN_FUTURE => {
                 "a lock with a timestamp in the future, which never expires".to_owned()

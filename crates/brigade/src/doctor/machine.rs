@@ -87,12 +87,8 @@ pub(super) fn missing(snapshot: &DoctorSnapshot, found: &mut Findings) {
     }
 }
 
-fn has_tmux() -> bool {
-    env::programs().find("tmux".as_ref()).is_some()
-}
-
 pub(super) fn no_tmux(snapshot: &DoctorSnapshot, found: &mut Findings) {
-    if has_tmux() {
+    if env::programs().find("tmux".as_ref()).is_some() {
         return;
     }
     let install = "install tmux with your package manager";

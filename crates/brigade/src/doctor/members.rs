@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use brigade_core::event::{Event, Record};
+use brigade_core::event::{Event, UncheckedRecord};
 use brigade_core::handshake::{RequestKind, answer_question};
 use brigade_core::pulse::{Process, ReportedState};
 use brigade_core::store::Question;
@@ -23,14 +23,15 @@ use serde_json::value::RawValue;
 use super::fix::Fix;
 use super::snapshot::DoctorSnapshot;
 use super::team_folder::TeamFolder;
-use super::wording::{ANSWER_ADVICE, LONG_WAIT, ago, continue_advice, member_place, turn_failed};
+use super::wording::{ANSWER_ADVICE, LONG_WAIT, continue_advice, member_place, turn_failed};
 use super::{Cure, Findings};
+use crate::output::duration;
 use brigade_host::process;
 
 /// A stopped member may be restarting if its last heartbeat is more recent than this.
 const RESTART_GRACE: SignedDuration = SignedDuration::from_secs(60);
-/// A lead may send mail to a new member before adding it to the roster. After this many seconds the member must
-/// be on the roster.
+/// A lead may send mail to a new member before it adds the member to the roster. After this many seconds, the
+/// member must be on the roster.
 const JOIN_GRACE: i64 = 600;
 /// Calls `visit` for every member of every team, except the leads.
 fn teammates(
@@ -59,7 +60,7 @@ fn removal(folder: &TeamFolder, member: &MemberName) -> Cure {
 
 /// A member's departure from the team.
 struct Departure {
-    /// When the member had joined, in milliseconds since 1970.
+    /// When the member joined, in milliseconds since 1970.
     joined_at: u64,
     by_brigade: bool,
 }
@@ -73,7 +74,8 @@ fn departures(folder: &TeamFolder) -> HashMap<String, Departure> {
     let mut joined: HashMap<String, u64> = HashMap::new();
     let mut departures = HashMap::new();
     let events = ["\"member_left\"", "\"member\"", "\"team_created\""];
-    for Record { by, event, .. } in folder.journal(TEAM_JOURNAL, &events) {
+    for record in folder.journal(TEAM_JOURNAL, &events) {
+        let UncheckedRecord { by, event, .. } = record.into_inner();
         match event {
             Event::TeamCreated { .. } => {
                 joined.clear();
@@ -126,7 +128,7 @@ pub(super) fn ghosts(snapshot: &DoctorSnapshot, found: &mut Findings) {
     teammates(snapshot, |folder, member, name| {
         let Some(pulse) = folder.pulse(name.as_str()) else { return };
         let silent = now.duration_since(pulse.at);
-        // A pulse from before this member joined belongs to an earlier member with the same name.
+        // If the pulse is older than this member, it belongs to an earlier member with the same name.
         let joined = member.joined_at().and_then(|at| i64::try_from(at).ok());
         let is_current = joined.is_some_and(|joined| pulse.at.as_millisecond() >= joined);
         if !is_current
@@ -138,7 +140,7 @@ pub(super) fn ghosts(snapshot: &DoctorSnapshot, found: &mut Findings) {
         {
             return;
         }
-        let silent = ago(silent.as_secs());
+        let silent = duration(silent.as_secs());
         let what = format!("brigade ran it, but its process has been gone for {silent}");
         found.add(member_place(name, &folder.name), what, removal(folder, name));
     });
@@ -206,7 +208,7 @@ pub(super) fn long_wait(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let Some(team) = folder.roster() else { continue };
         let lead = team.lead().and_then(|lead| lead.name()).unwrap_or_default().into_owned();
         let created = team.created_at().unwrap_or_default();
-        // A message in the inbox may not be in the journal yet, so read the inbox and the journal.
+        // A new message may be in the inbox but not yet in the journal, so read both.
         let inbox = folder
             .member_inboxes()
             .find(|(owner, _)| *owner == lead)
@@ -237,7 +239,7 @@ pub(super) fn long_wait(snapshot: &DoctorSnapshot, found: &mut Findings) {
             if !is_decided && waited > LONG_WAIT {
                 let what = format!(
                     "a {kind} request has waited for an answer for {}",
-                    ago(waited.as_secs())
+                    duration(waited.as_secs())
                 );
                 found.advise(format!("{id} in team {}", folder.name), what, ANSWER_ADVICE);
             }

@@ -1,6 +1,5 @@
-//! Checks of teams in a NATS store and of the NATS server. These checks read through the store, because there
-//! are no files to read instead and because, unlike the file store, the NATS store changes nothing while
-//! reading.
+//! Checks of teams in a NATS store and of the NATS server. These checks read through the store: there are no
+//! files to read, and unlike the file store, the NATS store changes nothing while reading.
 
 use std::path::Path;
 
@@ -8,26 +7,27 @@ use brigade_core::approvals;
 use brigade_core::mail::MAX_TEXT_BYTES;
 use brigade_core::pulse::{self, ReportedState};
 use brigade_core::seat::Seat;
+use brigade_core::text;
 use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 use jiff::SignedDuration;
 
 use super::team_folder::{FileContent, TeamFolder};
-use super::wording::{ANSWER_ADVICE, LONG_WAIT, ago, continue_advice, member_place, turn_failed};
+use super::wording::{ANSWER_ADVICE, LONG_WAIT, continue_advice, member_place, turn_failed};
 use crate::context::CliContext;
 use crate::error::CliError;
-use crate::output;
+use crate::output::{self, duration};
 use brigade_host::location::NatsServers;
 
 /// Maximum number of teams to check if the command line names no team.
 const MAX_TEAMS: usize = 100;
-/// A larger difference between the clocks makes the heartbeats of members look old.
+/// If the clocks of the host and the server differ by more than this, heartbeats of members look old.
 const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(5);
 
 /// The checks of a NATS store, with the consequence of each problem.
 pub(super) const CHECKS: &[(&str, &str)] = &[
     ("no-stream", "it was deleted or never created, so nothing can be written to it"),
-    ("odd-stream", "its settings were changed; members may not be woken, or history may be lost"),
+    ("odd-stream", "its settings were changed; members might not be woken, or history may be lost"),
     ("no-leader", "nothing can be written to it until enough servers are back"),
     ("lost-replica", "if one more server fails, the team may stop"),
     ("few-replicas", "if one server fails, the stream's data may be lost"),
@@ -35,7 +35,11 @@ pub(super) const CHECKS: &[(&str, &str)] = &[
     ("clock-apart", "other hosts may see this host's members as dead, or dead members as alive"),
     ("unplayed-active", "it stays marked as active, and others wait for it"),
     ("failed-turn", "its last instructions were not carried out; it waits for the next message"),
-    ("long-wait", "the member that asked waits until it is answered"),
+    (
+        "forged-event",
+        "the credentials of a member were used to record what the member did not do; it was ignored",
+    ),
+    ("long-wait", "the member waits until its request is answered"),
 ];
 
 /// A problem with the NATS store. A person has to solve it.
@@ -59,7 +63,7 @@ pub(super) async fn read(
     servers: &NatsServers,
 ) -> Result<NatsSnapshot, CliError> {
     let mut snapshot = NatsSnapshot { teams: Vec::new(), findings: check_servers(servers).await? };
-    // Without a stream or its leader, reading the teams would only time out.
+    // If a stream or its leader is missing, reading the teams would only time out.
     if snapshot.findings.iter().any(|finding| matches!(finding.check, "no-stream" | "no-leader")) {
         output::note("the teams were not checked, because not all of them can be read");
         return Ok(snapshot);
@@ -80,11 +84,30 @@ pub(super) async fn read(
     for team in teams {
         let lead = context.seat_of(team, MemberName::lead());
         let Some(config) = lead.store.team(&lead.team).await? else { continue };
+        check_events(&lead, &mut snapshot.findings).await?;
         check_members(&lead, &config.bytes, &mut snapshot.findings).await?;
         check_requests(&lead, &mut snapshot.findings).await?;
         snapshot.teams.push(team_folder(&lead, config.bytes).await?);
     }
     Ok(snapshot)
+}
+
+/// Finds events that their authors may not record.
+async fn check_events(lead: &Seat, findings: &mut Vec<NatsFinding>) -> Result<(), CliError> {
+    let earlier = lead.store.refused_events();
+    lead.store.history_without_work(&lead.team).await?;
+    let mut refused = lead.store.refused_events();
+    refused.retain(|found| !earlier.contains(found));
+    findings.extend(refused.into_iter().map(|(refused, count)| NatsFinding {
+        check: "forged-event",
+        place: member_place(&refused.by, &lead.team),
+        what: format!("it recorded {}: {refused}", text::count(count, "event")),
+        advice: format!(
+            "find out which program has the credentials of {}; `brigade org revoke --help` shows how to revoke them",
+            refused.by
+        ),
+    }));
+    Ok(())
 }
 
 /// Reads a team from the NATS store into the form that the task checks use.
@@ -134,7 +157,7 @@ async fn check_requests(lead: &Seat, findings: &mut Vec<NatsFinding>) -> Result<
     for approval in approvals::waiting(lead).await? {
         let waited = lead.clock.now().duration_since(approval.at);
         if waited > LONG_WAIT {
-            let waited = ago(waited.as_secs());
+            let waited = duration(waited.as_secs());
             findings.push(NatsFinding {
                 check: "long-wait",
                 place: format!("{} in team {}", approval.request_id, lead.team),
@@ -181,9 +204,9 @@ async fn check_servers(servers: &NatsServers) -> Result<Vec<NatsFinding>, CliErr
             output::note("these credentials do not permit checking the streams of the NATS server");
         }
         Some(streams) => {
-            for StreamHealth { name, ailments } in streams {
-                for new in ailments.iter().map(|ailment| stream_finding(&name, ailment)) {
-                    // An unreachable server affects all its streams: report the server once, with all streams.
+            for StreamHealth { name, problems } in streams {
+                for new in problems.iter().map(|problem| stream_finding(&name, problem)) {
+                    // An unreachable server affects all its streams. Report the server once, and list its streams.
                     match findings
                         .iter_mut()
                         .find(|known| known.check == new.check && known.what == new.what)

@@ -94,7 +94,7 @@ pub(super) fn circles(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let is_done =
             |id: &TaskId| graph.node(*id).is_some_and(|node| node.status == Status::Completed);
         for circle in graph.cycles() {
-            // A completed task does not block the others.
+            // A completed task blocks no other task, so a cycle that contains a completed task is harmless.
             if circle.iter().any(is_done) {
                 continue;
             }
@@ -112,7 +112,7 @@ pub(super) fn circles(snapshot: &DoctorSnapshot, found: &mut Findings) {
 
 pub(super) fn lost_dependency(snapshot: &DoctorSnapshot, found: &mut Findings) {
     boards(snapshot, |folder, tasks| {
-        // A task whose file is damaged still exists.
+        // A task exists even if its file is damaged.
         let mut existing: Vec<String> =
             folder.board.iter().map(|entry| entry.name.clone()).collect();
         existing.extend(folder.tasks.iter().map(|(id, _)| task_file(*id)));

@@ -5,10 +5,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use brigade_core::event::Record;
+use brigade_core::event::{Record, UncheckedRecord};
 use brigade_core::pulse::Pulse;
 use brigade_core::store::NoteKind;
-use brigade_files::layout::{self, CONFIG, CREATED, INBOXES, MAX_FILE, TASKS};
+use brigade_files::layout::{self, CONFIG, CREATED, CREATING, INBOXES, MAX_FILE, TASKS};
 use brigade_wire::name::{TaskId, TeamName};
 use brigade_wire::team::Team;
 use rustix::process::{Pid, geteuid, test_kill_process};
@@ -20,7 +20,7 @@ pub(crate) struct TeamFolder {
     pub(crate) name: String,
     pub(crate) dir: PathBuf,
     pub(crate) board_dir: PathBuf,
-    /// The folder's name as a team name, if it is a valid one.
+    /// The folder's name as a team name, if the name is valid.
     pub(crate) team: Option<TeamName>,
     /// Seconds since a file was added to the folder or removed from it.
     pub(crate) age: i64,
@@ -54,7 +54,7 @@ pub(crate) struct FileContent {
 }
 
 impl TeamFolder {
-    /// Creates the value for a team in a NATS store, which has no folder.
+    /// Creates the value for a team that is in a NATS store and therefore has no folder.
     pub(super) fn in_nats(
         team: TeamName,
         config: FileContent,
@@ -72,10 +72,14 @@ impl TeamFolder {
         entries.retain(|entry| entry.name != INBOXES);
         let at = entries.iter().position(|entry| entry.name == CONFIG);
         let config = at.map(|at| entries.swap_remove(at)).and_then(|entry| entry.read());
-        let created = fs::read_to_string(state_dir.join(CREATED)).ok();
-        let created: Option<u64> = created.and_then(|text| text.trim().parse().ok());
         let created_in_config =
             config.as_ref().and_then(|config| Team::read(&config.bytes).ok()?.created_at());
+        let mark = |file| {
+            let text = fs::read_to_string(state_dir.join(file)).ok();
+            text.and_then(|text| text.trim().parse::<u64>().ok())
+        };
+        let started = mark(CREATING).filter(|created| Some(*created) == created_in_config);
+        let created = started.or_else(|| mark(CREATED));
         let board = self::entries(&board_dir);
         let numbered = |entry: &FolderEntry| Some((layout::task_id(&entry.name)?, entry.read()?));
         let mut tasks: Vec<(TaskId, FileContent)> = board.iter().filter_map(numbered).collect();
@@ -111,11 +115,12 @@ impl TeamFolder {
         self.inboxes.iter().filter_map(|entry| Some((layout::member_name(&entry.name)?, entry)))
     }
 
-    /// Reads those records of a journal file whose line contains one of these substrings.
+    /// Reads a journal file. Returns the records whose lines contain one of these substrings.
     pub(crate) fn journal(&self, file: impl AsRef<Path>, substrings: &[&str]) -> Vec<Record> {
         let text = fs::read_to_string(self.state_dir.join(file)).unwrap_or_default();
         let lines = text.lines().filter(|line| substrings.iter().any(|part| line.contains(part)));
-        lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
+        let records = lines.filter_map(|line| serde_json::from_str::<UncheckedRecord>(line).ok());
+        records.map(UncheckedRecord::from_local_file).collect()
     }
 
     /// Returns the last heartbeat of the process that runs or ran a member.

@@ -9,10 +9,10 @@ use jiff::SignedDuration;
 pub(super) const LONG_WAIT: SignedDuration = SignedDuration::from_mins(10);
 /// The advice for a request that has waited too long.
 pub(super) const ANSWER_ADVICE: &str = "answer it as the lead; `brigade approvals` lists it";
-/// The advice for a folder that may contain something the user needs.
+/// The advice for a folder that can be removed unless the user needs its contents.
 pub(super) const MOVE_AWAY: &str = "check whether you need its contents, then move it away";
 
-/// Formats a member and its team as the place of a problem.
+/// Formats the location of a problem: a member and its team.
 pub(super) fn member_place(name: impl Display, team: impl Display) -> String {
     format!("{name} of team {team}")
 }
@@ -25,14 +25,4 @@ pub(super) fn turn_failed(why: &str) -> String {
 /// Returns the advice for a member whose last turn failed.
 pub(super) fn continue_advice(team: &str, name: &MemberName) -> String {
     format!("fix the cause, then run `brigade --team {team} send {name} \"continue\"`")
-}
-
-/// Formats an age in a readable unit.
-pub(super) fn ago(seconds: i64) -> String {
-    match seconds {
-        s if s < 120 => format!("{s} s"),
-        s if s < 7200 => format!("{} min", s / 60),
-        s if s < 172_800 => format!("{} h", s / 3600),
-        s => format!("{} days", s / 86_400),
-    }
 }

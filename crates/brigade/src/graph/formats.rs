@@ -81,7 +81,7 @@ pub(crate) fn mermaid(drawing: &TaskTree<'_>) -> String {
 pub(crate) fn json(drawing: &TaskTree<'_>) -> Value {
     let tasks = drawing.graph.nodes().map(|(id, node)| {
         let state = match TaskView::new(drawing.graph, id) {
-            // In JSON, this state has another name than in text.
+            // JSON uses another name for this state than the text output.
             TaskView::Kept => "kept".to_owned(),
             state => state.label().replace(' ', "_"),
         };

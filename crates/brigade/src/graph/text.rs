@@ -10,7 +10,7 @@ use super::TaskTree;
 use crate::output::{self, FAINT, STRONG};
 use brigade_core::task_view::{self, TaskView};
 
-/// Renders the graph as a tree with a legend. Everything that the colours show, symbols show as well.
+/// Renders the graph as a tree with a legend. Symbols repeat everything that the colours show.
 pub(crate) fn text(drawing: &TaskTree<'_>, width: Option<usize>) -> String {
     let mut lines = Vec::new();
     for root in drawing.children(None) {

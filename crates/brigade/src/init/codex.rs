@@ -6,8 +6,8 @@ use toml::{Table, Value};
 use super::edit::{self, EditDecision, FileEdit};
 use super::record::ChangedFile;
 
-/// Codex must not offer the team's tools in these ways. Otherwise its own models could call the tools only from
-/// code that they write, or only after a tool search.
+/// Codex must not offer the team's tools in these ways. Otherwise Codex's own models could call the tools only
+/// from code that they write, or only after a tool search.
 const OMIT_FROM: [&str; 2] = ["code_mode", "deferred"];
 
 /// Decides what to append to `config.toml`.
@@ -51,7 +51,7 @@ pub(crate) fn decide(
     };
     let piece = format!("{gap}{}", server_text(server));
     let text = before + &piece;
-    // Appending cannot extend a table that is written in some forms, such as an inline table.
+    // Some tables cannot be extended by appending text to the file, for example an inline table.
     let whole = text.parse::<Table>();
     if !whole.is_ok_and(|table| server_in(&table) == Some(&wanted)) {
         return EditDecision::leave_alone(format!(
@@ -61,7 +61,7 @@ pub(crate) fn decide(
     EditDecision { edit: Some(FileEdit::Pieces(vec![piece])), left: None }
 }
 
-/// Returns whether a text still contains the settings of one of these pieces, possibly written in another form.
+/// Returns whether a configuration still contains all settings of one of these pieces, possibly in another format.
 pub(crate) fn still_contains(text: &str, pieces: &[String]) -> bool {
     let Ok(table) = text.parse::<Table>() else { return false };
     let is_contained =

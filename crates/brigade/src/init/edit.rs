@@ -125,7 +125,7 @@ fn set(wanted: &[WantedSetting], now: Option<&str>) -> Result<String, Damage> {
     Ok(String::from_utf8_lossy(&view.with(&changes)?).into_owned())
 }
 
-/// Returns the settings that belong to brigade after the edit: the new ones, and those that brigade wrote before.
+/// Returns all settings that belong to brigade after the edit: new settings and settings from earlier edits.
 fn settings_put(
     wanted: &[WantedSetting],
     before: Option<&str>,

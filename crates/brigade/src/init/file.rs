@@ -1,7 +1,7 @@
 //! Reads a user's file and replaces it atomically.
 //!
-//! Many people keep their settings in a repository and link to them. Brigade follows a link whose target belongs
-//! to the user, and keeps it as a link.
+//! Many people keep their settings in a repository and link to them. If the target of a link belongs to the
+//! user, brigade changes the target and keeps the link.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write as _};

@@ -98,7 +98,7 @@ impl InitPlan {
         }
     }
 
-    /// Plans to write a whole file, unless there is a file that brigade did not write or that was edited since.
+    /// Plans to write a whole file. Keeps an existing file that brigade did not write or that was edited since.
     fn plan_whole_file(
         &mut self,
         found: UserFile,
@@ -129,7 +129,7 @@ impl InitPlan {
         let damaged = |source| InitError::Damaged { path: found.path.clone(), source };
         let edited = edit::make(edit, found.text.as_deref(), known).map_err(damaged)?;
         let Some(edited) = edited else { return Ok(()) };
-        // If the record lists the file, its current text contains brigade's earlier edit.
+        // If the record lists the file, the file's current text contains brigade's earlier edit.
         let earlier = found.text.clone().filter(|_| known.is_some());
         let touched = ChangedFile {
             path: found.path.clone(),

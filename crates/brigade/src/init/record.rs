@@ -30,7 +30,7 @@ pub(crate) struct ChangedFile {
     pub(crate) path: PathBuf,
     /// The text without brigade's changes; `None` if the file did not exist.
     pub(crate) before: Option<String>,
-    /// The texts that brigade may have written: the newest text, and the one that it replaced.
+    /// The texts that brigade may have written: the newest text, and the text that the newest one replaced.
     pub(crate) left: Vec<String>,
     /// The part that brigade wrote.
     pub(crate) put: OurContent,
@@ -77,7 +77,7 @@ impl ChangedFile {
     }
 }
 
-/// The folder that contains the record. This process holds its lock.
+/// The folder that contains the record. This process holds the folder's lock.
 #[derive(Debug)]
 pub(crate) struct RecordFolder {
     dir: PathBuf,

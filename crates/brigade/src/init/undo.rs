@@ -1,4 +1,4 @@
-//! Reverts `brigade init`: restores every file, but removes only brigade's settings from a file edited since.
+//! Reverts `brigade init`: restores each file or, if it was edited since, removes only brigade's settings.
 
 use std::path::PathBuf;
 

@@ -47,7 +47,7 @@ fn with_requests() -> CliEnv {
     cli
 }
 
-/// Replaces each request's age with a placeholder, because it depends on the current time.
+/// Replaces each request's age, which depends on the current time, with a placeholder.
 fn without_age(text: &str) -> String {
     let replace = |line: &str| match line.split_once(" ago  ") {
         Some((head, id)) => {
@@ -146,7 +146,7 @@ fn each_request_is_answered_once() {
     assert_eq!(told[1]["error"], "not on main");
 }
 
-/// If one id is unknown, no request is answered. If one request was answered before, the others are answered.
+/// If one id is unknown, no request is answered. If one request was answered before, the others are still answered.
 #[test]
 fn several_requests_are_answered_at_once() {
     let cli = with_requests();
@@ -204,7 +204,7 @@ fn an_agent_without_permission_cannot_answer() {
     ");
     let arguments = json!({ "request_id": "perm-1", "approve": true });
     let mut bound = Client::of_with_env(&cli, "team-lead", &person);
-    assert_snapshot!(bound.refused("answer_permission", arguments.clone()), @"only a human may answer a permission request in team demo; its lead is an agent; leave it open, a person answers with `brigade approvals`");
+    assert_snapshot!(bound.refused("answer_permission", arguments.clone()), @"only a human may answer a permission request in team demo; its lead is an agent; leave the request open; a person answers it with `brigade approvals`");
     let mut free = Client::of(&cli, "team-lead");
     free.call_ok("answer_permission", arguments.clone());
     let late = free.refused("answer_permission", arguments);

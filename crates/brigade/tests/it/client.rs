@@ -1,6 +1,6 @@
 //! A minimal MCP client: starts `brigade mcp` and exchanges lines of JSON with it.
 
-#![expect(clippy::needless_pass_by_value, reason = "a test reads better without the borrow")]
+#![expect(clippy::needless_pass_by_value, reason = "the calls are easier to read without borrows")]
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -15,7 +15,7 @@ pub(crate) struct Client {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     last: u64,
-    /// Messages received while waiting for the answer to some other request.
+    /// Messages that arrived while the client waited for the answer to a request.
     pub(crate) notifications: Vec<Value>,
 }
 

@@ -122,7 +122,7 @@ fn every_fault_is_found_and_fixed_if_possible() {
     }
 }
 
-/// After a fix, the content of every Claude Code file still exists, unchanged or in the backup folder.
+/// After a fix, the old content of every Claude Code file still exists, in the file or in the backup folder.
 #[test]
 fn fixes_lose_no_files() {
     for fault in FAULTS.iter().filter(|fault| fault.assert_fixed.is_some()) {
@@ -146,7 +146,7 @@ fn healthy_files_are_not_changed() {
     cli.write(theirs, &fs::read_to_string(native.path(theirs)).unwrap());
     cli.write("claude/teams/theirs/inboxes/bob.json", "[]");
     cli.write("claude/tasks/theirs/.lock", "");
-    // Claude Code keeps the tasks of an ended session, and creates a team's folders before its roster.
+    // Claude Code keeps the tasks of an ended session. It creates a team's folders before it writes the roster.
     cli.write("claude/tasks/session-0a1b2c3d/1.json", "{\"id\": \"1\"}");
     fs::create_dir_all(cli.path("claude/teams/session-4d3c2b1a/inboxes")).unwrap();
     // These locks are fresh, so another program may hold them.

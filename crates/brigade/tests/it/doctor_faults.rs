@@ -18,9 +18,9 @@ pub(crate) struct Fault {
     pub(crate) check: &'static str,
     /// Creates the fault. Returns a process that must run during the check, if there is one.
     pub(crate) create: fn(&CliEnv) -> Option<KillOnDrop>,
-    /// Asserts that the fault was fixed; none if `--fix` cannot fix it.
+    /// Asserts that the fault was fixed; `None` if `--fix` cannot fix the fault.
     pub(crate) assert_fixed: Option<fn(&CliEnv)>,
-    /// Whether PATH is set, to `bin` in the test environment and the usual system folders.
+    /// Whether to set PATH to the folder `bin` of the test environment and the usual system folders.
     pub(crate) has_path: bool,
 }
 
@@ -52,7 +52,7 @@ impl Fault {
     }
 }
 
-/// A process id above the maximum, which no process has.
+/// A process id that no process can have, because it is above the maximum.
 const NO_PROCESS: u32 = 4_194_999;
 
 const BRIGADE: &str = env!("CARGO_BIN_EXE_brigade");
@@ -80,7 +80,7 @@ fn file(cli: &CliEnv, path: &str, text: &str, seconds: i64) -> Option<KillOnDrop
     None
 }
 
-/// Creates a temporary file as left by a brigade process that died.
+/// Creates a temporary file like the one that a brigade process leaves behind if it dies.
 fn temp_file(cli: &CliEnv, target: &str, text: &str) -> Option<KillOnDrop> {
     file(cli, &layout::temp_name(target, NO_PROCESS, 1), text, 60)
 }
@@ -265,7 +265,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     })
     .fixed(|cli| assert_eq!(members(cli), ["team-lead", "bob"])),
     fault("a member whose process is gone", "ghost-member", |cli| {
-        // Bob must have joined before his last heartbeat.
+        // The doctor ignores the heartbeat unless bob joined before the heartbeat was written.
         let mut config: serde_json::Value = serde_json::from_str(&read(cli, CONFIG)).unwrap();
         config["members"][2]["joinedAt"] = 1_763_180_000_000_u64.into();
         cli.write(CONFIG, &config.to_string());

@@ -4,17 +4,15 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use brigade_files::claude_dir_key;
 use serde_json::Value;
 
 use crate::doctor::names;
-use crate::env::CliEnv;
+use crate::env::{CliEnv, FAKE_AGENT};
+use crate::process::wait_until;
 
-const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-agent.sh");
-
-/// A running team, which is taken down on drop.
+/// A running team. Dropping this value takes the team down.
 struct RunningTeam(CliEnv);
 
 impl Drop for RunningTeam {
@@ -30,33 +28,16 @@ impl RunningTeam {
             fs::create_dir_all(cli.path(&format!("work/{dir}"))).unwrap();
         }
         let file = format!(
-            "team = \"demo\"\n[defaults]\nagent = \"acp:{FAKE}\"\n[members.alice]\ndir = \"a\"\n\
+            "team = \"demo\"\n[defaults]\nagent = \"acp:{FAKE_AGENT}\"\n[members.alice]\ndir = \"a\"\n\
              [members.bob]\ndir = \"b\"\nrestart = \"never\"\n"
         );
         cli.write("work/brigade.toml", &file);
         let up = Self(cli);
         up.0.run_ok(&["up"]);
-        up.wait_until("both members", |up| {
-            up.state("alice")["liveness"] == "idle" && up.state("bob")["liveness"] == "idle"
+        wait_until("both members", || {
+            up.0.member("alice")["liveness"] == "idle" && up.0.member("bob")["liveness"] == "idle"
         });
         up
-    }
-
-    fn status(&self) -> Value {
-        self.0.json(&["status"])[0].clone()
-    }
-
-    fn state(&self, name: &str) -> Value {
-        let status = self.status();
-        status["members"].as_array().unwrap().iter().find(|m| m["name"] == name).cloned().unwrap()
-    }
-
-    fn wait_until(&self, what: &str, condition: impl Fn(&Self) -> bool) {
-        let began = Instant::now();
-        while !condition(self) {
-            assert!(began.elapsed() < Duration::from_secs(30), "timed out waiting for {what}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
     }
 }
 
@@ -76,18 +57,18 @@ fn doctor(cli: &CliEnv, args: &[&str]) -> (Vec<String>, Value) {
 fn fix_restarts_a_member_that_died_with_its_supervisor() {
     let up = RunningTeam::new();
     assert_eq!(doctor(&up.0, &["--fix"]).0, Vec::<String>::new());
-    let alice = up.state("alice")["pid"].clone();
-    kill(&up.status()["supervisor"]);
-    up.wait_until("the supervisor to end", |up| up.status()["supervisor"].is_null());
+    let alice = up.0.member("alice")["pid"].clone();
+    kill(&up.0.status()["supervisor"]);
+    wait_until("the supervisor to end", || up.0.status()["supervisor"].is_null());
     assert_eq!(doctor(&up.0, &[]).0, ["no-supervisor"]);
     kill(&alice);
-    up.wait_until("alice to be dead", |up| up.state("alice")["liveness"] == "dead");
+    wait_until("alice to be dead", || up.0.member("alice")["liveness"] == "dead");
     up.0.run_ok(&["team", "activity", "alice", "active"]);
     assert_eq!(doctor(&up.0, &[]).0, ["stuck-active", "dead-member", "no-supervisor"]);
     let (left, report) = doctor(&up.0, &["--fix"]);
     assert_eq!(left, Vec::<String>::new(), "{report}");
-    up.wait_until("alice's new process", |up| {
-        let state = up.state("alice");
+    wait_until("alice's new process", || {
+        let state = up.0.member("alice");
         state["liveness"] == "idle" && state["pid"] != alice
     });
     assert_eq!(doctor(&up.0, &[]).0, Vec::<String>::new());
@@ -96,8 +77,8 @@ fn fix_restarts_a_member_that_died_with_its_supervisor() {
 #[test]
 fn failed_members_are_reported_but_not_restarted() {
     let up = RunningTeam::new();
-    kill(&up.state("bob")["pid"]);
-    up.wait_until("bob to be marked failed", |up| doctor(&up.0, &[]).0 == ["given-up"]);
+    kill(&up.0.member("bob")["pid"]);
+    wait_until("bob to be marked failed", || doctor(&up.0, &[]).0 == ["given-up"]);
     let (left, report) = doctor(&up.0, &["--fix"]);
     assert_eq!(left, ["given-up"]);
     assert_eq!(report["fixed"], serde_json::json!([]));

@@ -29,7 +29,7 @@ impl CliEnv {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("brigade-cli-{}-{number}", std::process::id());
-        // Resolve symbolic links: on some systems the temporary directory is one.
+        // Resolve symbolic links, because the temporary directory is a link on some systems.
         let root = std::env::temp_dir().canonicalize().unwrap().join(name);
         std::fs::create_dir_all(root.join("work")).unwrap();
         Self { root, variables: Vec::new() }
@@ -90,7 +90,7 @@ impl CliEnv {
         self.command_of(Path::new(env!("CARGO_BIN_EXE_brigade")), args)
     }
 
-    /// Like [`command`](Self::command), for another path to the binary.
+    /// Like [`command`](Self::command), but runs the binary at another path.
     pub(crate) fn command_of(&self, program: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(program);
         command
@@ -118,7 +118,7 @@ impl CliEnv {
         let mut command = self.command(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // Writing fails if the command exits before it has read all input.
+        // Ignore the error: writing fails if the command exits before it has read all input.
         let _refused = child.stdin.take().unwrap().write_all(input);
         self.outcome(&child.wait_with_output().unwrap())
     }
@@ -134,6 +134,17 @@ impl CliEnv {
     /// Runs a command with `--json` and parses its output.
     pub(crate) fn json(&self, args: &[&str]) -> serde_json::Value {
         serde_json::from_str(&self.run_ok(&[args, &["--json"]].concat())).unwrap()
+    }
+
+    /// Returns what `brigade status` reports about the first team.
+    pub(crate) fn status(&self) -> serde_json::Value {
+        self.json(&["status"])[0].clone()
+    }
+
+    /// Returns what `brigade status` reports about a member of the first team.
+    pub(crate) fn member(&self, name: &str) -> serde_json::Value {
+        let status = self.status();
+        status["members"].as_array().unwrap().iter().find(|m| m["name"] == name).cloned().unwrap()
     }
 
     pub(crate) fn outcome(&self, output: &Output) -> Outcome {
@@ -163,7 +174,7 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// Patterns of text that differs from run to run, and placeholders: `9` matches a digit, `h` a hexadecimal digit.
+/// Maps patterns to placeholders. In a pattern, `9` stands for a digit and `h` for a hexadecimal digit.
 const CHANGING: &[(&str, &str)] = &[
     ("hhhhhhhh-hhhh-hhhh-hhhh-hhhhhhhhhhhh", "<id>"),
     ("9999-99-99T99:99:99.999Z", "<timestamp>"),

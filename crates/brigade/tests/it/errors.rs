@@ -73,7 +73,7 @@ fn a_symbolic_link_is_not_followed() {
     assert_snapshot!(cli.run(&["send", "bob", "again"]), @"
     --- stderr
     error: refusing to use <root>/claude/teams/demo/inboxes/bob.json: it is a symbolic link
-    hint: brigade follows no symbolic link in a team's folders; put the real file there
+    hint: brigade does not follow symbolic links in a team's folders; replace the link with the real file
     --- exit 1
     ");
 }
@@ -88,7 +88,7 @@ fn a_claude_code_team_is_only_deleted_with_force() {
     assert_snapshot!(cli.run(&["--as", "team-lead", "team", "delete"]), @"
     --- stderr
     error: team theirs belongs to a running Claude Code session
-    hint: Claude Code deletes it when its session ends; --force deletes it while the session runs
+    hint: Claude Code deletes the team when its session ends; --force deletes the team while the session runs
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["--as", "team-lead", "team", "delete", "--force"]), @"deleted team theirs; its history: `brigade --team theirs log`");
@@ -141,12 +141,12 @@ fn logging_writes_to_stderr_or_a_file() {
     let quiet = cli.run(&args);
     assert_eq!(quiet.stderr, "");
     let loud = cli.run_with_env(&args, &[("BRIGADE_LOG", "info")]);
-    assert!(loud.stderr.contains("sent team=demo member=bob"), "{loud}");
+    assert!(loud.stderr.contains("sent message team=demo member=bob"), "{loud}");
     let file = cli.path("brigade.log");
     let to_file = [("BRIGADE_LOG", "info"), ("BRIGADE_LOG_FILE", file.to_str().unwrap())];
     let filed = cli.run_with_env(&args, &to_file);
     assert_eq!(filed.stderr, "");
-    assert!(std::fs::read_to_string(file).unwrap().contains("sent team=demo member=bob"));
+    assert!(std::fs::read_to_string(file).unwrap().contains("sent message team=demo member=bob"));
     assert_snapshot!(cli.run_with_env(&args, &[("BRIGADE_LOG", "x=y=z")]), @"
     --- stderr
     error: BRIGADE_LOG is not valid

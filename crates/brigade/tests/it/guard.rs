@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::env::CliEnv;
 use crate::process::{assert_all_gone, is_alive, terminate, wait_until};
 
-/// A shell script that starts two processes, one in its own session, and prints all three process ids.
+/// A shell script that starts two processes, one of them in a new session, and prints their ids and its own id.
 const PROCESS_TREE: &str =
     "setsid sleep 300 & echo $!; sleep 300 & echo $!; trap '' TERM; echo $$; wait";
 

@@ -1,4 +1,4 @@
-//! The help of all commands as a snapshot, and the manual pages and completions generated from it.
+//! Tests the help of all commands, and the manual pages and completions that are generated from the help.
 
 use std::fmt::Write as _;
 

@@ -51,17 +51,8 @@ after = ["one"]
         std::fs::read_to_string(self.cli.path(&format!("work/{dir}/heard"))).unwrap_or_default()
     }
 
-    fn status(&self) -> Value {
-        self.cli.json(&["status"])[0].clone()
-    }
-
-    fn member(&self, name: &str) -> Value {
-        let status = self.status();
-        status["members"].as_array().unwrap().iter().find(|m| m["name"] == name).cloned().unwrap()
-    }
-
     fn pid(&self, name: &str) -> u64 {
-        self.member(name)["pid"].as_u64().unwrap()
+        self.cli.member(name)["pid"].as_u64().unwrap()
     }
 
     /// Returns every process whose command line contains this environment's path.
@@ -149,13 +140,13 @@ fn members_outlive_their_supervisor() {
     let team = HostedTeam::new();
     team.cli.run_ok(&["up"]);
     let (alice, bob) = (team.pid("alice"), team.pid("bob"));
-    kill(team.status()["supervisor"].as_u64().unwrap());
-    wait_until("the supervisor to end", || team.status()["supervisor"] == Value::Null);
+    kill(team.cli.status()["supervisor"].as_u64().unwrap());
+    wait_until("the supervisor to end", || team.cli.status()["supervisor"] == Value::Null);
     assert_eq!((team.pid("alice"), team.pid("bob")), (alice, bob));
     kill(alice);
-    wait_until("alice to be dead", || team.member("alice")["liveness"] == "dead");
+    wait_until("alice to be dead", || team.cli.member("alice")["liveness"] == "dead");
     let resumed = team.cli.run(&["resume"]);
-    // The death of alice's old process must not be reported for her new process.
+    // `resume` must report the state of alice's new process, not that her old process is dead.
     assert!(resumed.stderr.contains("alice: idle"), "{resumed}");
     assert!(!resumed.stderr.contains("dead"), "{resumed}");
     assert_eq!(team.pid("bob"), bob);
@@ -194,7 +185,7 @@ fn a_dead_member_is_restarted_and_keeps_its_task() {
     let alice = team.pid("alice");
     kill(alice);
     wait_until("alice's new process", || {
-        let member = team.member("alice");
+        let member = team.cli.member("alice");
         member["liveness"] == "idle" && member["pid"].as_u64().is_some_and(|pid| pid != alice)
     });
     assert_eq!(team.cli.json(&["task", "list"])[0]["owner"], "alice");
@@ -209,7 +200,7 @@ fn down_leaves_only_the_log_and_other_processes_alone() {
     assert!(!team.processes().is_empty());
     let down = team.cli.run(&["down", "--limit", "1"]);
     assert_eq!(down.code, Some(0), "{down}");
-    assert!(down.stderr.contains("team deleted with 2 unfinished tasks"), "{down}");
+    assert!(down.stderr.contains("the team and its 2 unfinished tasks were deleted"), "{down}");
     assert_eq!(team.processes(), Vec::<String>::new());
     assert!(other.try_wait().unwrap().is_none());
     other.kill().unwrap();
@@ -232,7 +223,7 @@ fn stop_ends_one_member_only() {
     let bob = team.pid("bob");
     let ended = team.cli.json(&["stop", "alice", "--limit", "1"]);
     assert_eq!(ended["members"][0]["ended"], "forced");
-    let status = team.status();
+    let status = team.cli.status();
     assert_eq!(status["members"].as_array().unwrap().len(), 1);
     assert_eq!(team.pid("bob"), bob);
     // Alice's task has no owner any more.
@@ -257,7 +248,7 @@ fn a_member_whose_window_is_closed_gets_a_new_one() {
     let server = Command::new("tmux").args(tmux).env_remove("TMUX").output().unwrap();
     kill(String::from_utf8(server.stdout).unwrap().trim().parse().unwrap());
     wait_until("alice's new process", || {
-        let now = team.member("alice");
+        let now = team.cli.member("alice");
         now["liveness"] == "idle" && now["pid"].as_u64() != Some(alice)
     });
     assert_eq!(team.cli.json(&["team", "show"])["members"].as_array().unwrap().len(), 3);
@@ -272,9 +263,9 @@ fn up_returns_if_an_agent_keeps_dying() {
     let run = team.cli.run(&["up"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("not started: bob"), "{}", run.stderr);
-    wait_until("alice to be idle", || team.member("alice")["liveness"] == "idle");
-    assert_eq!(team.member("bob")["liveness"], "dead");
-    // Bob has no agent that could answer the shutdown request, so `stop` does not wait for one.
+    wait_until("alice to be idle", || team.cli.member("alice")["liveness"] == "idle");
+    assert_eq!(team.cli.member("bob")["liveness"], "dead");
+    // Bob has no agent that could answer the shutdown request, so `stop` does not wait for an answer.
     let began = Instant::now();
     assert_eq!(team.cli.json(&["stop", "bob", "--limit", "60"])["members"][0]["ended"], "forced");
     assert!(began.elapsed() < Duration::from_secs(30));
@@ -333,7 +324,7 @@ fn a_member_with_a_worktree_has_its_own_branch() {
     git("work", &["add", "a/file"]);
     git("work", &["commit", "-q", "-m", "first"]);
     let file = std::fs::read_to_string(team.cli.path("work/brigade.toml")).unwrap();
-    // Remove the tasks: an assignment could cause a second prompt.
+    // Remove the tasks, because a task assignment could cause a second prompt.
     let (members, _tasks) = file.split_once("[tasks.one]").unwrap();
     team.cli.write("work/brigade.toml", &members.replace("prompt =", "worktree = true\nprompt ="));
     team.cli.run_ok(&["up"]);
@@ -341,7 +332,7 @@ fn a_member_with_a_worktree_has_its_own_branch() {
     // Alice's working directory is folder `a` of her worktree.
     wait_until("alice's agent to start", || team.cli.path(&format!("{tree}/a/heard")).exists());
     assert!(!team.cli.path("work/a/heard").exists());
-    let distance = |team: &HostedTeam| team.member("alice")["worktree"].clone();
+    let distance = |team: &HostedTeam| team.cli.member("alice")["worktree"].clone();
     assert_eq!(distance(&team)["branch"], "brigade/demo/alice");
     std::fs::write(team.cli.path(&format!("{tree}/a/file")), "two\n").unwrap();
     let diff = team.cli.run_ok(&["diff", "alice"]);
@@ -354,10 +345,10 @@ fn a_member_with_a_worktree_has_its_own_branch() {
     git(tree, &["commit", "-q", "-m", "second"]);
     team.cli.run_ok(&["up"]);
     assert_eq!(distance(&team)["ahead"], 1);
-    // The new agent appends its prompt to the committed file `heard`, and then nothing else.
+    // The new agent appends its prompt to the committed file `heard`. After that, it writes nothing.
     let is_prompt = |line: &str| line.starts_with('+') && line.contains("hello alice");
     wait_until("the prompt", || git(tree, &["diff"]).lines().any(is_prompt));
-    wait_until("alice's turn to end", || team.member("alice")["liveness"] == "idle");
+    wait_until("alice's turn to end", || team.cli.member("alice")["liveness"] == "idle");
     git(tree, &["checkout", "-q", "."]);
     let down = team.cli.run(&["down", "--now"]);
     assert!(down.stderr.contains("because it has commits"), "{}", down.stderr);
@@ -393,8 +384,8 @@ fn a_leading_agent_receives_the_leads_mail() {
     });
     let heard = team.received("l");
     assert!(heard.contains("You are team-lead") && heard.contains("spawn_teammate"), "{heard}");
-    assert_eq!(team.member("team-lead")["agent"], format!("acp:{FAKE_AGENT}"));
-    // `down` ends the lead's agent with the others and deletes the team.
+    assert_eq!(team.cli.member("team-lead")["agent"], format!("acp:{FAKE_AGENT}"));
+    // `down` ends all agents, including the lead's, and deletes the team.
     team.cli.run_ok(&["down", "--now"]);
     assert_eq!(team.processes(), Vec::<String>::new());
 }

@@ -11,7 +11,7 @@ fn the_team_is_named_or_taken_from_the_folder() {
     assert_snapshot!(cli.run(&["send", "bob", "hi"]), @"
     --- stderr
     error: there are several teams: demo, other
-    hint: choose with `--team TEAM`, or set BRIGADE_TEAM
+    hint: choose a team with `--team TEAM`, or set BRIGADE_TEAM
     --- exit 1
     ");
     cli.write("work/brigade.toml", "team = \"other\"\n");
@@ -92,4 +92,41 @@ fn the_claude_code_folder_can_be_chosen() {
     let homeless = cli.command(&["team", "list"]).env_clear().output().unwrap();
     assert_eq!(homeless.status.code(), Some(1));
     assert_snapshot!(String::from_utf8(homeless.stderr).unwrap(), @"error: there is no home directory: HOME is not set");
+}
+
+/// Only the lead starts members, and only a person starts a command as a member.
+#[test]
+fn a_member_cannot_start_members() {
+    let cli = CliEnv::with_team();
+    let spawn = |agent: &str, env: &[(&str, &str)]| {
+        let marker = cli.path("work/started");
+        let agent = agent.replace("COMMAND", &format!("touch {}", marker.display()));
+        let outcome = cli.run_with_env(&["spawn", "mole", "--agent", &agent], env);
+        assert!(!marker.exists(), "{outcome}");
+        outcome
+    };
+    assert_snapshot!(spawn("acp:COMMAND", &[("BRIGADE_AS", "bob"), ("BRIGADE_ANSWERS", "person")]), @"
+    --- stderr
+    error: only the lead may start a member; bob is not the lead of team demo
+    hint: `--as NAME` sets the member you act as
+    --- exit 1
+    ");
+    let file = "team = \"demo\"\n[members.mole]\nagent = \"acp:touch started\"\n";
+    cli.write("work/brigade.toml", file);
+    let up = cli.run_with_env(&["up"], &[("BRIGADE_AS", "bob")]);
+    assert!(up.stderr.contains("only the lead may start a member"), "{up}");
+    assert!(!cli.path("work/started").exists(), "{up}");
+    std::fs::remove_file(cli.path("work/brigade.toml")).unwrap();
+    assert_snapshot!(spawn("codex", &[("BRIGADE_AS", "bob")]), @"
+    --- stderr
+    error: only the lead may start a member; bob is not the lead of team demo
+    hint: `--as NAME` sets the member you act as
+    --- exit 1
+    ");
+    assert_snapshot!(spawn("acp:COMMAND", &[("BRIGADE_ANSWERS", "lead")]), @"
+    --- stderr
+    error: only a person may start a command as a member of team demo
+    hint: run `brigade spawn` in a terminal that no agent uses
+    --- exit 1
+    ");
 }

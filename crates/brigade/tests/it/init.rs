@@ -1,4 +1,4 @@
-//! `brigade init`: what the command shows and writes, and that `--undo` removes everything.
+//! Tests what `brigade init` shows and writes, and that `--undo` removes everything.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -20,7 +20,7 @@ pub(crate) const CLAUDE: &str = "claude/settings.json";
 pub(crate) const SETTINGS: &str = "{\n   \"model\":\"opus\",\n   \"env\": {\n      \"MINE\": \"1\"\n   },\n   \
                                    \"cleanupPeriodDays\": 1.50e1\n}\n";
 
-/// An environment with a PATH of its own, which has brigade and chosen other programs.
+/// An environment with its own PATH, on which only brigade and the chosen programs exist.
 pub(crate) struct TestMachine {
     pub(crate) cli: CliEnv,
 }
@@ -157,7 +157,7 @@ fn undo_restores_everything() {
     machine.run_ok(&["init", "--yes"]);
     let after = machine.everything();
     let settings = machine.cli.path(CLAUDE);
-    assert_eq!(after[&settings].0, before[&settings].0, "the mode is kept");
+    assert_eq!(after[&settings].0, before[&settings].0, "the file's mode changed");
 
     let again = machine.run_ok(&["init", "--yes"]);
     assert_eq!(again, "nothing to change: brigade is already set up\n");
@@ -286,7 +286,7 @@ fn init_asks_on_a_terminal() {
     assert_eq!(machine.json(CLAUDE)["teammateMode"], json!("tmux"));
 }
 
-/// Runs a command on a terminal with this typed input. Returns the screen output and the exit code.
+/// Runs a command on a terminal and types this input. Returns the screen output and the exit code.
 pub(crate) fn run_on_terminal(mut command: Command, typed: &str) -> (String, Option<i32>) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();

@@ -1,4 +1,4 @@
-//! `brigade init` with files that other users or programs wrote, own or edit at the same time.
+//! `brigade init` with files that another program wrote or is changing, or that another user owns.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::{chown, symlink};
@@ -48,7 +48,7 @@ fn codex_configurations_that_cannot_be_extended_are_left_alone() {
     let (output, after) = codex("model = ");
     assert!(output.contains("config.toml: not TOML: "), "{output}");
     assert_eq!(after, "model = ");
-    // A setting with a similar name, `features.code_mode`, does not prevent the change.
+    // A configuration that enables Codex's feature `code_mode` is changed as well.
     let (output, after) = codex("[features]\ncode_mode = true\n");
     assert_eq!(output.matches("left alone").count(), 0, "{output}");
     assert!(after.contains("[mcp_servers.team]"), "{after}");

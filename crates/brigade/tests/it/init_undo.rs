@@ -59,7 +59,7 @@ fn undo_restores_previous_values() {
     assert_eq!(machine.read(CLAUDE), format!("{before}\n"));
 }
 
-/// Claude Code 2.1.325 rewrites its settings file, in another order, when it migrates a setting at startup.
+/// When Claude Code 2.1.325 migrates a setting at startup, it writes all settings in another order.
 #[test]
 fn undo_works_after_settings_were_reordered() {
     let machine = TestMachine::new(&["claude", "tmux"]);
@@ -106,7 +106,7 @@ fn init_after_later_edits_can_be_undone() {
     assert_eq!(machine.read(CODEX), "model = \"y\"\n");
 }
 
-/// `init` writes its undo record first, so a killed `init` leaves the record and any part of the changes.
+/// `init` writes the record for `--undo` before all changes, so a killed `init` can be undone.
 #[test]
 fn an_interrupted_init_can_be_undone() {
     let machine = TestMachine::full();
@@ -114,7 +114,7 @@ fn an_interrupted_init_can_be_undone() {
     machine.write(CODEX, "model = \"x\"\n");
     let before = machine.everything();
     machine.run_ok(&["init", "--yes"]);
-    // Simulate an `init` killed before it wrote Codex's file: that change and later ones are missing.
+    // Simulate that `init` was killed while it wrote Codex's file: this change and later ones are missing.
     machine.write(CODEX, "model = \"x\"\n");
     machine.write("home/.codex/.config.toml.brigade", "half");
     std::fs::remove_file(machine.cli.path(GEMINI)).unwrap();
@@ -122,7 +122,7 @@ fn an_interrupted_init_can_be_undone() {
     machine.run_ok(&["init", "--undo"]);
     assert_eq!(machine.everything(), before);
 
-    // Simulate an `init` that was killed halfway and run again.
+    // Simulate that `init` is killed halfway. Then run it again.
     machine.run_ok(&["init", "--yes"]);
     machine.write(CODEX, "model = \"x\"\n");
     machine.run_ok(&["init", "--yes"]);

@@ -57,7 +57,7 @@ fn the_log_of_a_deleted_team_is_kept() {
     hint: `brigade team create never` creates it
     --- exit 1
     "#);
-    // The next team named `demo` must not log the old team's tasks and mail as deleted by its members.
+    // The log must not say that members of the next team `demo` deleted the old team's tasks and mail.
     cli.run_ok(&["team", "create", "demo"]);
     cli.run_ok(&["team", "join", "alice"]);
     cli.run_ok(&["task", "add", "Other"]);
@@ -119,6 +119,6 @@ fn follow_ends_when_stdout_is_closed() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().is_ok());
     drop(lines);
-    // `log --follow` ends even though no new event makes it write to the closed pipe.
+    // `log --follow` notices the closed pipe and exits, although it has no new event to write.
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }

@@ -103,7 +103,7 @@ fn a_message_can_come_from_stdin() {
     assert_snapshot!(cli.run_with_input(&["send", "bob", "-"], &long), @"
     --- stderr
     error: the message is 1048578 bytes long; the limit is 1048576
-    hint: put it into a file and send the file's name
+    hint: put the text into a file and send the file's name
     --- exit 1
     ");
     let inbox = cli.json(&["inbox", "bob"]);

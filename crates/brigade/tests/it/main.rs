@@ -4,7 +4,7 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test fails at the first unexpected result"
+    reason = "a panic fails the test at the first unexpected result"
 )]
 
 mod absences;

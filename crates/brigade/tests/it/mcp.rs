@@ -37,7 +37,7 @@ fn both_protocol_versions_are_supported() {
     assert_eq!(client.initialize("2031-01-01")["result"]["protocolVersion"], "2025-11-25");
 }
 
-/// Claude Code first calls `server/discover`, and initializes the server as usual if it gets an error.
+/// Claude Code first calls `server/discover`. If that fails, Claude Code initializes the server as usual.
 #[test]
 fn unknown_methods_are_rejected_before_and_after_initialize() {
     let cli = CliEnv::with_team();
@@ -78,7 +78,7 @@ fn tool_annotations_are_set() {
     }
 }
 
-/// Results have the same form as those of Claude Code's own tool.
+/// The results have the same form as the results of Claude Code's own message tool.
 #[test]
 fn messages_are_sent_and_received() {
     let cli = CliEnv::with_team();
@@ -208,7 +208,7 @@ fn tasks_are_created_claimed_and_completed() {
         "2 tasks\n#1 [pending] Parser\n#2 [pending] Docs [blocked by #1]"
     );
     let refused = bob.refused("task_claim", json!({ "taskId": "2" }));
-    assert_eq!(refused, "task 2 is blocked by 1; choose another with task_list");
+    assert_eq!(refused, "task 2 is blocked by 1; choose another task with task_list");
     bob.call_ok("task_claim", json!({ "taskId": 1 }));
     let refused = Client::of(&cli, "alice").refused("task_claim", json!({ "taskId": "1" }));
     assert!(refused.starts_with("task 1 belongs to bob; choose another"), "{refused}");
@@ -309,7 +309,7 @@ fn an_agent_without_a_team_can_create_and_delete_one() {
     assert_eq!(cli.run(&["team", "list", "--json"]).code, Some(4));
 }
 
-/// A server that was not told which member to act as must not choose one.
+/// If a server is started without a member's name, the server must not choose a member to act as.
 #[test]
 fn the_identity_is_fixed_at_startup() {
     let cli = CliEnv::with_team();

@@ -61,7 +61,7 @@ fn invalid_lines_change_nothing() {
     let rows: [(&str, &[u8]); 3] = [
         ("bytes that are no text", b"\"\xff\xfe\""),
         ("NULs", b"\0\0\0"),
-        ("text that is no UTF-8 in a call", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}"),
+        ("text that is not UTF-8 in a call", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}"),
     ];
     for (guarded, line) in rows {
         s.check(guarded, "bob", line, Error(NO_JSON));

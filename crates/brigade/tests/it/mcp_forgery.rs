@@ -2,7 +2,7 @@
 //!
 //! `docs/security.md` documents the same table of attempts and results.
 
-#![expect(clippy::needless_pass_by_value, reason = "a table reads better without the borrow")]
+#![expect(clippy::needless_pass_by_value, reason = "the calls are easier to read without borrows")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::env::CliEnv;
 use Outcome::{Error, PassedOver, Refused};
 
-/// The expected result of an attempted forgery. In every case, no file changes.
+/// The expected result of an attempted forgery. No attempt changes a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome {
     /// The tool refuses with this text.
@@ -28,7 +28,7 @@ pub(crate) enum Outcome {
 const INVALID_PARAMS: i64 = -32602;
 const NO_RESOURCE: i64 = -32002;
 
-/// The teams that the client attacks: one with open and answered requests, and another team.
+/// The teams that the client attacks: `demo`, which has open and answered requests, and `other`.
 pub(crate) struct ForgeryScene {
     pub(crate) cli: CliEnv,
     pub(crate) clients: BTreeMap<&'static str, Client>,
@@ -119,7 +119,7 @@ impl ForgeryScene {
         assert!(changed.is_empty(), "{guarded}: {changed:?}");
     }
 
-    /// Returns Claude Code's files and the stored decisions. Brigade's other files only record what was read.
+    /// Returns Claude Code's files and the stored decisions. Brigade's other files change even on reads.
     fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut files = files_below(&self.cli.path("claude"));
         let own = files_below(&self.cli.path("state"));

@@ -1,7 +1,8 @@
-//! State that an earlier release left in files and in NATS: this release reads it and keeps working with it.
+//! Tests that this release can read and use the state that an earlier release left in files and in NATS.
 //!
-//! `fixtures/state-home` has the state, the output that the earlier release printed for it, and the script that
-//! created it. If `BRIGADE_OLD_BINARY` names the binary of an earlier release, that one reads what this one wrote.
+//! `fixtures/state-home` contains the state, the output of the earlier release, and the script that created
+//! both. If `BRIGADE_OLD_BINARY` is set to the earlier release's program, the tests also check that the
+//! earlier release can read what this release wrote.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
@@ -64,7 +65,7 @@ impl OldState {
     }
 }
 
-/// Returns the name of brigade's state folder for a Claude Code folder: the FNV-1a hash of the latter's path.
+/// Returns the FNV-1a hash of a Claude Code folder's path. The hash is the name of brigade's state folder.
 fn claude_dir_key(claude_dir: &Path) -> String {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = claude_dir.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step);
@@ -77,8 +78,8 @@ fn unpack(archive: &str, into: &Path) {
     assert!(tar.unwrap().success());
 }
 
-/// Replaces [`MADE_IN`] with `root` in all files except mail: brigade stores byte offsets into the mail journals,
-/// which must stay valid.
+/// Replaces [`MADE_IN`] with `root` in all files except mail: brigade stores byte offsets into the mail
+/// journals, and these must stay valid.
 fn relocate(dir: &Path, root: &Path) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -112,7 +113,7 @@ fn compare_with_recorded_output(cli: &CliEnv, store: &str) {
     }
 }
 
-/// Asserts that `actual` has every value of `expected`; its objects may have additional fields.
+/// Asserts that `actual` has every value of `expected`. Objects in `actual` may have additional fields.
 fn assert_includes(actual: &Value, expected: &Value, at: &str) {
     match (actual, expected) {
         (Value::Object(actual), Value::Object(expected)) => {
@@ -150,7 +151,7 @@ fn tasks(cli: &CliEnv, team: &str) -> Vec<String> {
     tasks.as_array().unwrap().iter().map(task).collect()
 }
 
-/// Answers the only open request. Asserts that it and request `decided` cannot be answered again.
+/// Answers the only open request. Asserts that this request and the request `decided` cannot be answered again.
 fn answer_requests(cli: &CliEnv, from: &str, decided: &str) {
     let waiting = cli.json(&["approvals", "--team", "demo"]);
     assert_eq!(waiting.as_array().unwrap().len(), 1, "{waiting}");
@@ -310,7 +311,7 @@ fn members_of_an_earlier_release_resume_their_sessions() {
             members.iter().any(|member| member["name"] == name && member["liveness"] == "idle")
         });
     }
-    // This release has rewritten the members' notes and heartbeats since, with at least the same fields.
+    // This release rewrites the members' notes and heartbeats, with at least the fields that they had before.
     for (path, before) in before {
         wait_until(&format!("{before:?} in {}", path.display()), || {
             before.is_subset(&names(&path))
@@ -318,7 +319,7 @@ fn members_of_an_earlier_release_resume_their_sessions() {
     }
     let carol = std::fs::read_to_string(state.demo_file("kept/carol.json")).unwrap();
     assert!(carol.contains(r#""planned":true"#), "{carol}");
-    // The files about the team and a new member also have at least the fields of the old ones.
+    // The team's file and a member's file, as written now, still have every field of the old files.
     assert!(team.is_subset(&names(&state.host_file("team.json"))), "{team:?}");
     let agent = format!("acp:{}", cli.path("bin/agent.sh").display());
     cli.run_ok(&["spawn", "erin", "--agent", &agent, "--team", "demo"]);
@@ -334,7 +335,11 @@ fn members_of_an_earlier_release_resume_their_sessions() {
 fn a_team_whose_folders_are_gone_is_restored_from_an_old_journal() {
     let state = OldState::files();
     let cli = &state.cli;
-    cli.run_ok(&["resume", "gone"]);
+    // Only the roster names carl's agent, which is a command. A person has to start it.
+    let resumed = cli.run(&["resume", "gone"]);
+    assert!(resumed.stderr.contains("did not restart carl"), "{resumed}");
+    let agent = format!("acp:{}", cli.path("bin/agent.sh").display());
+    cli.run_ok(&["spawn", "carl", "--agent", &agent, "--team", "gone"]);
     assert_eq!(tasks(cli, "gone"), [r#"1 in_progress carl []"#, r#"3 pending - ["1"]"#]);
     wait_until("carl to receive his mail", || state.received("work").contains("unread at the end"));
     assert!(!state.received("work").contains("read before the end"));
@@ -360,7 +365,7 @@ mod nats {
 
     use super::*;
 
-    /// Starts a NATS server with the recorded data. Returns a host `a` that uses it, and the server.
+    /// Starts a NATS server with the recorded data. Returns a host `a` that uses the server, and the server.
     fn recorded() -> (OldState, TestServers) {
         let mut server = TestServers::single();
         server.stop(0);

@@ -25,12 +25,12 @@ pub(crate) fn assert_all_gone(pids: &[u64]) {
     wait_until(&format!("the end of {pids:?}"), || !pids.iter().any(|&pid| is_alive(pid)));
 }
 
-/// Waits up to 30 seconds until a condition holds. `what` completes "timed out waiting for".
+/// Waits up to 30 seconds until a condition holds. `what` names the condition in the panic message.
 pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     wait_for(what, || condition().then_some(()));
 }
 
-/// Waits up to 30 seconds until `value` returns some value. `what` completes "timed out waiting for".
+/// Waits up to 30 seconds until `value` returns `Some`. `what` names the condition in the panic message.
 pub(crate) fn wait_for<T>(what: &str, mut value: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {

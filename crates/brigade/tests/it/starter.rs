@@ -77,7 +77,7 @@ fn new_writes_to_the_repository_root() {
     let machine = TestMachine::new(&["codex"]);
     std::fs::create_dir_all(machine.cli.path("work/.git")).unwrap();
     std::fs::write(machine.cli.path("work/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
-    // Codex leaves an empty `.git` folder in folders that are not repositories; it must be ignored.
+    // Codex leaves an empty `.git` folder in folders that are not repositories. Brigade must ignore it.
     std::fs::create_dir_all(machine.cli.path("work/src/.git")).unwrap();
     let mut command = machine.command(&["new"]);
     let output = command.current_dir(machine.cli.path("work/src")).output().unwrap();

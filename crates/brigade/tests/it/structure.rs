@@ -1,6 +1,6 @@
 //! Checks the structure of the sources: no module cycles, no duplicate type names, no vague function names.
 //!
-//! Code under `#[cfg(test)]` does not count.
+//! The checks ignore code under `#[cfg(test)]`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ type Names = Vec<String>;
 struct ModuleScan {
     /// All paths, including those of `use` declarations.
     paths: BTreeSet<Names>,
-    /// The names that `use` declarations introduce, and the path that each stands for.
+    /// The names that `use` declarations introduce, and the path that each name stands for.
     imports: BTreeMap<String, Names>,
     types: Names,
     functions: Names,
@@ -50,9 +50,9 @@ impl CrateScan {
         scan
     }
 
-    /// Reads the words of a file and adds them to the scans of its module and inline modules.
+    /// Scans the words of a file. Adds the results to the scan of the file's module or of an inline module.
     fn read(&mut self, mut module: Names, words: &[String]) {
-        // For each open brace, whether it opens an inline module.
+        // For each brace that is still open: whether it opened an inline module.
         let mut braces = Vec::new();
         let mut at = 0;
         while let Some(word) = words.get(at) {
@@ -105,7 +105,7 @@ impl CrateScan {
         }
     }
 
-    /// Finds the module of the item that `path` means in the code of `module`; none if it is in another crate.
+    /// Finds the module of the item to which `path` refers in `module`; `None` if the item is in another crate.
     fn resolve(&self, module: &[String], path: &[String]) -> Option<Names> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
@@ -127,7 +127,7 @@ impl CrateScan {
         }
     }
 
-    /// Follows a path from `module` as long as its names are modules, and returns the last module.
+    /// Follows a path, starting at `module`, until a name is not a module. Returns the last module.
     fn descend(&self, module: &[String], path: &[String]) -> Names {
         let mut module = module.to_vec();
         for name in path {
@@ -140,8 +140,8 @@ impl CrateScan {
         module
     }
 
-    /// Finds, for each module, the cyclic dependencies between its child modules. A dependency of or on a module
-    /// further down counts as a dependency of or on the child that contains it.
+    /// Finds, for each module, the cyclic dependencies between its child modules. A nested module counts as part
+    /// of the child module that contains it.
     fn cycles(&self) -> Vec<String> {
         let mut levels: BTreeMap<&[String], BTreeSet<(&str, String)>> = BTreeMap::new();
         for (module, scan) in &self.modules {
@@ -351,10 +351,10 @@ fn cycles_and_names_are_found() {
         ("lib.rs", "mod a; mod b; mod c; pub use a::A;"),
         ("a.rs", "use crate::{b::{self, B}, c::C as Other}; pub struct A; type Alias = B;"),
         ("b/mod.rs", "mod inner; mod outer; pub enum B {} #[cfg(test)] mod tests;"),
-        // An inline module, a path in an expression, and two child modules that depend on each other.
+        // The next two files have an inline module, a path in an expression, and modules that depend on each other.
         ("b/inner.rs", "mod deep { fn of() { super::super::outer::call(); crate::a::A; } }"),
         ("b/outer.rs", "use super::inner; pub fn call() { inner::deep::of() }"),
-        // Tests, comments, strings, paths to parent modules and associated types do not count.
+        // The scan ignores tests, comments, strings, paths to parent modules and associated types.
         ("b/tests.rs", "use crate::c::C; struct A;"),
         (
             "c.rs",

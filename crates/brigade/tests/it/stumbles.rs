@@ -131,7 +131,7 @@ fn hints_if_no_team_is_running() {
     assert_snapshot!(CliEnv::with_team().run(&["down", "demo"]), @"
     --- stderr
     error: team demo is not up on this host
-    hint: it was not started on this host; `brigade team delete demo` deletes it
+    hint: the team was not started on this host; `brigade team delete demo` deletes it
     --- exit 1
     ");
     assert_snapshot!(CliEnv::with_native_team().run(&["status"]), @"

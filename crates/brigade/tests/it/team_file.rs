@@ -254,14 +254,14 @@ fn unreadable_files_are_reported() {
     assert_snapshot!(cli.run(&["up", "--check"]), @"
     --- stderr
     error: there is no brigade.toml here or in any folder above
-    hint: `brigade new` writes a first one
+    hint: `brigade new` writes one
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["up", "--check", "--file", "x"]), @"
     --- stderr
     error: cannot read x
       caused by: No such file or directory (os error 2)
-    hint: `brigade new` writes a first one
+    hint: `brigade new` writes one
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["up", "--check", "--file", "."]), @r"

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::env::{CliEnv, FAKE_AGENT};
 use crate::process::{assert_all_gone, is_alive, kill, terminate, wait_for};
 
-/// A running member process. Its stdin stands for typing into its pane.
+/// A running member process. The process treats text on its stdin as input that a user typed into its pane.
 struct Teammate {
     child: Child,
 }
@@ -289,7 +289,7 @@ fn a_new_member_with_an_old_name_starts_fresh() {
     assert_eq!(received(&cli).matches("loaded").count(), 1, "{}", received(&cli));
 }
 
-/// The model agrees to a shutdown with its MCP tool, and the member's process then exits.
+/// The model uses its MCP tool to agree to a shutdown. The member's process then exits.
 #[test]
 fn a_member_that_agrees_to_shut_down_exits() {
     let cli = CliEnv::with_team();
@@ -313,7 +313,7 @@ fn remove_from_roster(cli: &CliEnv, name: &str) {
     std::fs::write(&path, serde_json::to_vec_pretty(&config).unwrap()).unwrap();
 }
 
-/// The member's process must release the tasks: the agent's MCP server ends together with the agent.
+/// The member's process must release the tasks, because the agent's MCP server ends together with the agent.
 #[test]
 fn tasks_are_released_when_a_member_is_removed_by_another_program() {
     let cli = CliEnv::with_team();
@@ -332,7 +332,7 @@ fn tasks_are_released_when_a_member_is_removed_by_another_program() {
 fn a_member_waits_until_it_is_on_the_roster() {
     let cli = CliEnv::with_team();
     let agent = format!("acp:{FAKE_AGENT}");
-    let mut dora = Teammate::start(cli.command(&[
+    let mut command = cli.command(&[
         "--agent-id",
         "dora@demo",
         "--agent-name",
@@ -341,7 +341,9 @@ fn a_member_waits_until_it_is_on_the_roster() {
         "demo",
         "--agent-type",
         &agent,
-    ]));
+    ]);
+    command.env("BRIGADE_ACP_COMMANDS", FAKE_AGENT);
+    let mut dora = Teammate::start(command);
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(dora.child.try_wait().unwrap(), None);
     cli.run_ok(&["team", "join", "dora"]);
@@ -355,7 +357,19 @@ fn claude_code_arguments_start_the_right_program() {
     let agent = format!("acp:{FAKE_AGENT}");
     let arguments =
         ["--agent-id", "bob@demo", "--agent-name", "bob", "--team-name", "demo", "--agent-type"];
-    let _bob = Teammate::start(cli.command(&[&arguments[..], &[&agent]].concat()));
+    let words = [&arguments[..], &[&agent]].concat();
+    // A model chooses the agent type. It must not choose a command that the user did not allow.
+    let refused = cli.run(&words);
+    insta::assert_snapshot!(refused.to_string().replace(FAKE_AGENT, "<agent>"), @r#"
+    --- stderr
+    error: the agent type "acp:<agent>" is a command, and a model may not choose the command to run
+    hint: to allow it, set BRIGADE_ACP_COMMANDS to the command, without `acp:`, in the environment of Claude Code
+    --- exit 1
+    "#);
+    let allowed = format!("other\n{FAKE_AGENT}\n");
+    let mut command = cli.command(&words);
+    command.env("BRIGADE_ACP_COMMANDS", allowed);
+    let _bob = Teammate::start(command);
     wait_for("the agent to start", || received(&cli).contains("started").then_some(()));
     // For an ordinary teammate, brigade runs the real Claude Code with the same arguments.
     let claude = "#!/bin/sh\nprintf '%s ' \"$@\" > claude-was-here\n";
@@ -366,7 +380,7 @@ fn claude_code_arguments_start_the_right_program() {
     )
     .unwrap();
     let path = format!("{}:/usr/bin:/bin", cli.path("bin").display());
-    // Brigade also does so for the agent type `claude`, although it has a driver for Claude Code.
+    // Brigade also runs the real Claude Code for the agent type `claude`, although brigade has a driver for it.
     for agent_type in ["general-purpose", "claude"] {
         let words = [&arguments[..], &[agent_type, "--new", "x"]].concat();
         assert!(cli.command(&words).env("PATH", &path).status().unwrap().success());

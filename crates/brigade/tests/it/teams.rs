@@ -49,7 +49,7 @@ fn teams_are_created_joined_shown_left_and_deleted() {
     assert_snapshot!(cli.run(&["team", "delete"]), @"
     --- stderr
     error: team demo still has active members: bob
-    hint: wait until they are idle, or delete it anyway with --force
+    hint: wait until the members are idle, or delete the team anyway with --force
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["team", "activity", "bob", "idle"]), @"bob is idle");
@@ -63,7 +63,7 @@ fn teams_are_created_joined_shown_left_and_deleted() {
     assert_snapshot!(cli.run(&["team", "leave", "team-lead"]), @"
     --- stderr
     error: the lead cannot leave; delete the team instead
-    hint: `brigade team delete`
+    hint: `brigade team delete` deletes the whole team
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["team", "delete", "demo"]), @"deleted team demo; its history: `brigade --team demo log`");

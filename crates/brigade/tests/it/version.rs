@@ -69,12 +69,12 @@ fn git_is_only_used_for_tracked_sources() {
     cli.write("crates/brigade/build.rs", "// kept");
     cli.write("crates/brigade/Cargo.toml", "");
     let outside = Origin::None("built outside a git checkout");
-    assert_eq!(Origin::detect(&here), outside, "no git at all");
+    assert_eq!(Origin::detect(&here), outside, "in a folder without git");
 
     let root = cli.path(".");
     git(&root, &["init", "--quiet"]);
     git(&root, &["commit", "--quiet", "--allow-empty", "--message", "somebody else's"]);
-    assert_eq!(Origin::detect(&here), outside, "unpacked in an unrelated checkout");
+    assert_eq!(Origin::detect(&here), outside, "in an unrelated git checkout");
 
     git(&root, &["add", "crates"]);
     git(&root, &["commit", "--quiet", "--message", "ours"]);

@@ -15,14 +15,14 @@ use crate::conversation::{Conversation, InputEvent, ModelAnswer, Tool, ToolResul
 pub struct Gemini {
     /// The body of the request.
     pub body: Value,
-    /// Whether to stream the answer. In this format, the path of the request determines it.
+    /// Whether to stream the answer. In this format, the path of the request determines that.
     pub stream: bool,
 }
 
 impl WireRequest for Gemini {
     fn conversation(&self) -> Conversation {
         let mut events = Vec::new();
-        // A resumed session repeats some tool results, with the same id.
+        // A resumed session repeats some tool results with the same ids. The repeated results are skipped.
         let mut seen = HashSet::new();
         for content in items(&self.body, "contents") {
             let from_user = content.get("role").is_none_or(|role| role == "user");

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{INPUT_TOKENS, OUTPUT_TOKENS, ResponseBody, ServerEvent, WireRequest};
-use super::{answer_text, chunks, is_set, items, plain_text, text};
+use super::{INPUT_TOKENS, OUTPUT_TOKENS, ResponseBody, WireRequest};
+use super::{answer_text, chunks, event, is_set, items, plain_text, set, text};
 use crate::conversation::{Conversation, InputEvent, ModelAnswer, Tool, ToolResult};
 
 /// The text that Claude Code inserts between a tool result and a message that the user sent while the tool ran.
@@ -99,17 +99,5 @@ impl WireRequest for Messages {
         events.push(event("message_delta", json!({ "delta": ending, "usage": usage })));
         events.push(event("message_stop", json!({})));
         ResponseBody::Stream(events)
-    }
-}
-
-/// Creates an event whose name is in the `event:` line and in the data, as this format requires.
-fn event(name: &'static str, mut data: Value) -> ServerEvent {
-    set(&mut data, "type", name.into());
-    ServerEvent::named(name, &data)
-}
-
-fn set(object: &mut Value, field: &str, value: Value) {
-    if let Some(fields) = object.as_object_mut() {
-        fields.insert(field.into(), value);
     }
 }

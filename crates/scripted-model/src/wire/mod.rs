@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::conversation::{Conversation, ModelAnswer};
 
-/// The token usage that every response reports. It is small, so that no agent program finds its conversation too
-/// long.
+/// The token usage that every response reports. The numbers are small, so that no agent program considers its
+/// conversation too long.
 const INPUT_TOKENS: u32 = 1000;
 const OUTPUT_TOKENS: u32 = 10;
 
@@ -41,10 +41,6 @@ pub struct ServerEvent {
 }
 
 impl ServerEvent {
-    fn named(name: &'static str, data: &Value) -> Self {
-        Self { name: Some(name), data: data.to_string() }
-    }
-
     fn plain(data: &Value) -> Self {
         Self { name: None, data: data.to_string() }
     }
@@ -53,6 +49,18 @@ impl ServerEvent {
     pub fn text(&self) -> String {
         let name = self.name.map(|name| format!("event: {name}\n")).unwrap_or_default();
         format!("{name}data: {}\n\n", self.data)
+    }
+}
+
+/// Creates an event whose name is in the `event:` line and in the data, as two of the formats require.
+fn event(name: &'static str, mut data: Value) -> ServerEvent {
+    set(&mut data, "type", name.into());
+    ServerEvent { name: Some(name), data: data.to_string() }
+}
+
+fn set(object: &mut Value, field: &str, value: Value) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert(field.into(), value);
     }
 }
 

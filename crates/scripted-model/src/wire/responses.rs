@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{INPUT_TOKENS, OUTPUT_TOKENS, ResponseBody, ServerEvent, WireRequest};
-use super::{answer_text, chunks, is_set, items, plain_text, text};
+use super::{INPUT_TOKENS, OUTPUT_TOKENS, ResponseBody, WireRequest};
+use super::{answer_text, chunks, event, is_set, items, plain_text, set, text};
 use crate::conversation::{Conversation, InputEvent, ModelAnswer, Tool, ToolResult};
 
 /// The body of a request `POST …/responses`.
@@ -132,10 +132,8 @@ impl WireRequest for Responses {
         let mut events = vec![event("response.created", json!({ "response": created }))];
         if let Some(text) = answer_text(answer) {
             let mut empty = item.clone();
-            if let Some(fields) = empty.as_object_mut() {
-                fields.insert("content".into(), json!([]));
-                fields.insert("status".into(), "in_progress".into());
-            }
+            set(&mut empty, "content", json!([]));
+            set(&mut empty, "status", "in_progress".into());
             let added = json!({ "output_index": 0, "item": empty });
             events.push(event("response.output_item.added", added));
             events.extend(chunks(text).into_iter().map(|part| {
@@ -149,12 +147,4 @@ impl WireRequest for Responses {
         events.push(event("response.completed", json!({ "response": completed })));
         ResponseBody::Stream(events)
     }
-}
-
-/// Creates an event whose name is in the `event:` line and in the data, as this format requires.
-fn event(name: &'static str, mut data: Value) -> ServerEvent {
-    if let Some(fields) = data.as_object_mut() {
-        fields.insert("type".into(), name.into());
-    }
-    ServerEvent::named(name, &data)
 }

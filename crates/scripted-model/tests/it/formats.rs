@@ -1,4 +1,4 @@
-//! Tests of behaviour that all four wire formats have in common, and of cases without a recorded request.
+//! Tests behaviour that all four wire formats share. Also tests cases for which there is no recorded request.
 
 use scripted_model::conversation::ModelAnswer;
 use scripted_model::endpoint::{self, Response};

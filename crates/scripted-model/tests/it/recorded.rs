@@ -1,5 +1,5 @@
-//! Answers recorded and shortened requests from real agent programs. The snapshots hold the logged details and the
-//! responses.
+//! Tests the answers to requests of real agent programs. The requests were recorded and then shortened. Each
+//! snapshot contains the logged details of a request, and the response.
 
 use std::path::Path;
 

@@ -54,7 +54,7 @@ impl ToolCalls {
         self.start(&id)
     }
 
-    /// Ends the calls whose end the agent did not report. Called when the turn is over.
+    /// Closes the calls that are still open at the end of the turn. Reports those that had started as failed.
     pub(super) fn end(&mut self) -> Vec<AgentEvent> {
         let open = std::mem::take(&mut self.open).into_iter();
         let started_calls = open.filter(|(_, call)| call.started);
@@ -104,8 +104,8 @@ impl ToolCalls {
 }
 
 impl ToolCall {
-    /// Returns the kind of the call, because ACP does not report tool names. For a call without a kind,
-    /// returns the first title, which is often the tool's name.
+    /// ACP does not report tool names, so this returns the kind of the call instead. If the kind is missing or
+    /// `other`, returns the call's first title, which is often the tool's name.
     fn tool(&self) -> String {
         match self.kind.as_str() {
             "" | "other" => one_line(&self.name),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::text::text;
-use super::super::{LaunchOptions, TOOL_SERVER_NAME, ToolServer};
+use super::super::{TOOL_SERVER_NAME, ToolServer};
 
 /// Describes the MCP server for the team's tools in ACP's format.
 pub(super) fn server(tools: &ToolServer) -> Value {
@@ -16,8 +16,8 @@ pub(super) fn server(tools: &ToolServer) -> Value {
     })
 }
 
-/// Returns the request that sets the model. Newer agents have a session option for the model, older ones a
-/// method.
+/// Returns the request that sets the model. Newer agents have a session option for the model, and older agents
+/// have a method for it.
 pub(super) fn model(session: Option<&str>, result: &Value, model: &str) -> (&'static str, Value) {
     match option(result, "model") {
         Some(_) => {
@@ -34,12 +34,6 @@ pub(super) fn mode(result: &Value) -> Option<&str> {
         Some(mode) => mode.as_str(),
         None => option(result, "mode")?.get("currentValue")?.as_str(),
     }
-}
-
-/// Returns the agent's instructions as a text to send before the first prompt of a session. ACP has no
-/// field for instructions.
-pub(super) fn introduction(launch: &LaunchOptions) -> String {
-    format!("{}\n\n", launch.instructions)
 }
 
 /// Finds a session option by id. Only newer agents have session options.

@@ -20,8 +20,8 @@ impl AcpPermission {
         Self { request, options }
     }
 
-    /// Returns the response that allows the call once. If the agent offers no option to allow it only once,
-    /// the response cancels the request.
+    /// Returns the response that allows the call once. If the agent does not offer that option, the response
+    /// cancels the request.
     pub(super) fn allow(&self) -> Value {
         self.select("allow_once")
     }
@@ -46,11 +46,11 @@ pub(super) fn cancelled() -> Value {
     json!({ "outcome": { "outcome": "cancelled" } })
 }
 
-/// Builds the permission request for the lead from a tool call.
+/// Converts a tool call that needs permission to a request for the lead.
 pub(super) fn ask(id: AskId, call: &Value, calls: &ToolCalls) -> AgentAsk {
     let tool_use_id = text(call, "/toolCallId").to_owned();
     let content = content(call);
-    // An agent that wants to leave plan mode asks for a mode switch, with the plan as the content.
+    // To leave plan mode, an agent asks for permission to switch its mode. The request contains the plan.
     let plan = text(call, "/kind") == "switch_mode" && !content.is_empty();
     AgentAsk {
         id,

@@ -11,7 +11,7 @@ pub(crate) use super::usage::UsageAt;
 pub(crate) struct Quirks {
     /// The arguments that make the agent speak ACP.
     pub(crate) args: &'static [&'static str],
-    /// How to pass the session to load on the command line, if the agent needs that.
+    /// The command-line argument that names the session to load, if the agent needs this argument.
     pub(crate) resume: Option<ResumeFlag>,
     /// Environment variables that the agent needs.
     pub(crate) env: &'static [(&'static str, &'static str)],
@@ -23,7 +23,8 @@ pub(crate) struct Quirks {
     pub(crate) replay_end: ReplayEnd,
     /// Where the agent reports its model usage.
     pub(crate) usage: UsageAt,
-    /// Whether the agent reports a turn whose model failed as successful. Such a turn reports no usage.
+    /// Whether the agent reports success even if the model failed. If so, a turn without reported usage counts as
+    /// failed.
     pub(crate) hides_failure: bool,
     /// Returns whether a permission request is for one of the team's tools. The arguments are the tool call
     /// in the request and the call's first title. A later title cannot be trusted: the title of a shell
@@ -31,7 +32,7 @@ pub(crate) struct Quirks {
     pub(crate) is_team_tool: fn(&Value, &str) -> bool,
 }
 
-/// How to pass the session to load on the agent's command line.
+/// The command-line argument that names the session to load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResumeFlag {
     /// The argument before the session's id.
@@ -43,10 +44,10 @@ pub(crate) struct ResumeFlag {
 /// How an agent learns of the MCP server for the team's tools.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Servers {
-    /// In the request that opens a session.
+    /// The request that opens a session contains the MCP server's configuration.
     ByProtocol,
-    /// By a command-line argument, because the agent ignores servers in that request or hides their tools from
-    /// its model.
+    /// A command-line argument contains the MCP server's configuration, because the agent ignores servers in the request that opens a
+    /// session, or hides the tools of these servers from its model.
     ByFlag {
         /// The argument's name.
         flag: &'static str,
@@ -62,16 +63,17 @@ pub(crate) struct Modes {
     pub(crate) read_only: Option<&'static str>,
     /// The mode in which the agent asks for permission.
     pub(crate) ask: Option<&'static str>,
-    /// The mode in which the agent never asks. If there is none, the driver approves every request.
+    /// The mode in which the agent never asks. If the agent has no such mode, the driver approves every request.
     pub(crate) full: Option<&'static str>,
 }
 
 /// When the replay of a loaded session is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplayEnd {
-    /// Before the response to the load request, as ACP specifies.
+    /// The replay is complete when the agent responds to the load request, as ACP specifies.
     BeforeAnswer,
-    /// After that response, when the agent sends its list of commands.
+    /// The replay comes after the response to the load request. The replay is complete when the agent sends its
+    /// list of commands.
     UntilCommands,
 }
 
@@ -94,16 +96,16 @@ pub(crate) const GENERIC: Quirks = Quirks {
 /// that the user chose and delete the credentials of the other methods.
 pub(crate) const GEMINI: Quirks = Quirks {
     args: &["--acp"],
-    // Each time Gemini loads a session, it creates an empty file for that session. When it starts, it deletes
-    // all files of sessions that have an empty one, except the session named on its command line.
+    // Each time Gemini loads a session, it creates an empty file for that session. When Gemini starts, it deletes
+    // every session that has an empty file, except the session that is named on its command line.
     resume: Some(ResumeFlag { flag: "--resume", unknown_session_code: 42 }),
     // The first variable keeps Gemini from relaunching itself as a child process, which would outlive Gemini. The
-    // second makes Gemini trust the folder; in an untrusted folder it has no tools.
+    // second makes Gemini trust the folder. In an untrusted folder, Gemini has no tools.
     env: &[("GEMINI_CLI_NO_RELAUNCH", "true"), ("GEMINI_CLI_TRUST_WORKSPACE", "true")],
     modes: Modes { read_only: Some("plan"), ask: Some("default"), full: Some("yolo") },
     replay_end: ReplayEnd::UntilCommands,
     usage: UsageAt::Quota,
-    // The call's id begins with the name of the tool, and the title ends with the name of the MCP server.
+    // For a team tool, the call's id begins with the tool's name, and its title ends with the server's name.
     is_team_tool: |call, _| {
         text(call, "/toolCallId").starts_with(&format!("mcp_{TOOL_SERVER_NAME}_"))
             && text(call, "/title").ends_with(&format!("({TOOL_SERVER_NAME} MCP Server)"))
@@ -134,7 +136,7 @@ pub(crate) const COPILOT: Quirks = Quirks {
                 "type": "local",
                 "command": tools.command,
                 "args": tools.args,
-                "env": variables(tools),
+                "env": tools.env_object(),
                 "tools": ["*"],
             } } })
         },
@@ -154,7 +156,7 @@ pub(crate) const COPILOT: Quirks = Quirks {
 /// tools. The command-line argument can mark the server as trusted and its tools as always visible.
 pub(crate) const QWEN: Quirks = Quirks {
     args: &["--acp"],
-    // Without this variable, the first turn starts before the MCP server is connected and has no team tools.
+    // Without this variable, the MCP server connects too late, and the first turn has no team tools.
     env: &[("QWEN_CODE_LEGACY_MCP_BLOCKING", "1")],
     servers: Servers::ByFlag {
         flag: "--mcp-config",
@@ -162,7 +164,7 @@ pub(crate) const QWEN: Quirks = Quirks {
             json!({ "mcpServers": { TOOL_SERVER_NAME: {
                 "command": tools.command,
                 "args": tools.args,
-                "env": variables(tools),
+                "env": tools.env_object(),
                 "trust": true,
                 "alwaysLoadTools": true,
             } } })
@@ -173,8 +175,3 @@ pub(crate) const QWEN: Quirks = Quirks {
     ..GENERIC
 };
 // ANCHOR_END: qwen
-
-/// Returns the environment variables of the MCP server as a JSON object.
-fn variables(tools: &ToolServer) -> Value {
-    tools.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect()
-}

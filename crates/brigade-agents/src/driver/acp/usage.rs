@@ -8,18 +8,18 @@ use super::super::text::count;
 /// Where the response to a prompt contains the model usage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum UsageAt {
-    /// In `usage`, for this prompt.
+    /// The field `usage` counts this prompt only.
     Prompt,
-    /// In `usage`, for the session so far.
+    /// The field `usage` counts the session so far.
     Session,
-    /// In `_meta.quota`, for this prompt.
+    /// The field `_meta.quota` counts this prompt only.
     Quota,
     /// The response contains no usage.
     Nowhere,
 }
 
 impl UsageAt {
-    /// Returns the total usage after a prompt, given the total `before` the prompt and the response to it.
+    /// Returns the total usage after a prompt. `before` is the earlier total, and `result` is the response.
     pub(super) fn after(self, before: Usage, result: &Value) -> Option<Usage> {
         let (pointer, input, cached, output) = match self {
             Self::Prompt | Self::Session => {

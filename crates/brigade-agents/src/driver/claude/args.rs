@@ -1,14 +1,13 @@
 //! Builds the command line of Claude Code.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::super::{Access, LaunchOptions, TOOL_SERVER_NAME};
 
 /// Returns the arguments that start or resume the session with this id.
 pub(super) fn args(launch: &LaunchOptions, session: &str) -> Vec<String> {
     let tools = &launch.tools;
-    let env: Value = tools.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-    let server = json!({ "command": tools.command, "args": tools.args, "env": env });
+    let server = json!({ "command": tools.command, "args": tools.args, "env": tools.env_object() });
     let config = json!({ "mcpServers": { TOOL_SERVER_NAME: server } }).to_string();
     let team_tools = format!("mcp__{TOOL_SERVER_NAME}");
     let mode = match launch.access {
@@ -20,7 +19,7 @@ pub(super) fn args(launch: &LaunchOptions, session: &str) -> Vec<String> {
     add(&["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]);
     add(&["--replay-user-messages", "--permission-prompt-tool", "stdio"]);
     add(&["--permission-mode", mode, "--allowedTools", &team_tools]);
-    // No person sits at a member's terminal to answer the questions this tool asks.
+    // No person sits at a member's terminal to answer the questions that this tool asks.
     add(&["--disallowedTools", "AskUserQuestion"]);
     add(&["--mcp-config", &config, "--strict-mcp-config"]);
     add(&["--append-system-prompt", &launch.instructions]);
@@ -32,8 +31,8 @@ pub(super) fn args(launch: &LaunchOptions, session: &str) -> Vec<String> {
     args
 }
 
-/// Returns Claude Code's permission mode for an access level, as named in its control requests. For full
-/// access the driver approves every request itself, because Claude Code's mode without requests must be enabled
+/// Returns Claude Code's permission mode for an access level, as named in its control requests. For full access
+/// the driver approves every request itself, because Claude Code's own mode for full access must first be enabled
 /// on the machine and is not available to root.
 pub(super) fn mode(access: Access) -> &'static str {
     match access {

@@ -2,11 +2,11 @@
 
 /// The kinds of lines that Claude Code's model sees again after a resume: user messages, texts that joined a
 /// running turn, and the model's own messages. Lines of other kinds do not count, even if they contain the same
-/// texts: for example, a queued text is in the record but lost when the program ends.
+/// texts: for example, the record contains queued texts, but these are lost when the program ends.
 const KINDS: [&str; 3] = [r#""type":"user""#, r#""type":"attachment""#, r#""type":"assistant""#];
 
-/// Returns the lines of a record that the model sees again, except the last one: Claude Code 2.1.50 drops a
-/// text that joined a turn if no line follows the text.
+/// Returns the lines of a record that the model sees again. Leaves out the last of these lines: if no line follows
+/// a text that joined a turn, Claude Code 2.1.50 drops the text.
 pub(super) fn conversation(record: &str) -> String {
     let mut lines: Vec<&str> =
         record.lines().filter(|line| KINDS.iter().any(|kind| line.contains(kind))).collect();

@@ -1,4 +1,4 @@
-//! Parses results: how a turn ended, its model usage, and the files that a tool changed.
+//! Parses results: how a turn ended, the model usage, and the files that a tool changed.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::super::limit::is_limit_status;
 use super::super::text::{count, text};
 use super::super::{AgentEvent, TurnEnd, Usage};
 
-/// Returns how a turn ended. `interrupted` is whether we interrupted the turn.
+/// Returns how a turn ended. `interrupted` is true if we interrupted the turn.
 pub(super) fn end(result: &Value, interrupted: bool) -> TurnEnd {
     if interrupted || text(result, "/terminal_reason").starts_with("aborted") {
         return TurnEnd::Interrupted;
@@ -75,8 +75,8 @@ mod tests {
 
     use super::*;
 
-    /// Uses retries that Claude Code 2.1.325 reported when the vendor answered 529, and when the vendor did not
-    /// answer.
+    /// Claude Code 2.1.325 reported the first of these errors when the vendor responded with status 529, and the
+    /// second when the vendor did not respond.
     #[test]
     fn a_limit_is_distinguished_from_an_unreachable_vendor() {
         let event = |status, error: &str| {

@@ -87,15 +87,15 @@ impl CodexApproval {
     }
 }
 
-/// Removes null fields. A request has null for each permission it does not ask for, and the response must
-/// omit these.
+/// Removes null fields. A request has a null field for each permission that it does not ask for, and the response
+/// must omit these fields.
 fn without_nulls(permissions: Option<&Value>) -> Value {
     let fields = permissions.and_then(Value::as_object).into_iter().flatten();
     let fields = fields.filter(|(_, value)| !value.is_null());
     Value::Object(fields.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// Describes a request. The turn's item that the request belongs to often has more details than the request.
+/// Describes a request. The request often belongs to an item of the turn, and that item has more details.
 pub(super) fn details(method: &str, params: &Value, items: &Items) -> ApprovalDetails {
     let item = match method {
         "mcpServer/elicitation/request" => {

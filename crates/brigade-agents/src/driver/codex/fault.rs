@@ -41,7 +41,7 @@ mod tests {
 
     use super::*;
 
-    /// Uses errors that Codex 0.166.0 reported when its model's server answered 429, 503 or 500.
+    /// Codex 0.166.0 reported these errors when the server of its model responded with status 429, 503 or 500.
     #[test]
     fn the_error_kind_decides_whether_it_is_a_limit() {
         let check = |kind: Value, message: &str, expected: fn(String) -> TurnEnd| {

@@ -50,7 +50,7 @@ impl Items {
         self.tools.get(id)
     }
 
-    /// Finds a running use of any tool of this MCP server with these arguments.
+    /// Finds a running tool use by its MCP server and its arguments.
     pub(super) fn tool_with(&self, server: &str, arguments: &Value) -> Option<&Value> {
         let is_same = |item: &&Value| {
             text(item, "/server") == server && item.get("arguments") == Some(arguments)
@@ -74,7 +74,7 @@ pub(super) fn tool(item: &Value) -> Option<String> {
 /// Describes the purpose of a tool use.
 pub(super) fn about(item: &Value) -> String {
     match text(item, "/type") {
-        // Prefer the command without the shell that wraps it, if Codex reports that.
+        // If Codex also reports the command without the shell that wraps it, use that form.
         "commandExecution" => match text(item, "/commandActions/0/command") {
             "" => text(item, "/command").to_owned(),
             inner => inner.to_owned(),
@@ -126,12 +126,12 @@ pub(super) fn user_text(item: &Value) -> String {
     parts.into_iter().flatten().map(|part| text(part, "/text")).collect()
 }
 
-/// Returns the client id for a text we send, by which the text is recognized in the thread.
+/// Returns the client id of a text that we send. The id identifies the text in the thread.
 pub(super) fn client_id(note: TextNumber) -> String {
     format!("brigade-{}", note.0)
 }
 
-/// Returns the number of the text, if this user message is a text we sent.
+/// If this user message is a text that we sent, returns the sequence number that we gave the text.
 pub(super) fn note(item: &Value) -> Option<TextNumber> {
     let number = text(item, "/clientId").strip_prefix("brigade-")?;
     number.parse().ok().map(TextNumber)

@@ -49,7 +49,8 @@ fn resume() -> Scenario {
         .turn(script("First.", &say("One.")))
         .prompt(second.clone())
         .then([Until("ToolEnded"), Until("ToolEnded"), Killed, Until("Ready")])
-        // Send the second prompt again, as after a crash before its echo. The session already contains it.
+        // Send the second prompt again, as if the echo had been lost in a crash. The session already contains the
+        // prompt.
         .then([PromptAgain(2, second), Until("TurnEnded")])
         .turn(script("Third.", &format!("{list},{}", say("Still here."))))
 }

@@ -27,7 +27,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// Returns the script step that runs a shell command. `also` are further arguments as JSON.
+/// Returns the script step that runs a shell command. `also` contains further arguments as JSON fields.
 fn shell(command: &str, also: &str) -> String {
     format!(r#"{{"tool":"exec_command","args":{{"cmd":"{command}"{also}}}}}"#)
 }
@@ -37,7 +37,7 @@ fn patch(lines: &str) -> String {
     shell(&format!(r"apply_patch <<'E'\n*** Begin Patch\n{lines}\n*** End Patch\nE"), "")
 }
 
-/// Returns a prompt whose script takes one step and then writes `then_say`.
+/// Returns a prompt with a script in which the model takes one step and then writes `then_say`.
 fn order(text: &str, step: &str, then_say: &str) -> String {
     script(text, &format!("{step},{}", say(then_say)))
 }

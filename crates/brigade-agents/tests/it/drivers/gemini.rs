@@ -16,9 +16,9 @@ const TOOLS: AgentTools = AgentTools {
 const MODEL: &str = "gemini-2.5-flash";
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    // The first turns deliberately take over a minute, to avoid a fault of Gemini. The name of a session file
-    // contains the minute in which the session was started. A Gemini that restarts within that minute truncates
-    // the file before it searches for the session, and loses the session.
+    // Because of a bug in Gemini, the first turns must take a long time. The name of a session file contains the
+    // minute in which the session was started. If Gemini is restarted within that minute, it truncates the file
+    // before it searches for the session, and the session is lost.
     let slow = |text, answer| script(text, &format!(r#"{{"wait":31}},{}"#, say(answer)));
     let resume = TOOLS.resume([slow("First.", "One."), slow("More.", "Two.")]);
     // Without a fixed model, Gemini keeps trying other models instead of reporting the limit.
@@ -33,7 +33,7 @@ fn gemini() {
     check(&scenarios());
 }
 
-/// Gemini looks up the session before it writes any output. If the session is unknown, it reports that only
+/// Gemini looks up the session before it writes any output. If the session is unknown, Gemini reports that only
 /// through its exit code.
 #[test]
 fn an_unknown_session_is_reported_by_the_exit_code() {

@@ -124,7 +124,7 @@ proptest! {
         prop_assert_eq!(log, play_unsplit(scenario));
     }
 
-    /// Passes recorded lines to a driver, damaged and out of order, and calls the driver at the wrong times.
+    /// Damages and reorders recorded lines, and passes them to a driver. Also calls the driver at the wrong times.
     #[test]
     fn damaged_lines_never_panic(
         scenario in any_scenario(),

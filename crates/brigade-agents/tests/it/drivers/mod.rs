@@ -53,8 +53,8 @@ fn launch(scenario: &Scenario, resume: Option<String>) -> LaunchOptions {
     launch
 }
 
-/// Replays each scenario. The driver must write the same bytes as in the recording, and its events must match
-/// the snapshot. First records the scenario again if that was requested.
+/// Replays each scenario. The driver must write the same bytes as in the recording, and its events must match the
+/// snapshot. If `BRIGADE_RECORD` selects a scenario, first records that scenario again.
 fn check(scenarios: &[Scenario]) {
     for scenario in scenarios {
         if record::wanted(scenario) {

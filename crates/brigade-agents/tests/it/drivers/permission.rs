@@ -1,4 +1,4 @@
-//! Tests which tool calls need no permission, and that a model cannot disguise other calls as such.
+//! Tests which tool calls need no permission. A model must not be able to disguise other calls as these.
 
 use brigade_agents::driver::{
     Access, AgentEvent, Driver, DriverOutput, LaunchOptions, TextNumber, ToolServer, agent,
@@ -26,8 +26,8 @@ pub(super) fn prompted(name: &str, access: Access, lines_before: &[Value]) -> Bo
     driver
 }
 
-/// Passes these lines of the agent to the driver. Returns `Ok` if the driver asks the member for permission, and
-/// otherwise the driver's own answer as the error.
+/// Passes a permission request of the agent to the driver. Returns `Ok` if the driver passes the request on to the
+/// member, or `Err` with the driver's answer if the driver answers the request itself.
 fn asks(mut driver: Box<dyn Driver>, lines: &[Value]) -> Result<(), Value> {
     let mut answer = None;
     for line in lines {
@@ -111,7 +111,7 @@ fn only_the_team_server_is_approved_for_codex() {
     let accepted = json!({ "action": "accept", "content": {}, "_meta": null });
     assert_eq!(elicits("team", call.clone()), Err(json!({ "id": 7, "result": accepted })));
     assert_eq!(elicits("other", call), Ok(()));
-    // An elicitation of another kind is a form, which cannot be answered with yes or no.
+    // Elicitations of other kinds are forms, which cannot be answered with yes or no.
     let refused = elicits("other", Value::Null).unwrap_err();
     assert!(refused.get("error").is_some(), "{refused}");
 }

@@ -19,7 +19,7 @@ pub(super) trait AgentProcess {
     fn start(&mut self, invocation: Invocation);
     /// Ends the program. Called at the end of the scenario.
     fn end(&mut self);
-    /// Replaces ids that the driver generated with the ids from the recording.
+    /// Puts the recorded ids into `log`, in place of the ids that the driver generated.
     fn with_recorded_ids(&self, log: String) -> String {
         log
     }
@@ -35,7 +35,7 @@ struct ScenarioRunner<'a> {
     log_text: String,
     /// The agent's current text. Consecutive pieces of text become one line of the log.
     current_text: Option<String>,
-    /// Events that came after the last event a step waited for.
+    /// The events since the last event that a step waited for.
     unmatched: Vec<String>,
     last_note: u64,
     ask: Option<AskId>,

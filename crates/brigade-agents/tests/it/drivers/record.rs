@@ -19,7 +19,8 @@ use super::transcript::{path, started, without_version};
 /// How long to wait for a program's next line of output.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(100);
 
-/// Returns whether `BRIGADE_RECORD` selects this scenario. Its value is `AGENT` or `AGENT/SCENARIO`.
+/// Returns whether `BRIGADE_RECORD` selects this scenario. The value of this variable is `AGENT` or
+/// `AGENT/SCENARIO`.
 pub(super) fn wanted(scenario: &Scenario) -> bool {
     let Ok(wanted) = std::env::var("BRIGADE_RECORD") else { return false };
     wanted == scenario.agent || wanted == format!("{}/{}", scenario.agent, scenario.name)

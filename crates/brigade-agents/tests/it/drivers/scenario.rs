@@ -4,7 +4,7 @@ use brigade_agents::driver::Access;
 
 use ScenarioStep::{Allow, Deny, Interrupt, Killed, Prompt, SetAccess, Until};
 
-/// A sequence of calls to an agent's driver and events to wait for.
+/// A sequence of steps. Each step calls an agent's driver or waits for an event.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
     pub(super) agent: &'static str,
@@ -20,19 +20,19 @@ pub(super) enum ScenarioStep {
     /// Waits for an event whose line in the log begins with this text.
     Until(&'static str),
     Prompt(String),
-    /// Sends a text again with the number it had before.
+    /// Sends a text again, with the same number as before.
     PromptAgain(u64, String),
     Steer(String),
     Allow,
     Deny(&'static str),
     Interrupt,
     SetAccess(Access),
-    /// Kills the program, and starts it again with its session.
+    /// Kills the program, and starts it again to resume its session.
     Killed,
 }
 
 impl Scenario {
-    /// Creates a scenario with the access level `Ask`, whose first step waits until the agent is ready.
+    /// Creates a scenario with the access level `Ask`. Its first step waits until the agent is ready.
     pub(super) fn new(agent: &'static str, name: &'static str) -> Self {
         Self { agent, name, access: Access::Ask, model: None, steps: vec![Until("Ready")] }
     }
@@ -129,7 +129,7 @@ impl AgentTools {
         format!(r#"{{"tool":"{}task_list"}}"#, self.team)
     }
 
-    /// Returns the scenarios that every agent shares, except for the names of the tools.
+    /// Returns the scenarios that are the same for every agent, except that the names of the tools differ.
     pub(super) fn scenarios(&self) -> Vec<Scenario> {
         vec![talk(self.agent, self.team), failing(self.agent), self.permission(), self.editing()]
     }
@@ -159,7 +159,7 @@ impl AgentTools {
             .turn(script("And on.", &say("Here.")))
     }
 
-    /// Runs the turns `first`, kills the agent during the next turn, and resumes its session.
+    /// Runs a turn for each prompt in `first`, kills the agent during the next turn, and resumes the session.
     pub(super) fn resume(&self, first: impl IntoIterator<Item = String>) -> Scenario {
         let scenario = Scenario::new(self.agent, "resume");
         let list = self.task_list();
@@ -171,8 +171,9 @@ impl AgentTools {
             .turn(script("Third.", &format!("{list},{}", say("Still here."))))
     }
 
-    /// Asks an agent with read-only access for a change, and then again with full access. The first time, the
-    /// agent refuses by itself if `denied` is `None`; otherwise it asks for permission and gets this answer.
+    /// Asks an agent for a change, first with read-only access and then with full access. With read-only access,
+    /// the agent asks for permission and gets the answer `denied`. If `denied` is `None`, the agent must refuse
+    /// without asking.
     pub(super) fn read_only(&self, denied: Option<ScenarioStep>) -> Scenario {
         let scenario = Scenario::new(self.agent, "access").access(Access::ReadOnly);
         let look = self.shell("Look.", "touch made", "{result}");
@@ -197,7 +198,8 @@ pub(super) fn failing(agent: &'static str) -> Scenario {
     Scenario::new(agent, "failing").turn("[fail] Anything.")
 }
 
-/// Lets the model's server report a limit until a later prompt. `signs` wait for events before the turn's end.
+/// In the first turn, the model's server reports a limit. In the second turn, the server works again. `signs` are
+/// additional events to wait for in the first turn.
 pub(super) fn limited(agent: &'static str, signs: &[ScenarioStep]) -> Scenario {
     Scenario::new(agent, "limited")
         .prompt("[limit] Anything.")
@@ -210,8 +212,8 @@ pub(super) fn with_model(agent: &'static str, model: &'static str) -> Scenario {
     Scenario::new(agent, "model").model(model).turn(script("Who?", &say("Me.")))
 }
 
-/// Interrupts an agent first after the event `started`, which reports that the turn has started, and then in
-/// another turn before that event.
+/// Interrupts an agent in two turns: in the first turn after the event `started`, which reports the start of the
+/// turn, and in the second turn before that event.
 pub(super) fn interrupt_twice(agent: &'static str, started: &'static str) -> Scenario {
     Scenario::new(agent, "interrupt")
         .then([Prompt(slow("Very slowly.")), Until(started), Interrupt, Until("TurnEnded")])

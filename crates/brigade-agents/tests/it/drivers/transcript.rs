@@ -18,7 +18,7 @@ pub(super) fn path(scenario: &Scenario) -> PathBuf {
 pub(super) struct ReplayedProcess {
     remaining: VecDeque<Value>,
     path: String,
-    /// The session id that the driver generated for this replay, and the one in the recording.
+    /// The session id that the driver generated for this replay, and the session id in the recording.
     session_ids: Option<(String, String)>,
 }
 
@@ -107,7 +107,7 @@ fn session_id(started: &Value) -> Option<String> {
 
 /// Parses the driver's output, and replaces brigade's version number with 0.
 pub(super) fn without_version(bytes: &[u8]) -> Value {
-    assert_eq!(bytes.last(), Some(&b'\n'), "a driver writes whole lines");
+    assert_eq!(bytes.last(), Some(&b'\n'), "a driver must write whole lines");
     let mut written: Value = serde_json::from_slice(bytes).unwrap();
     if let Some(version) = written.pointer_mut("/params/clientInfo/version") {
         *version = "0".into();

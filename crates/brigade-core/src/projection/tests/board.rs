@@ -62,12 +62,12 @@ fn check_holds(board: &[&str], expected: &str) {
 #[test]
 fn reasons_why_a_task_is_blocked() {
     check_holds(&["1 p -", "2 i ada", "3 c ben", "4 p ada"], "");
-    // A member works on a dependency, directly or indirectly.
+    // A member works on a direct or indirect dependency of the blocked task.
     check_holds(&["1 i ada", "2 p - 1", "3 p - 2"], "2:waits 1, 3:waits 2");
     check_holds(&["1 i ada", "2 p -", "3 p - 1 2"], "3:waits 1+2");
     check_holds(&["1 c ada", "2 i ben", "3 p - 1 2"], "3:waits 2");
     check_holds(&["1 i ada", "2 p - 1", "3 c - 2", "4 p - 3"], "2:waits 1");
-    // No member works on any dependency.
+    // No member works on any dependency of the blocked task.
     check_holds(&["1 p -", "2 p - 1", "3 p - 2"], "2:idle 1, 3:idle 2");
     check_holds(&["1 p ada", "2 p - 1"], "2:idle 1");
     // A task in progress whose owner is not on the team does not count as being worked on.
@@ -85,7 +85,7 @@ fn tasks_behind_a_cycle_are_blocked_by_it() {
         &["1 p - 2", "2 p - 1", "3 p - 2", "4 i ada", "5 p - 3 4"],
         "1:circle 1+2, 2:circle 1+2, 3:circle 1+2, 5:circle 1+2",
     );
-    // A task that a cycle depends on is not in the cycle, and makes progress.
+    // Task 1 is not in the cycle, although a task in the cycle depends on it.
     check_holds(&["1 i ada", "2 p - 1 3", "3 p - 2"], "2:circle 2+3, 3:circle 2+3");
     check_holds(
         &["1 p - 2", "2 p - 1", "3 p - 4", "4 p - 3", "5 p - 3", "6 p - 1 3"],
@@ -115,7 +115,7 @@ fn holds_follow_the_roster() {
     assert_ne!(script.picture.board_revision(), before);
 }
 
-/// Computing the reasons for five thousand blocked tasks must not traverse all tasks once per task.
+/// Computing the reasons for five thousand blocked tasks must not traverse all tasks again for each task.
 #[test]
 fn reasons_of_many_tasks_are_computed_once() {
     let mut script = EventScript::new(&["ada"]);

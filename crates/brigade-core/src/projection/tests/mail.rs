@@ -11,7 +11,7 @@ fn delivery_status_of_messages() {
         for step in steps {
             step(&mut script);
         }
-        let [letter] = script.picture.messages() else { panic!("one message") };
+        let [letter] = script.picture.messages() else { panic!("expected one message") };
         assert_eq!(letter.status(), fate);
         assert_eq!(script.picture.name(letter.from), "lead");
         assert_eq!(script.picture.member_named("ada").unwrap().unread, unread);
@@ -29,7 +29,7 @@ fn delivery_status_of_messages() {
         s.is_shown(3, "lead", "ada", "hello");
     }];
     check(both, DeliveryStatus::Shown(at(3)), 0);
-    // A message shown before it is marked read counts once, and keeps the time when it was first shown.
+    // A message may be shown before it is marked as read. The first time at which it was shown counts.
     let turned: &[ScriptStep<'_>] = &[
         &|s| s.is_shown(3, "lead", "ada", "hello"),
         &|s| s.reads(4, "lead", "ada", "hello"),
@@ -121,7 +121,7 @@ fn requests_and_their_answers() {
         &[&|s| s.asks(1, "ada", plan, "r1"), &|s| s.answers(2, "ada", "r1", false)],
         &["PlanRequest ada r1 no ? 2"],
     );
-    // An answer through brigade records who decided. The answer message that follows adds nothing.
+    // If a member answers through brigade, the record says who decided. The answer message then changes nothing.
     check(
         &[&|s| s.asks(1, "ada", permission, "r1"), &answered(2, "ada", "rule 1 of safe"), &|s| {
             s.answers(3, "ada", "r1", true);

@@ -7,7 +7,7 @@ mod people;
 use serde_json::json;
 
 use super::*;
-use crate::event::MessageKey;
+use crate::event::{MessageKey, UncheckedRecord};
 use crate::store::event_log::InMemoryRecords;
 
 /// Builds the state of a team from events, whose times are in seconds.
@@ -37,7 +37,7 @@ impl EventScript {
 
     fn record(&mut self, at: i64, event: Event) {
         let at = Timestamp::from_second(at).unwrap();
-        let record = Arc::new(Record { at, by: None, event });
+        let record = Arc::new(UncheckedRecord { at, by: None, event }.from_document());
         let spot = self.held.add(Arc::clone(&record));
         self.picture.update(spot, &record);
     }
@@ -47,7 +47,7 @@ impl EventScript {
         self.record(at, Event::Member { name: name.into(), member, joined: true });
     }
 
-    /// Changes whether a member's roster entry says that the member is in a turn, as Claude Code does.
+    /// Sets `isActive` in a member's roster entry, as Claude Code does when a turn starts or ends.
     fn is_active(&mut self, at: i64, name: &str, is_active: bool) {
         let member = raw(&json!({"name": name, "isActive": is_active}));
         self.record(at, Event::Member { name: name.into(), member, joined: false });
@@ -87,7 +87,7 @@ impl EventScript {
         self.writes(at, "lead", to, &text.to_string());
     }
 
-    /// Adds a task from the form `number status owner blocker…`; the owner `-` means none.
+    /// Adds the task that a line `number status owner blocker…` describes. The owner `-` means no owner.
     fn task(&mut self, at: i64, line: &str) {
         let mut words = line.split_whitespace();
         let id: u64 = words.next().unwrap().parse().unwrap();

@@ -14,11 +14,12 @@ fn check_person(steps: &[ScriptStep<'_>], expected: &str) {
     assert_eq!(script.describe_member("ada"), expected);
 }
 
+fn begins(at: i64) -> impl Fn(&mut EventScript) {
+    move |script| script.works(at, "ada", WorkEvent::TurnStarted {})
+}
+
 #[test]
 fn records_periods_of_work() {
-    let begins = |at: i64| {
-        move |script: &mut EventScript| script.works(at, "ada", WorkEvent::TurnStarted {})
-    };
     let ends_at = |at: i64| {
         move |script: &mut EventScript| script.works(at, "ada", ends(TurnOutcome::Done, None))
     };
@@ -69,9 +70,6 @@ fn records_periods_of_work() {
 
 #[test]
 fn limits_and_leaving() {
-    let begins = |at: i64| {
-        move |script: &mut EventScript| script.works(at, "ada", WorkEvent::TurnStarted {})
-    };
     let limited = |s: &mut EventScript| s.works(7, "ada", WorkEvent::Limited { why: "429".into() });
     check_person(&[&begins(5), &limited], "Limited since 7; Working 5..7; Limited 7..");
     // Usage reports and trouble notices do not end a rate limit; any other activity does.

@@ -1,4 +1,4 @@
-//! Requests that wait for an hour, on a paused clock so that no real time passes.
+//! Tests with requests that wait for an hour. The clock is paused, so no real time passes.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-/// A clock that follows the runtime's paused time, which advances only while all tasks wait.
+/// A clock that follows the runtime's paused time, which advances only while all async tasks wait.
 #[derive(Debug)]
 struct PausedClock(Instant);
 
@@ -220,7 +220,7 @@ async fn hour(env: &TestEnv, sights: &RefCell<Vec<TeammateEvent>>) {
         asked.iter().find(|approval| approval.subject.kind() == kind).unwrap()
     };
     let ApprovalSubject::Plan { plan, .. } = &request(RequestKind::Plan).subject else {
-        panic!("no plan")
+        panic!("the request is not a plan")
     };
     assert_eq!(plan, "First, look.");
     approvals::answer(&lead, request(RequestKind::Plan), Answer::Yes).await.unwrap();

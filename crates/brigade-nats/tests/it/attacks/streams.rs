@@ -11,8 +11,8 @@ pub(crate) async fn request(client: &Client, subject: &str, body: &Value) -> Val
     serde_json::from_slice(&answer.payload).unwrap()
 }
 
-/// Returns the settings of each stream and the number of messages on each subject. Excludes events recorded by
-/// alice, because alice may write those.
+/// Returns the settings of each stream, and the number of messages on each subject. Leaves out alice's events,
+/// because alice may write them.
 pub(crate) async fn state(admin: &Client, organisation: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     let names = request(admin, "$JS.API.STREAM.NAMES", &json!({})).await;

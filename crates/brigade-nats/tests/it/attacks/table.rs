@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 pub(super) enum AttemptKind {
     /// Sends a request, or a message to be stored.
     Ask { headers: Vec<(&'static str, &'static str)>, body: String },
-    /// Sends a request with a reply subject that the client may not write to.
+    /// Sends a request with a reply subject to which the client is not allowed to write.
     Bounce { body: String, reply: String },
     /// Subscribes to the subject.
     Listen,
@@ -17,9 +17,9 @@ pub(super) enum AttemptKind {
 pub(super) enum ExpectedOutcome {
     /// Nothing changes, and the client learns nothing.
     Refused,
-    /// A stream changes. Shows that such an attempt can succeed.
+    /// A stream changes. This control shows that an attempt of this kind can succeed.
     Changes,
-    /// The client receives the secret. Shows that such an attempt can succeed.
+    /// The client receives the secret. This control shows that an attempt of this kind can succeed.
     Learns,
 }
 

@@ -1,6 +1,7 @@
-//! A form in which the person writes a message, a task, a new member or a reason.
+//! The form for a message, a task, a new member or the reason for a denial.
 
 use brigade_agents::driver;
+use brigade_core::approvals::Approval;
 use brigade_wire::name::{MemberName, TaskId};
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::Input;
@@ -16,7 +17,7 @@ pub(crate) enum FormPurpose {
     Broadcast,
     AddTask,
     Spawn,
-    Deny { request_id: String },
+    Deny { approval: Box<Approval> },
 }
 
 /// One field of a form.
@@ -64,7 +65,7 @@ impl FormField {
     }
 }
 
-/// A form, and which of its fields has the cursor.
+/// A form. The field with the index `current` has the cursor.
 #[derive(Debug)]
 pub(crate) struct FormDialog {
     pub(crate) title: String,
@@ -93,8 +94,8 @@ impl FormDialog {
         field.input = insert_at_cursor(&field.input, text.chars().filter(stays));
     }
 
-    /// Handles a key. When the form is submitted, returns the resulting effect, or why it cannot be
-    /// submitted.
+    /// Handles a key. If the key submits the form, returns the resulting effect, or the reason why the form
+    /// is rejected.
     pub(super) fn handle_key(&mut self, key: &KeyEvent) -> Option<Result<Effect, String>> {
         let last = self.fields.len().saturating_sub(1);
         let newline = key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SHIFT);
@@ -172,8 +173,8 @@ impl FormDialog {
                 let (worktree, plan) = (self.is_yes("worktree"), self.is_yes("plan first"));
                 TeamAction::Spawn { name, agent, prompt, worktree, plan }
             }
-            FormPurpose::Deny { request_id } => TeamAction::Answer {
-                request_id: request_id.clone(),
+            FormPurpose::Deny { approval } => TeamAction::Answer {
+                approval: approval.clone(),
                 denial: Some(self.required("reason")?),
             },
         })

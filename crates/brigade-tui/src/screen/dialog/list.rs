@@ -15,7 +15,7 @@ use crate::view::View;
 /// The action for a chosen entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ChoiceAction {
-    /// Run a command, after switching to the command's view if one is given.
+    /// If a view is given, switch to that view. Then run the command.
     Command(KeyCommand, Option<View>),
     Effect(Effect),
     /// Show the mail of one member, or all mail if `None`.
@@ -76,8 +76,8 @@ impl ListDialog {
         self.selected = step(self.selected, total, 10, command).unwrap_or(self.selected);
     }
 
-    /// Handles a key. Returns `None` to keep the dialog open, and `Some(None)` to close it because no entry
-    /// matched.
+    /// Handles a key. Returns `None` to keep the dialog open. After Enter, returns the selected entry, or
+    /// `Some(None)` if no entry matches the search.
     pub(super) fn handle_key(&mut self, key: &KeyEvent) -> Option<Option<ListChoice>> {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {

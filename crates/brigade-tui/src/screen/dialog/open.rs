@@ -1,4 +1,4 @@
-//! Builds the dialog that a command opens before it acts.
+//! Builds the dialogs that commands open to ask for input or confirmation.
 
 use brigade_agents::driver;
 use brigade_core::approvals::ApprovalSubject;
@@ -115,7 +115,7 @@ fn dialog_for(screen: &Screen, command: KeyCommand) -> Result<Dialog, &'static s
             if screen.projection.is_lead(person.index) {
                 return Err("the lead cannot be stopped here; `brigade down` stops the team");
             }
-            let name = person.member_name().ok_or("this member's name is not valid")?;
+            let name = person.member_name().ok_or("this member's name is invalid")?;
             let stop = |now| Effect::Run(TeamAction::Stop { name: name.clone(), now });
             Dialog::Confirm(ConfirmDialog {
                 question: format!("Ask {name} to stop?"),
@@ -166,22 +166,23 @@ fn dialog_for(screen: &Screen, command: KeyCommand) -> Result<Dialog, &'static s
                     command_lines(&what).into_iter().chain(place).collect()
                 }
             };
-            let request_id = approval.request_id.clone();
-            let action = TeamAction::Answer { request_id, denial: None };
+            let approval = Box::new(approval.clone());
+            let action = TeamAction::Answer { approval, denial: None };
             confirm(format!("Approve {from}'s {kind}?"), lines, Effect::Run(action))
         }
         KeyCommand::Deny => {
             let approval = screen.selected_request().ok_or("no request is waiting")?;
-            let request_id = approval.request_id.clone();
+            let title = format!("Deny {}'s {}", approval.from, approval.subject.kind());
+            let approval = Box::new(approval.clone());
             Dialog::Form(FormDialog::new(
-                format!("Deny {}'s {}", approval.from, approval.subject.kind()),
-                FormPurpose::Deny { request_id },
+                title,
+                FormPurpose::Deny { approval },
                 vec![FormField::new("reason", "sent to the member")],
             ))
         }
         KeyCommand::Pane | KeyCommand::Worktree => {
             let person = screen.selected_member().ok_or("no member is selected")?;
-            let name = person.member_name().ok_or("this member's name is not valid")?;
+            let name = person.member_name().ok_or("this member's name is invalid")?;
             let (question, effect, way_back) = if command == KeyCommand::Pane {
                 let question = format!("Open {name}'s window?");
                 (question, Effect::OpenWindow(name), "Press ctrl-b d to come back.")
@@ -199,7 +200,7 @@ fn confirm(question: String, lines: Vec<String>, yes: Effect) -> Dialog {
     Dialog::Confirm(ConfirmDialog { question, lines, yes, other: None })
 }
 
-/// Returns the lines of a shell command. Lines are not joined, because a line break starts another command.
+/// Returns the first lines of a shell command. Does not join the lines, because a new line starts a new command.
 fn command_lines(what: &str) -> Vec<String> {
     let text = text::plain(what);
     let all = text.lines().count();
@@ -213,8 +214,8 @@ fn command_lines(what: &str) -> Vec<String> {
     lines
 }
 
-/// Returns the default recipient of a new message: in the mail view the other party of the selected message,
-/// in other views the selected member.
+/// Returns the default recipient of a new message. In the mail view, that is the other party of the selected
+/// message; in other views, it is the selected member.
 fn default_recipient(screen: &Screen) -> Option<String> {
     if screen.view == View::Mail
         && let Some(message) = mail::selected_message(screen)

@@ -17,7 +17,7 @@ use crate::screen::views::step;
 use crate::text_layout::age;
 use brigade_core::text::{cut, one_line};
 
-/// Minimum width of the view for a list beside the selected request.
+/// Minimum width of the view at which the list is shown beside the selected request.
 const MIN_SPLIT_WIDTH: u16 = 110;
 /// Width of the list when it is beside the selected request.
 const LIST_WIDTH: u16 = 40;
@@ -25,10 +25,10 @@ const LIST_WIDTH: u16 = 40;
 /// The state of the approvals view.
 #[derive(Debug, Default)]
 pub(crate) struct ApprovalsState {
-    /// The scroll position within a request; `scrolled_request` says which.
+    /// The scroll position within the request whose id is `scrolled_request`.
     scroll: usize,
     scrolled_request: Option<String>,
-    /// Whether the selected request fills the view. The up and down keys then scroll it.
+    /// Whether the selected request fills the view. If so, the up and down keys scroll the request.
     is_full: bool,
 }
 

@@ -21,7 +21,7 @@ use brigade_core::text::{cut, one_line};
 /// The state of the member view.
 #[derive(Debug, Default)]
 pub(crate) struct MemberViewState {
-    /// The scroll position, and the member it applies to; `None` follows the latest activity.
+    /// The scroll position, and the member it applies to. If `None`, the view follows the latest activity.
     at: Option<(MemberIndex, ActivityPosition)>,
 }
 
@@ -85,7 +85,7 @@ fn names(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         let (sign, _, style) = member_status::state(screen, other);
         (format!(" {sign} {} ", cut(&one_line(&other.name), 20)), style)
     };
-    // Start the row with as many names before the current one as fit.
+    // Before the current name, show as many of the preceding names as fit.
     let (mut from, mut width) = (selected, 0);
     for (index, other) in members.iter().enumerate().take(selected + 1).rev() {
         width += label(other).0.width();

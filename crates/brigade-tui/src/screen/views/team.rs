@@ -20,7 +20,7 @@ use crate::text_layout::{abbreviate, since};
 use crate::view::View;
 use brigade_core::text::{cut, one_line};
 
-/// Minimum width of the view for a column with the agent.
+/// Minimum width of the view at which the agent column is shown.
 const MIN_AGENT_WIDTH: u16 = 110;
 /// Minimum height of the details pane.
 const MIN_DETAILS_HEIGHT: u16 = 5;
@@ -34,7 +34,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     }
     let [head, body] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
     let count = u16::try_from(members.len()).unwrap_or(u16::MAX);
-    // Show each member's last message on a second line if there is room for all members.
+    // If there is room for two lines per member, show each member's last message on the second line.
     let lines_each = if count.saturating_mul(2) <= body.height { 2 } else { 1 };
     let rows = count.saturating_mul(lines_each);
     let below = body.height.saturating_sub(rows);

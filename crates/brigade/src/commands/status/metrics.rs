@@ -12,9 +12,9 @@ use serde::Serialize;
 use crate::context::CliContext;
 use crate::error::CliError;
 use crate::exit;
-use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table};
+use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table, duration};
 
-/// Warn about a message that was not shown to the member's model after this share of the retention time.
+/// Warn if this share of the retention time has passed and the member's model has still not seen the message.
 const WARN_SHARE: f64 = 0.9;
 
 /// All metrics that the command prints.
@@ -33,7 +33,7 @@ struct TeamMetrics {
     tasks: TaskCounts,
     mailboxes: Vec<MailboxMetrics>,
     /// Number of conflicts, retries and reconnects, summed over the team's running member processes. Does not
-    /// include those of brigade commands.
+    /// include brigade commands.
     strain: RetryStats,
 }
 
@@ -131,7 +131,7 @@ impl MailboxMetrics {
     fn new(depth: MailBacklog, now: Timestamp, retention: Option<u64>) -> Self {
         let age = depth.oldest_unshown.map(|at| now.duration_since(at).as_secs());
         let age = age.map(|age| u64::try_from(age).unwrap_or_default());
-        #[expect(clippy::cast_precision_loss, reason = "a share of a time need not be exact")]
+        #[expect(clippy::cast_precision_loss, reason = "the comparison need not be exact")]
         let late = |age: u64, retention: u64| age as f64 >= retention as f64 * WARN_SHARE;
         let ends_soon = age.zip(retention).is_some_and(|(age, retention)| late(age, retention));
         Self { depth, oldest_unshown_secs: age, ends_soon }
@@ -149,7 +149,7 @@ pub(super) fn render(metrics: &StatusMetrics) -> String {
         let mut table = Table::new(&["MAILBOX", "UNREAD", "OLDEST UNSHOWN", ""]);
         for MailboxMetrics { depth, oldest_unshown_secs, ends_soon } in mailboxes {
             let unread = depth.unread.map_or_else(|| "no permission".into(), |n| n.to_string());
-            let oldest = oldest_unshown_secs.map(age).unwrap_or_default();
+            let oldest = oldest_unshown_secs.map(duration).unwrap_or_default();
             let warning = if *ends_soon { "will be deleted soon" } else { "" };
             table.row([
                 Cell::new(STRONG, depth.name.as_str()),
@@ -175,8 +175,9 @@ pub(super) fn render(metrics: &StatusMetrics) -> String {
 
 #[cfg(feature = "nats")]
 fn render_server(engine: &brigade_nats::stream_metrics::Measures) -> String {
-    let retention =
-        engine.retention_secs.map_or_else(|| "forever".into(), |secs| format!("for {}", age(secs)));
+    let retention = engine
+        .retention_secs
+        .map_or_else(|| "forever".into(), |secs| format!("for {}", duration(secs)));
     let mut text = format!(
         "\n{STRONG}NATS server{STRONG:#}  nats-server {} at {}, round trip {} µs; mail is kept {retention}\n",
         engine.version, engine.server, engine.round_trip_us
@@ -207,16 +208,6 @@ fn render_server(engine: &brigade_nats::stream_metrics::Measures) -> String {
     }
     text.push_str(&table.render("  ", output::width()));
     text
-}
-
-/// Formats a number of seconds in a readable unit.
-fn age(seconds: impl std::borrow::Borrow<u64>) -> String {
-    match *seconds.borrow() {
-        s if s < 120 => format!("{s} s"),
-        s if s < 7200 => format!("{} min", s / 60),
-        s if s < 172_800 => format!("{} h", s / 3600),
-        s => format!("{} days", s / 86_400),
-    }
 }
 
 #[cfg(test)]

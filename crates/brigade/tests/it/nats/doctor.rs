@@ -5,15 +5,14 @@ use std::sync::Arc;
 use brigade_testkit::nats_server::TestServers;
 
 use super::{NatsHost, wait_until};
-use crate::process::kill;
+use crate::doctor::names;
+use crate::process::{is_alive, kill};
 
 /// Returns the names of the checks that found something, without duplicates.
 fn found(client: &NatsHost) -> Vec<String> {
     let told = client.run(&["doctor", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
-    let findings = report["findings"].as_array().unwrap();
-    let mut checks: Vec<String> =
-        findings.iter().map(|finding| finding["check"].as_str().unwrap().to_owned()).collect();
+    let mut checks = names(&report);
     checks.sort();
     checks.dedup();
     checks
@@ -23,7 +22,7 @@ fn found(client: &NatsHost) -> Vec<String> {
 fn a_healthy_server_has_no_findings() {
     brigade_testkit::needs!(NatsServer);
     let client = NatsHost::with_team();
-    // With a NATS store, damaged files of the file store are not reported.
+    // With a NATS store, `doctor` ignores damaged files of the file store.
     client.write("claude/teams/other/config.json", "{");
     let told = client.run(&["doctor"]);
     assert_eq!(told.code, Some(0), "{told}");
@@ -44,6 +43,20 @@ fn changed_and_deleted_streams_are_found() {
     assert_eq!(found(&client), ["odd-stream"]);
     client.engine.request("$JS.API.STREAM.DELETE.BD_0", "");
     assert_eq!(found(&client), ["no-stream"]);
+}
+
+/// Bob's credentials are used to record that the team was deleted. The event has no effect, and it is reported.
+#[test]
+fn an_event_that_its_author_may_not_record_is_ignored_and_reported() {
+    brigade_testkit::needs!(NatsServer);
+    let client = NatsHost::with_team();
+    let stored = client.engine.request("ev.0.demo.bob", r#"{"team_deleted":{}}"#);
+    assert!(stored.contains("\"seq\""), "{stored}");
+    let log = client.run(&["log"]);
+    assert!(!log.stdout.contains("deleted"), "{log}");
+    let note = "note: ignored 1 event: bob may not record the event \"team_deleted\"";
+    assert!(log.stderr.contains(note), "{log}");
+    assert_eq!(found(&client), ["forged-event"]);
 }
 
 #[test]
@@ -85,11 +98,12 @@ fn missing_members_are_found() {
     wait_until("the failed turn to be reported", || found(&client) == ["failed-turn"]);
     client.run_ok(&["send", "alice", "go on"]);
     wait_until("the next turn to succeed", || found(&client).is_empty());
+    wait_until("the next turn to end", || client.member("alice")["liveness"] == "idle");
     let status = client.json(&["status"]);
     let pids = [&status[0]["supervisor"], &status[0]["members"][0]["pid"]];
-    for pid in pids {
-        kill(pid.as_u64().unwrap());
-    }
+    let pids = pids.map(|pid| pid.as_u64().unwrap());
+    pids.into_iter().for_each(kill);
+    wait_until("the killed processes to end", || !pids.into_iter().any(is_alive));
     wait_until("alice's process to end", || client.member("alice")["pid"].is_null());
     assert_eq!(found(&client), ["dead-member", "no-supervisor"]);
     client.run(&["doctor", "--fix"]).code.unwrap();

@@ -43,7 +43,7 @@ fn the_lead_answers_a_plan_from_another_host() {
     let mut bob = Client::of(&b, "bob");
     bob.call_ok("submit_plan", json!({ "plan": "1. look\n2. write" }));
     assert_eq!(a.json(&["approvals"])[0]["kind"], "plan");
-    // Only the lead can answer bob's plan.
+    // Only the lead can approve bob's plan.
     let not_his = b.run(&["--as", "alice", "approve", "1"]);
     assert_ne!(not_his.code, Some(0), "{not_his}");
     a.run_ok(&["approve", "1"]);

@@ -147,7 +147,7 @@ fn invalid_arguments_are_refused_with_a_hint() {
         (&["init", "third", "--shards", "5"], 2, "1, 4 or 16"),
         (&["init", "third", "--replicas", "3"], 2, "--nodes"),
         (&["init", "third", "--retention", "soon"], 2, "such as 30d"),
-        (&["add-member", "demo", "alice"], 1, "choose with --org: acme, rival"),
+        (&["add-member", "demo", "alice"], 1, "choose an organisation with --org: acme, rival"),
         (&["add-member", "demo", "alice", "--no-answers"], 2, "--lead"),
         (&["add-member", "demo", "a.b", "--org", "acme"], 2, "member name"),
         (&["revoke", "demo", "nobody", "--org", "acme"], 4, "brigade org list"),

@@ -71,7 +71,7 @@ fn the_store_can_be_set_in_the_team_file() {
     let said = client.run(&["team", "list"]);
     assert_eq!(said.code, Some(1), "{said}");
     assert!(said.stderr.contains("use --creds FILE"), "{said}");
-    // An invalid team file that sets no store does not make commands fail.
+    // Commands accept an invalid team file if it sets no store.
     client.write("work/brigade.toml", "team = \n");
     assert_eq!(client.run(&["team", "list", "--json"]).stdout.trim(), "[]");
 }

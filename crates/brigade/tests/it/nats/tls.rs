@@ -13,7 +13,7 @@ fn openssl(dir: &Path, args: &str) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// Creates a CA, and a server and a client certificate that the CA signs.
+/// Creates a CA. Uses it to sign a server certificate and a client certificate.
 fn certificates(dir: &Path) {
     let new = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
     openssl(dir, &format!("req -x509 {new} -days 2 -subj /CN=ca -keyout ca.key -out ca.pem"));

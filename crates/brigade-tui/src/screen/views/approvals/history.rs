@@ -1,7 +1,7 @@
 //! Answered requests, newest first.
 
 use brigade_core::approvals::Approval;
-use brigade_core::handshake::WITHDRAWN;
+use brigade_core::event::WITHDRAWN;
 use brigade_core::projection::{MessageKind, RequestAnswer, RequestEntry};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -14,7 +14,7 @@ use crate::text_layout::since;
 use crate::time::local;
 use brigade_core::text::{cut, one_line};
 
-/// Draws the view when no request is open: a line that states it, and the latest answers.
+/// Draws the view when no request is open: a line with that information, and the latest answers.
 pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
     let parts = [Constraint::Length(1), Constraint::Length(1), Constraint::Min(0)];

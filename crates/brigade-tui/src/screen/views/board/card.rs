@@ -96,7 +96,7 @@ pub(super) fn owner_style(screen: &Screen, card: &TaskEntry) -> Style {
     owner.map_or(Style::new(), |person| screen.theme.person(person))
 }
 
-/// Returns when a task entered its current state. A ready task entered it when its last dependency was done.
+/// Returns when a task entered its current state. For a ready task: when its last dependency was done.
 pub(super) fn since(screen: &Screen, card: &TaskEntry) -> Millis {
     let graph = screen.projection.graph();
     let Some(node) = TaskId::new(card.id).and_then(|id| graph.node(id)) else { return card.since };

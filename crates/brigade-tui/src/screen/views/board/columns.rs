@@ -1,4 +1,4 @@
-//! The board as four columns, by task state.
+//! The board as four columns. Each column lists the tasks in one state.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -61,7 +61,7 @@ impl Columns {
         Self { lists: lists.map(sorted), critical: super::critical_tasks(projection), stuck }
     }
 
-    /// Returns the task to select at first: one in progress, else the first task of any column.
+    /// Returns the initially selected task: the first task in progress, else the first task of any column.
     pub(super) fn first(&self) -> Option<u64> {
         let in_progress = self.lists.get(IN_PROGRESS).into_iter();
         in_progress.chain(&self.lists).find_map(|list| list.first().copied())
@@ -175,8 +175,8 @@ pub(super) struct ColumnWindow {
     pub(super) gap: u16,
 }
 
-/// Computes which cards around the selected one are visible. If all cards fit, puts empty lines between them.
-/// Calls `height_of` only for cards that may be visible.
+/// Computes which cards around the selected one are visible. Puts an empty line between two cards if all cards
+/// then still fit. Calls `height_of` only for cards that may be visible.
 pub(super) fn visible_cards(
     total: usize,
     height: usize,
@@ -201,8 +201,8 @@ pub(super) fn visible_cards(
     let height = height.saturating_sub(1);
     let mut used = height_of(selected);
     let mut rows = selected..selected + 1;
-    // Give up to half of the remaining height to the cards above the selected one, the rest to the cards
-    // below it, and the height that is then still free to the cards above.
+    // Give up to half of the remaining height to the cards above the selected card, and the rest to the cards
+    // below the selected card. If some height is still free, give it to the cards above.
     let half = used + height.saturating_sub(used) / 2;
     for limit in [half, height] {
         while rows.start > 0 && used + height_of(rows.start - 1) <= limit {

@@ -15,7 +15,7 @@ use crate::time::local;
 use brigade_core::task_view::TaskView;
 use brigade_core::text::{one_line, plain, wrap};
 
-/// Draws a task from its first line, or from a scroll position if one is given.
+/// Draws a task, starting at the scroll position, or at the first line if there is no scroll position.
 pub(super) fn draw(
     screen: &Screen,
     canvas: &mut Canvas<'_>,

@@ -28,7 +28,7 @@ const MIN_HEIGHT_WITH_DETAILS: u16 = 26;
 pub(crate) struct BoardState {
     /// Whether the graph is shown instead of the columns.
     is_graph: bool,
-    /// The scroll position of the selected task if it fills the view; `None` if the whole board is shown.
+    /// Scroll position of the selected task while that task fills the view; `None` while the board is shown.
     open: Option<usize>,
     columns: Cached<u64, Columns>,
     graph: Cached<(u64, u16, u16), graph::GraphLayout>,

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use brigade_core::event::{Event, Record};
+use brigade_core::event::{Event, UncheckedRecord};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::value::RawValue;
 
@@ -48,7 +48,8 @@ pub(super) fn screen(members: &[&str], board: &str) -> Screen {
     let mut records = Vec::new();
     for event in members.chain(board.lines().filter(|line| !line.is_empty()).map(task)) {
         now = now.checked_add(SignedDuration::from_mins(1)).unwrap();
-        records.push(Arc::new(Record { at: now, by: None, event }));
+        let record = UncheckedRecord { at: now, by: None, event };
+        records.push(Arc::new(record.from_document()));
     }
     let now = now.checked_add(SignedDuration::from_mins(30)).unwrap();
     let mut screen = screen_with(&records, now);
@@ -92,7 +93,7 @@ fn a_column_scrolls_to_the_selected_card() {
 #[test]
 fn long_subjects_are_cut_in_the_last_line() {
     let check = |text: &str, width, most, lines: &[&str]| {
-        assert_eq!(wrap_to_lines(text, width, most), lines, "{text} in {width}");
+        assert_eq!(wrap_to_lines(text, width, most), lines, "text {text}, width {width}");
     };
     check("one two three", 20, 2, &["one two three"]);
     check("one two three", 7, 2, &["one two", "three"]);
@@ -121,7 +122,7 @@ fn keys_move_between_cards() {
     check(5, &[KeyCommand::Left, KeyCommand::Left], 9);
     check(9, &[KeyCommand::Left], 9);
     check(5, &[KeyCommand::Last], 12);
-    // In the graph, left and right follow the dependency lines.
+    // In the graph, the left and right keys follow the dependency lines.
     check(3, &[KeyCommand::Graph, KeyCommand::Right, KeyCommand::Right], 7);
     check(11, &[KeyCommand::Graph, KeyCommand::Left], 7);
     check(4, &[KeyCommand::Graph, KeyCommand::Down], 10);

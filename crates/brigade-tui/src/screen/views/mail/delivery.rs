@@ -10,8 +10,8 @@ use crate::style::Theme;
 /// The legend of delivery symbols, shown in the heading of the mail view.
 pub(super) const LEGEND: &str = "○ sent  ◐ read  ● shown";
 
-/// How far a message was delivered. For a message to several members, the stage of the recipient that is
-/// furthest behind.
+/// How far a message was delivered. For a message to several members, this is the lowest stage of any
+/// recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DeliveryStage {
     Written,

@@ -2,25 +2,25 @@
 //! members, or several consecutive idle notices.
 //!
 //! Whether two neighbouring messages belong to one entry depends on these two messages alone. So the entry of
-//! any message can be found from that message, without a scan from the first message: there may be a million.
+//! a message can be found without a scan of all earlier messages. There may be a million of them.
 
 use brigade_core::projection::{MessageKind, MessageRef, TeamProjection};
 
 use crate::screen::{Screen, record_text};
 use crate::time::local;
 
-/// The maximum time, in milliseconds, in which the copies of one message to several members are written.
+/// Maximum time, in milliseconds, between two copies of the same message to different members.
 pub(crate) const BROADCAST_WINDOW_MS: i64 = 1000;
 /// Maximum number of messages in an entry.
 const MAX_ENTRY_LEN: usize = 256;
-/// The number at which counting of newer messages stops.
+/// Messages below the visible part are counted only up to this number.
 pub(super) const MAX_COUNTED: usize = 10_000;
 
 /// The messages of the mail view, in order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MessageList<'s> {
     screen: &'s Screen,
-    /// Numbers of the messages from or to the filtered member; `None` if all messages are shown.
+    /// Numbers of the messages from or to the member whose mail is shown; `None` if all mail is shown.
     numbers: Option<&'s [u32]>,
     hides_protocol: bool,
 }
@@ -77,13 +77,13 @@ impl<'s> MessageList<'s> {
     }
 
     /// Returns the entry that contains a message. If the message is hidden or filtered out, returns the
-    /// nearest visible entry before it, else the nearest one after it.
+    /// nearest visible entry before the message. If there is none, returns the nearest one after the message.
     pub(super) fn find(&self, number: u32) -> Option<MailEntry> {
         let end = match self.numbers {
             Some(numbers) => numbers.partition_point(|other| *other <= number),
             None => usize::try_from(number).unwrap_or(usize::MAX).saturating_add(1).min(self.len()),
         };
-        // Search from the end, because a later message of the same entry leads to that entry too.
+        // Search backwards for a visible message. It may be in the middle of its entry.
         let visible = (0..end).rev().find(|index| self.is_visible(*index));
         visible.and_then(|index| self.entry_at(index)).or_else(|| self.after(end))
     }

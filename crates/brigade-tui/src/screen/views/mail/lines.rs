@@ -12,7 +12,7 @@ use crate::style::Theme;
 use crate::time::local;
 use brigade_core::text::{cut, one_line, plain, wrap};
 
-/// Number of lines that are shown of a folded message.
+/// How many lines of a folded message are shown.
 const FOLDED_LINES: usize = 6;
 /// Maximum number of characters of a folded message that are wrapped into lines.
 const MAX_FOLDED_CHARS: usize = 16 << 10;
@@ -40,10 +40,8 @@ pub(super) fn lines(
     if message.kind != MessageKind::Text {
         let ProtocolSummary { line, details } = if is_many {
             let names = list.messages(entry).map(|message| list.projection().name(message.from));
-            ProtocolSummary {
-                line: idle_notices(names),
-                details: delivery_states(list, entry, is_unfolded),
-            }
+            let details = if is_unfolded { delivery_states(list, entry) } else { String::new() };
+            ProtocolSummary { line: idle_notices(names), details }
         } else {
             describe(list.projection(), message, &message_text())
         };
@@ -66,7 +64,7 @@ pub(super) fn lines(
     ];
     let mut lines = vec![heading(&time, parts, (&state, stage.style(theme)), width, theme)];
     if is_unfolded && is_many {
-        let rows = wrap_text(&delivery_states(list, entry, true), width.saturating_sub(indent));
+        let rows = wrap_text(&delivery_states(list, entry), width.saturating_sub(indent));
         lines.extend(rows.into_iter().map(|row| indented(indent, row, theme.faint())));
     }
     lines.extend(body(&message_text(), width.saturating_sub(indent), is_unfolded).into_iter().map(
@@ -130,11 +128,8 @@ fn recipients(list: &MessageList<'_>, message: &MessageRef, to: &[MemberIndex]) 
     }
 }
 
-/// Describes the delivery state of each message of an unfolded entry. Empty for a folded one.
-fn delivery_states(list: &MessageList<'_>, entry: MailEntry, is_unfolded: bool) -> String {
-    if !is_unfolded {
-        return String::new();
-    }
+/// Describes the delivery state of each message of an entry.
+fn delivery_states(list: &MessageList<'_>, entry: MailEntry) -> String {
     let now = list.screen().now;
     let line = |message: &MessageRef| {
         let time = local(message.at.timestamp()).strftime("%H:%M:%S");
@@ -149,7 +144,7 @@ fn delivery_states(list: &MessageList<'_>, entry: MailEntry, is_unfolded: bool) 
     list.messages(entry).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the lines of the text as `Ok`, and, if the message is cut, a note about the rest as `Err`.
+/// Returns each line of the text as `Ok`. If the text is cut, a note about the rest follows as `Err`.
 fn body(text: &str, width: usize, is_unfolded: bool) -> Vec<Result<String, String>> {
     if is_unfolded {
         return wrap_text(text, width).into_iter().map(Ok).collect();
@@ -158,7 +153,7 @@ fn body(text: &str, width: usize, is_unfolded: bool) -> Vec<Result<String, Strin
     let end = text.char_indices().nth(MAX_FOLDED_CHARS).map(|(at, _)| at);
     let seen = end.and_then(|end| text.get(..end)).unwrap_or(text);
     let mut rows = wrap_text(seen, width);
-    // Show one extra line, because a note about the rest would take one line too.
+    // If only one more line is left, show it: a note about the rest would take one line too.
     let fits = |rows: &Vec<String>| end.is_none() && rows.len() <= FOLDED_LINES + 1;
     if !fits(&rows) {
         rows.retain(|row| !row.trim().is_empty());

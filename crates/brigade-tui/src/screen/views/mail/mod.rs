@@ -155,7 +155,7 @@ fn draw_rows(
     }
 }
 
-/// Returns the selected entry. While the view follows new mail, that is the last one.
+/// Returns the selected entry. While the view follows new mail, the last entry is selected.
 fn selected(list: &MessageList<'_>) -> Option<MailEntry> {
     match list.screen().message {
         Some(number) => list.find(number),
@@ -225,7 +225,7 @@ fn move_selection(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     Some(())
 }
 
-/// Returns the selected message. While the view follows new mail, that is the last one.
+/// Returns the selected message. While the view follows new mail, the last message is selected.
 pub(crate) fn selected_message(screen: &Screen) -> Option<MessageRef> {
     let list = MessageList::new(screen);
     list.message(selected(&list)?.from).copied()

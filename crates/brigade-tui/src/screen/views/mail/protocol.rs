@@ -15,7 +15,7 @@ pub(super) struct ProtocolSummary {
     pub(super) details: String,
 }
 
-/// Describes a protocol message. Sender and recipient are taken from its envelope, not from its text.
+/// Describes a protocol message. Reads sender and recipient from the message's envelope, not from its text.
 pub(super) fn describe(
     projection: &TeamProjection,
     message: &MessageRef,

@@ -1,4 +1,4 @@
-//! Computes which mail entries are visible, and how many lines of the first one are cut off.
+//! Computes which mail entries are visible, and how many lines of the first visible entry are cut off.
 
 use std::collections::VecDeque;
 
@@ -33,8 +33,8 @@ impl EntryBlock {
 }
 
 impl MailWindow {
-    /// Computes the visible part of `height` lines around the selected entry. The entry is in the middle,
-    /// except near the first or last message.
+    /// Computes which entries are visible in `height` lines. The selected entry is in the middle, except near
+    /// the first or last message.
     pub(super) fn around(
         list: &MessageList<'_>,
         selected: MailEntry,

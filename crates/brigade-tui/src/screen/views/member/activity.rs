@@ -10,8 +10,8 @@ pub(super) enum ActivityItem {
     Message(MessageRef),
 }
 
-/// A position between two activity items. `hidden` is how many lines of the item above the position lie below
-/// the bottom of the screen.
+/// A position between two activity items, at which the visible part ends. `hidden` is the number of lines of the
+/// preceding item that lie below the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ActivityPosition {
     acts: usize,
@@ -87,7 +87,8 @@ impl<'t> ActivityList<'t> {
         }
     }
 
-    /// Moves a position up by `lines`, but keeps a full page visible. Returns `None` for the end of the list.
+    /// Moves a position up by `lines`, but keeps a full page visible. Returns `None` if all items fit on one
+    /// page.
     pub(super) fn up(
         &self,
         from: ActivityPosition,
@@ -117,7 +118,7 @@ impl<'t> ActivityList<'t> {
         self.first(page, height)
     }
 
-    /// Moves a position down by `lines`. Returns `None` for the end of the list.
+    /// Moves a position down by `lines`. Returns `None` if the new position is the end of the list.
     pub(super) fn down(
         &self,
         from: ActivityPosition,
@@ -151,7 +152,7 @@ impl<'t> ActivityList<'t> {
         self.unless_at_end(position, height)
     }
 
-    /// Returns the position, or `None` if no line follows it.
+    /// Returns the given position, or `None` if no line follows that position.
     fn unless_at_end(
         &self,
         position: ActivityPosition,

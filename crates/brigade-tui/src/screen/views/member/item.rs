@@ -24,10 +24,10 @@ use brigade_core::text::{cut, one_line};
 const MAX_MESSAGE_LINES: usize = 12;
 /// How many later events are searched for the result of a tool call.
 const MAX_LOOKAHEAD: usize = 64;
-/// Minimum width of the view for a column with the time.
+/// Minimum width of the view at which the time column is shown.
 const MIN_WIDTH_WITH_TIME: usize = 50;
 
-/// Renders an activity item. An event that only ends an earlier one, such as a tool result, has no lines.
+/// Renders an activity item. An event that only ends an earlier event, such as a tool result, has no lines.
 pub(super) fn lines(
     screen: &Screen,
     person: &MemberView,
@@ -144,13 +144,13 @@ fn tool_line(
     ])
 }
 
-/// Formats the time between two events. Empty if it is below one second.
+/// Formats the time between two events. Returns an empty text for less than one second.
 fn duration(at: Millis, from: Millis) -> String {
     let time = age(at.timestamp(), from.timestamp());
     if at.0 - from.0 < 1_000 { String::new() } else { format!(" {time}") }
 }
 
-/// Returns a short verb for a tool, or the name of a tool that is not known.
+/// Returns a short verb for a known tool, or the name of any other tool.
 fn tool_verb(tool: &str) -> String {
     let verb = match tool {
         "commandExecution" | "execute" | "Bash" | "shell" => "run",
@@ -215,8 +215,8 @@ fn message_lines(
 ) -> Vec<Line<'static>> {
     let theme = screen.theme;
     let is_outgoing = message.from == person.index;
-    // Skip idle notices. The end of this member's turn is already shown, and the idle notice of another
-    // member is not this member's activity. Show only notices from a member that reports no other activity.
+    // Skip idle notices: the end of this member's turn is already shown, and another member's notice does not
+    // belong here. If this member reports no other activity, show its own notices.
     if message.kind == MessageKind::Idle && !(is_outgoing && person.work.is_empty()) {
         return Vec::new();
     }
@@ -232,12 +232,8 @@ fn message_lines(
     if message.kind == MessageKind::Text {
         let mut lines = vec![prepend(who, Line::styled(state, theme.urgent()))];
         let text_lines = markdown::lines(text.trim_end(), room.saturating_sub(2), theme);
-        // Show one extra line, because a note about the rest would take one line too.
-        let most = if text_lines.len() == MAX_MESSAGE_LINES + 1 {
-            MAX_MESSAGE_LINES + 1
-        } else {
-            MAX_MESSAGE_LINES
-        };
+        // If only one more line is left, show it: a note about the rest would take one line too.
+        let most = MAX_MESSAGE_LINES + usize::from(text_lines.len() == MAX_MESSAGE_LINES + 1);
         let more = text_lines.len().saturating_sub(most);
         lines.extend(indent(text_lines.into_iter().take(most).collect()));
         if more > 0 {

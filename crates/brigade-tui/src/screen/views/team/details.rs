@@ -20,7 +20,7 @@ use brigade_core::text::one_line;
 const LABEL_WIDTH: usize = 10;
 /// Maximum number of the member's tasks that are shown.
 const MAX_TASKS: usize = 6;
-/// Maximum number of lines of the member's last message.
+/// Maximum number of lines that are shown of the member's last message.
 const MAX_TEXT_LINES: usize = 4;
 /// Minimum height of the space for recent activity.
 const MIN_RECENT_HEIGHT: u16 = 4;
@@ -44,7 +44,7 @@ pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person:
     let width = parts.first().map_or(0, |part| usize::from(part.width));
     let (mut now, facts) = (current_state(screen, person, width), facts(screen, person, width));
     let columns = if columns == 1 {
-        // In a layout with one column, put facts that rarely change last, where they may be cut off.
+        // In a layout with one column, put the rarely changing facts at the end, where they may be cut off.
         now.extend(facts);
         vec![now]
     } else {

@@ -9,7 +9,7 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// The zoom levels, in milliseconds per column, from closest to furthest.
+/// The zoom levels, in milliseconds per column, in ascending order.
 #[rustfmt::skip]
 pub(super) const STEPS: [i64; 32] = [
     100, 200, 300, 500, 700,
@@ -41,7 +41,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Returns an axis whose last column contains the time `right` or ends there.
+    /// Returns an axis whose last column contains the time `right` or ends at `right`.
     pub(super) fn until(right: i64, step: i64, columns: usize) -> Self {
         let right = right.saturating_add(step - 1).div_euclid(step).saturating_mul(step);
         let wide = step.saturating_mul(i64::try_from(columns).unwrap_or(i64::MAX));
@@ -81,7 +81,7 @@ impl Axis {
 pub(super) fn fitting_step(first: i64, last: i64, columns: usize) -> i64 {
     let columns = columns.max(1);
     let rough = last.saturating_sub(first).max(0) / i64::try_from(columns).unwrap_or(i64::MAX);
-    // Round the step to a readable value. Without rounding it would change with every record.
+    // Round the step to a readable value. Without rounding, the step would change with every record.
     let round = match rough {
         ..500 => 100,
         500..MINUTE => SECOND,
@@ -188,7 +188,7 @@ mod tests {
         };
         check(0, MINUTE, 30, &[(0, "11:30"), (10, "11:40"), (20, "11:50")]);
         check(0, SECOND, 20, &[(5, "11:59:45")]);
-        // The time on a label lies within its column, not always at the start of the column.
+        // The time of a label lies within its column, but not always at the start of that column.
         check(0, 70 * SECOND, 30, &[(3, "11:30"), (16, "11:45"), (29, "12:00")]);
         check(13 * HOUR, 15 * MINUTE, 24, &[(8, "21:00"), (20, "4 Mar")]);
         check(2 * DAY, 2 * HOUR, 24, &[(6, "4 Mar"), (18, "5 Mar")]);

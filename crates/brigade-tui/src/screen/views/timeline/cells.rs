@@ -43,8 +43,8 @@ impl TimeSpent {
         self.working + self.waiting + self.limited
     }
 
-    /// Returns the activity to show for a column. Waiting and rate limits count twice, because a person may
-    /// have to act on them.
+    /// Returns the activity to show for a column. Time spent waiting or rate-limited counts twice, because a
+    /// person may have to act.
     fn dominant(self) -> Option<(BusyKind, i64)> {
         let each = [
             (BusyKind::Working, self.working, self.working),
@@ -64,7 +64,7 @@ pub(super) fn within(stretches: &[BusySpan], from: i64, to: i64) -> &[BusySpan] 
     stretches.get(first..last).unwrap_or_default()
 }
 
-/// Returns the time spent on each activity in a range. An unfinished span lasts until `to`.
+/// Returns the time spent on each activity in a range. An unfinished span is counted up to `to`.
 pub(super) fn time_spent(stretches: &[BusySpan], from: i64, to: i64) -> TimeSpent {
     let mut spent = TimeSpent::default();
     for stretch in within(stretches, from, to) {
@@ -90,7 +90,7 @@ fn estimated(stretches: &[BusySpan], from: i64, to: i64) -> TimeSpent {
     estimate
 }
 
-/// Returns when the member joined and left the team, if known. For a current member the second time is `end`.
+/// Returns when the member joined and left the team, if known. A current member counts as leaving at `end`.
 pub(super) fn presence(person: &MemberView, end: i64) -> Option<(i64, i64)> {
     Some((person.joined?.0, person.left.map_or(end, |left| left.0)))
 }
@@ -127,10 +127,10 @@ pub(super) fn reports_activity(person: &MemberView) -> bool {
         || !matches!(person.activity(), MemberActivity::Unknown | MemberActivity::Gone)
 }
 
-/// Returns the character of a cell. The height of a block shows the share of the time that was spent.
+/// Returns the character of a cell. The height of a block shows how long the member worked.
 pub(super) fn symbol(cell: TimelineCell, reports_activity: bool) -> &'static str {
     match cell {
-        // Do not show a member that reports no activity as idle, because it may have been working.
+        // If a member reports no activity, do not show it as idle: it may have been working.
         TimelineCell::Idle if !reports_activity => "·",
         TimelineCell::Away => " ",
         TimelineCell::Joined => "├",

@@ -53,7 +53,7 @@ pub(super) fn draw(
     }
 }
 
-/// Renders the latest messages of the visible time range, oldest first, as at most `most` lines.
+/// Renders at most `most` messages: the latest ones of the visible time range, in time order.
 fn messages(
     screen: &Screen,
     person: &MemberView,

@@ -6,10 +6,11 @@ use super::axis::Axis;
 
 /// Maximum number of messages to examine for one column.
 const MAX_EXAMINED: usize = 64;
-/// Maximum number of messages for which sent and received ones are counted separately.
+/// If there are more messages than this, sent and received messages are not counted separately, and only this
+/// many of the latest messages are listed.
 const MAX_COUNTED: usize = 10_000;
 
-/// Which mail a member sent or received in one column of the timeline.
+/// Whether a member sent or received mail in one column of the timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct MailMark {
     sent: bool,
@@ -36,7 +37,7 @@ pub(super) enum MailCount {
         sent: usize,
         received: usize,
     },
-    /// The total, if there are too many messages to count sent and received ones separately.
+    /// The total of sent and received messages, if the total is greater than `MAX_COUNTED`.
     Many(usize),
 }
 

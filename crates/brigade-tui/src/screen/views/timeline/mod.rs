@@ -26,19 +26,19 @@ use brigade_core::text::one_line;
 #[derive(Debug, Default)]
 pub(crate) struct TimelineState {
     zoom: Zoom,
-    /// End time of the last column, in milliseconds since 1970; `None` follows the current time.
+    /// End time of the last column, in milliseconds since 1970. If `None`, the view follows the current time.
     right: Option<i64>,
 }
 
 /// How much time a column covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Zoom {
-    /// The whole history if columns stay within `DEFAULT_STEP_RANGE`, else its latest part.
+    /// Columns cover enough time to show the whole history, within the limits of `DEFAULT_STEP_RANGE`.
     #[default]
     Default,
-    /// The whole history.
+    /// Columns cover enough time to show the whole history.
     All,
-    /// A fixed number of milliseconds per column.
+    /// Each column covers this many milliseconds.
     Step(i64),
 }
 
@@ -95,8 +95,8 @@ fn lanes(projection: &TeamProjection) -> Vec<&MemberView> {
     lanes
 }
 
-/// Returns the start and end of the team's history. The end is the current time, or the last record of a
-/// deleted team.
+/// Returns the start and end of the team's history. The end is the current time or, for a deleted team, the
+/// time of its last record.
 fn times(screen: &Screen) -> Option<(i64, i64)> {
     let (first, last) = screen.projection.span()?;
     let now = screen.now.as_millisecond();
@@ -202,8 +202,8 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
     Some(())
 }
 
-/// Changes the zoom level. While the view follows the current time, its right end stays in place, else its
-/// middle.
+/// Changes the zoom level. While the view follows the current time, its right end stays in place. Otherwise,
+/// its middle stays in place.
 fn zoom(screen: &mut Screen, columns: usize, step: i64) {
     let half = |axis: &Axis| (axis.right() - axis.left) / 2;
     let before = axis(screen, columns);
@@ -221,8 +221,8 @@ fn scroll(screen: &mut Screen, columns: usize, side: i64) {
     scroll_to(screen, columns, axis.right().saturating_add(side * quarter * axis.step));
 }
 
-/// Scrolls so that the last column ends at `right`, but not beyond the start of the history. At the end of
-/// the history, the view follows the current time again.
+/// Scrolls so that the last column ends at `right`, but stops at the start of the history. At the end of the
+/// history, the view follows the current time again.
 fn scroll_to(screen: &mut Screen, columns: usize, right: i64) {
     let axis = axis(screen, columns);
     let Some((first, end)) = times(screen) else { return };

@@ -68,7 +68,7 @@ pub(super) fn lane(
     let sign = if screen.is_dead(person) { "✕" } else { sign };
     let name = cut(&one_line(&person.name), usize::from(left).saturating_sub(4));
     let name_area = Rect { width: left.min(area.width), ..area };
-    // Highlight only the name. A block in reverse video would look like the opposite activity.
+    // Highlight only the name. In reverse video, a low block would look like a high one.
     let name = format!(" {sign} {name}");
     canvas.row(
         Rect { width: name_area.width.saturating_sub(1), ..name_area },

@@ -11,7 +11,8 @@ use crate::view::View;
 
 const DONE: WorkEvent = WorkEvent::TurnEnded { end: TurnOutcome::Done, why: None };
 
-/// Returns a team with the member ada, who joined at noon, and her activity by second.
+/// Returns a team with the member ada, who joined at noon. `activity` lists her events, each with its time in
+/// seconds after noon.
 fn team_with_ada(activity: &[(i64, WorkEvent)]) -> ScriptedTeam {
     let mut team = ScriptedTeam::new(View::Timeline);
     team.join(0, "ada");
@@ -41,7 +42,7 @@ fn block_height_is_the_share_of_the_column() {
     let begun = || WorkEvent::TurnStarted {};
     check(&[(8, begun()), (16, DONE)], 40, " ├█───  ");
     check(&[(8, begun()), (12, DONE)], 39, " ├▄───  ");
-    // A turn that spans two columns.
+    // This turn spans two columns.
     check(&[(14, begun()), (17, DONE)], 40, " ├▂▁──  ");
     // Even a very short turn is visible.
     check(&[(8, begun()), (9, DONE), (24, begun()), (24, DONE)], 40, " ├▁───  ");
@@ -49,7 +50,7 @@ fn block_height_is_the_share_of_the_column() {
     check(&[(17, begun())], 25, " ├─▇█   ");
     check(&[(17, begun()), (21, limited())], 33, " ├─■■■  ");
     check(&[(17, begun()), (21, limited()), (24, tool())], 33, " ├─■██  ");
-    // Waiting and rate limits count twice.
+    // The time under a rate limit counts twice.
     check(&[(16, begun()), (21, limited()), (24, tool()), (26, DONE)], 40, " ├─■▂─  ");
     check(&[(16, begun()), (22, limited()), (24, tool()), (26, DONE)], 40, " ├─▆▂─  ");
     check(&[(0, begun()), (4, DONE)], 8, " ▄      ");

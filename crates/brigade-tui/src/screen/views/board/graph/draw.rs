@@ -277,7 +277,7 @@ impl GraphLayout {
         pen.canvas.add_click_target(visible_area, ClickTarget::Task(id));
     }
 
-    /// Returns the thickness of the line that leaves a task, or `None` if no line does.
+    /// Returns the thickness of the line that leaves a task, or `None` if no line leaves the task.
     fn exit_thickness(&self, id: u64, is_done: bool) -> Option<u8> {
         let [_, right] = self.neighbours.get(&id)?;
         if right.is_empty() {

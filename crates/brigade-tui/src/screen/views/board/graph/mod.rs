@@ -24,7 +24,7 @@ use crate::screen::views::step;
 /// Minimum and maximum width of a task's box. `COMFORTABLE_WIDTH` is wide enough to read most subjects.
 const WIDTH_RANGE: (usize, usize) = (14, 30);
 const COMFORTABLE_WIDTH: usize = 18;
-/// Maximum number of tasks for which layouts with taller boxes are tried.
+/// If a graph has more tasks than this, its boxes have the minimum height.
 const MAX_TASKS_FOR_TALL_BOXES: usize = 500;
 /// Minimum number of columns between two layers: room for a line and its arrow head.
 const MIN_GAP: usize = 3;
@@ -49,13 +49,13 @@ pub(super) struct GraphLayout {
     nets: Vec<Vec<Net>>,
     /// Layer and row of each task.
     positions: BTreeMap<u64, (usize, usize)>,
-    /// For each task, the tasks connected to it by lines on the left and on the right.
+    /// For each task, the tasks that lines connect to its left side and to its right side.
     neighbours: BTreeMap<u64, [Vec<u64>; 2]>,
     critical: BTreeSet<u64>,
     /// Width and height of the whole graph.
     total: (usize, usize),
-    /// First row of the isolated tasks, which have no dependencies and no dependents. `None` if there are no
-    /// isolated tasks, or no others.
+    /// First row of the isolated tasks, which have no dependencies and no dependents. `None` if no task is
+    /// isolated, or if every task is isolated.
     isolated: Option<usize>,
     /// Number of lines that are left out.
     hidden: usize,
@@ -77,7 +77,7 @@ impl GraphLayout {
         let candidates =
             heights.iter().map(|box_height| Self::from_plan(&plan, width, *box_height));
         let fits = |layout: &Self| {
-            // A wide box does not need a third line of text.
+            // A wide box does not need a third line for the subject.
             layout.total.1 <= height && (layout.size.0 <= COMFORTABLE_WIDTH || layout.size.1 < 5)
         };
         let fitting = { candidates }.find(fits);
@@ -164,7 +164,7 @@ impl GraphLayout {
         self.positions.insert(id, (layer, row));
     }
 
-    /// Places the isolated tasks below the others, as many in a row as fit.
+    /// Places the isolated tasks below the other tasks. Each row contains as many tasks as fit.
     fn add_isolated(&mut self, isolated: &[u64], width: usize) {
         let (box_width, box_height) = self.size;
         let end = self.columns.last().map_or(0, |last| last + box_width + MIN_GAP);
@@ -210,8 +210,8 @@ impl GraphLayout {
         Some(to.unwrap_or(from))
     }
 
-    /// Returns the nearest task that a line connects to this one, else the nearest task in the adjacent
-    /// layer.
+    /// Returns the nearest task that a line connects to this task. If no line does, returns the nearest task
+    /// of the adjacent layer.
     fn nearest_beside(
         &self,
         from: u64,
@@ -229,8 +229,8 @@ impl GraphLayout {
         })
     }
 
-    /// Returns the nearest task above or below in another layer. Used when the selected task is the first or
-    /// last of its layer.
+    /// Returns the nearest task above or below the selected one, in another layer. Used when the selected
+    /// task is the first or last of its own layer.
     fn nearest_in_other_layer(&self, layer: usize, row: usize, command: KeyCommand) -> Option<u64> {
         let is_down = matches!(command, KeyCommand::Down | KeyCommand::PageDown);
         let nearest = |(other, boxes): (usize, &Vec<(usize, u64)>)| {

@@ -8,7 +8,7 @@ use brigade_wire::task::Status;
 
 use super::get_or_default;
 
-/// Maximum number of tasks for which redundant lines are removed. Removing them takes one bit of memory per
+/// If a graph has more tasks than this, redundant lines are kept. Removing them takes one bit of memory per
 /// pair of tasks.
 const MAX_TASKS_TO_REDUCE: usize = 8_000;
 
@@ -16,7 +16,7 @@ const MAX_TASKS_TO_REDUCE: usize = 8_000;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct GraphPart {
     pub(super) tasks: Vec<PlacedTask>,
-    /// Links between tasks, given by their indexes, and whether each link is on the critical path.
+    /// Links as pairs of indexes into `tasks`, and whether each link is on the critical path.
     pub(super) links: Vec<(usize, usize, bool)>,
 }
 
@@ -101,7 +101,7 @@ impl GraphPlan {
             }
             plan.parts.push(GraphPart { tasks, links });
         }
-        // Sort the component with the critical path first, then unfinished components, then finished ones.
+        // The component with the critical path comes first, then unfinished components, then finished ones.
         plan.parts.sort_by_key(|part| {
             let is_critical = part.links.iter().any(|(_, _, heavy)| *heavy);
             let is_done_part = part.tasks.iter().all(|task| task.done);
@@ -114,7 +114,7 @@ impl GraphPlan {
 }
 
 /// Removes redundant lines (transitive reduction): a task that waits for the last task of a chain also waits
-/// for all others in it. Expects the dependencies of each task in descending order.
+/// for all other tasks of that chain. Expects the dependencies of each task in descending order.
 fn reduce(before: &mut [Vec<usize>], critical_steps: &BTreeSet<(usize, usize)>) {
     let word_count = before.len().div_ceil(64);
     let mut ancestors: Vec<Vec<u64>> = Vec::with_capacity(before.len());
@@ -136,7 +136,7 @@ fn reduce(before: &mut [Vec<usize>], critical_steps: &BTreeSet<(usize, usize)>) 
     }
 }
 
-/// Returns the connected groups of tasks, each in ascending order (union-find).
+/// Returns the connected groups of tasks (union-find). Within each group, the tasks are in ascending order.
 fn groups(before: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut roots: Vec<usize> = (0..before.len()).collect();
     let root = |roots: &mut Vec<usize>, mut index: usize| {

@@ -7,12 +7,12 @@ use super::rows::RowLayout;
 
 /// Maximum number of tracks between two layers. Further lines share these tracks.
 const MAX_TRACKS: usize = 12;
-/// Limits on the work for the lines between two layers. Up to `MAX_ROUTED` lines get tracks on which they do
-/// not overlap; up to `MAX_ORDERED` lines also get the best order of tracks.
+/// Limits on the computing time. With more than `MAX_ROUTED` nets between two layers, nets may overlap. With
+/// more than `MAX_ORDERED` nets, the order of their tracks is not optimized.
 const MAX_ROUTED: usize = 1_000;
 const MAX_ORDERED: usize = 100;
 
-/// Lines between two layers that share a track. They connect each source row with each target row.
+/// Lines that run between two layers and share a track. They connect each source row with each target row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Net {
     /// The source rows, top to bottom.
@@ -23,7 +23,7 @@ pub(super) struct Net {
     pub(super) heavy: Option<(usize, usize)>,
     /// Whether at least one source task is unfinished.
     pub(super) live: bool,
-    /// The vertical track that the lines use; `None` if the line is straight.
+    /// The vertical track that the lines share; `None` if the net is one straight line.
     pub(super) track: Option<usize>,
     /// All source and target rows, in ascending order.
     pub(super) rows: Vec<usize>,
@@ -40,14 +40,14 @@ impl Net {
         a <= d && c <= b
     }
 
-    /// Returns whether this net must turn to the left of the other net. That is the case if this one leaves a
-    /// row that the other one enters: otherwise their horizontal parts would overlap.
+    /// Returns whether this net must turn to the left of the other net, because this net leaves a row that
+    /// the other net enters. Otherwise, their horizontal parts would overlap.
     fn turns_before(&self, other: &Self) -> bool {
         self.from.iter().any(|row| other.to.iter().any(|(to, _)| to == row))
     }
 
-    /// Returns a sort key that nests lines without crossings: among downward lines the lowest turns first,
-    /// among upward lines the highest.
+    /// Returns a sort key that avoids crossings. Downward lines turn in order from the lowest to the highest,
+    /// upward lines from the highest to the lowest.
     fn rank(&self) -> (bool, i64) {
         let mean = |sum: usize, count: usize| sum / count.max(1);
         let from = mean(self.from.iter().sum(), self.from.len());

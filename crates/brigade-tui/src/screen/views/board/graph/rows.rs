@@ -4,7 +4,7 @@
 use super::get_or_default;
 use super::plan::GraphPart;
 
-/// Maximum number of points where long lines pass through a layer, per task of the graph.
+/// Maximum average number of bends per task. A bend is a point where a long line passes through a layer.
 const MAX_BENDS_PER_TASK: usize = 8;
 /// Number of passes over the layers in each direction.
 const SWEEPS: usize = 4;
@@ -60,8 +60,8 @@ impl RowLayout {
         layout
     }
 
-    /// Splits long lines into one link per layer. Lines from the same task share their points as far as
-    /// possible.
+    /// Splits long lines into one link per layer. Lines from the same task share the points that they pass
+    /// through.
     fn add_links(&mut self, part: &GraphPart) {
         let layer = |index: usize| part.tasks.get(index).map_or(0, |task| task.layer);
         let mut from: Vec<Vec<(usize, bool)>> = vec![Vec::new(); part.tasks.len()];
@@ -82,7 +82,7 @@ impl RowLayout {
             most /= 2;
         }
         for (a, to) in from.iter().enumerate() {
-            // The source task, then the point in each layer that the line passes through.
+            // The source task, followed by one point for each layer that its lines pass through.
             let mut chain = vec![a];
             for step in 1..longest(a, to, most) {
                 let here = layer(a) + step;
@@ -119,8 +119,8 @@ impl RowLayout {
         [left, right]
     }
 
-    /// Sorts each layer by the mean position of each item's neighbours, and keeps the order with the fewest
-    /// crossings.
+    /// Repeatedly sorts the items of each layer by the mean position of their neighbours. Keeps the order
+    /// with the fewest crossings.
     fn order_layers(&mut self, [left, right]: &[Vec<Vec<(usize, f64)>>; 2]) {
         let mut positions = vec![0.0; self.items.len()];
         number_positions(&self.layers, &mut positions);
@@ -150,7 +150,7 @@ impl RowLayout {
                 number_positions(std::slice::from_ref(items), &mut positions);
             }
             let crossings = self.crossings(&positions);
-            // If crossings are not counted, keep the last order.
+            // Without crossing counts, the orders cannot be compared. Then keep the order computed last.
             if crossings.is_none() || crossings < best.0 {
                 best = (crossings, self.layers.clone());
             }
@@ -248,7 +248,7 @@ fn to_f64(count: usize) -> f64 {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the row is not negative and already rounded"
+    reason = "the row is already rounded and never negative"
 )]
 fn to_row(row: f64) -> usize {
     row.max(0.0) as usize
@@ -264,7 +264,7 @@ fn number_positions(layers: &[Vec<usize>], positions: &mut [f64]) {
     }
 }
 
-/// Returns the weighted mean position of an item's neighbours; `None` if it has none.
+/// Returns the weighted mean position of an item's neighbours; `None` if the item has no neighbours.
 fn mean(neighbours: &[Vec<(usize, f64)>], item: usize, positions: &[f64]) -> Option<f64> {
     let (mut sum, mut weights) = (0.0, 0.0);
     for (other, weight) in neighbours.get(item)? {

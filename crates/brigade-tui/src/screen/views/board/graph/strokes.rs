@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// The lines from the middle of a cell up, right, down and left: 0 for none, 1 for a thin line, 2 for a thick
-/// one.
+/// The lines that run from the middle of a cell: up, right, down and left. 0 is no line, 1 a thin line, 2 a
+/// thick line.
 pub(super) type Arms = [u8; 4];
 
 /// The box-drawing characters for all combinations of lines, indexed by [`Arms`] as a base-3 number.
@@ -93,7 +93,7 @@ impl Strokes {
     }
 
     /// Draws a vertical line between the middles of two rows. It joins the horizontal lines in the rows
-    /// `joins`. It passes over all other horizontal lines, or under those that are thicker.
+    /// `joins`. It passes under thicker horizontal lines and over all others.
     pub(super) fn vertical(
         &mut self,
         x: usize,
@@ -183,7 +183,7 @@ mod tests {
             fork(strokes);
         };
         check(thick, &["─┬─", "━━━", " ╰─"]);
-        // The thick line stays visible through a fork.
+        // A thick line stays thick where a thin line forks off.
         let path = |strokes: &mut Strokes| {
             fork(strokes);
             strokes.horizontal(0, 0, 3, THICK);

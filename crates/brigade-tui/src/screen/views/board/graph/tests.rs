@@ -60,7 +60,7 @@ fn a_whole_board() {
     insta::assert_snapshot!(seen(BOARD, 120, 28));
 }
 
-/// Checks that the selected task is visible, wherever in the graph it is.
+/// Checks that the selected task is visible, wherever it is in the graph.
 #[test]
 fn the_graph_scrolls_to_the_selected_task() {
     let mut board = String::new();

@@ -24,7 +24,7 @@ fn with_team<F: Future<Output = ()>>(test: impl FnOnce(TestEnv) -> F) {
     });
 }
 
-/// Writes the message with which the native teammate `from` agrees to shut down. `writer` is its real sender.
+/// Writes an agreement to shut down that names `from` as its sender. `writer` is the real sender.
 async fn agree(env: &TestEnv, writer: &str, from: &str, id: &str) {
     let text = format!(
         r#"{{"type":"shutdown_approved","requestId":"{id}","from":"{from}","timestamp":"2026-11-15T10:04:14.758Z"}}"#

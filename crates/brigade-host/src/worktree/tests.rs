@@ -1,0 +1,312 @@
+//! Worktrees in real repositories, also hostile ones.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::*;
+
+/// A repository with one commit, and a folder for worktrees.
+struct TestRepository {
+    home: tempfile::TempDir,
+    dir: PathBuf,
+}
+
+impl TestRepository {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().join("repository");
+        let repository = Self { home, dir };
+        repository.create("repository");
+        repository
+    }
+
+    /// Creates another repository with one commit.
+    fn create(&self, name: &str) -> PathBuf {
+        let dir = self.home.path().join(name);
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join("file"), "one").unwrap();
+        std::fs::write(dir.join(".gitignore"), "*.ignored\n").unwrap();
+        git(&dir, &["init", "--quiet", "--initial-branch=main"]);
+        commit(&dir);
+        dir
+    }
+
+    fn worktree_in(&self, repository: &Path, name: &str) -> Worktree {
+        let worktrees = self.home.path().join("worktrees");
+        let (team, name) = ("demo".parse().unwrap(), name.parse().unwrap());
+        Worktree::new(&worktrees, repository, &team, &name)
+    }
+
+    fn worktree(&self, name: &str) -> Worktree {
+        let worktree = self.worktree_in(&self.dir, name);
+        worktree.make(&self.dir).unwrap();
+        worktree
+    }
+}
+
+/// Runs git without any protection, as a person or an agent would.
+fn git(dir: &Path, args: &[&str]) -> String {
+    let mut git = Command::new("git");
+    let identity = ["-c", "user.name=t", "-c", "user.email=t@t"];
+    let done = git.arg("-C").arg(dir).args(identity).args(args).output().unwrap();
+    assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap().trim().to_owned()
+}
+
+fn commit(dir: &Path) {
+    git(dir, &["add", "."]);
+    git(dir, &["commit", "--quiet", "-m", "t"]);
+}
+
+#[test]
+fn the_diff_shows_a_change_made_in_the_second_of_the_checkout() {
+    let repository = TestRepository::new();
+    for name in ["alice", "bob", "carl"] {
+        let worktree = repository.worktree_in(&repository.dir, name);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let fraction = Duration::from_nanos(now.subsec_nanos().into());
+        std::thread::sleep(Duration::from_secs(1) - fraction);
+        worktree.make(&repository.dir).unwrap();
+        // The new content has the same length, so the size of the file does not show the change.
+        std::fs::write(worktree.dir.join("file"), "two").unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+        let diff = worktree.diff(false).unwrap();
+        assert!(diff.contains("+two"), "{diff}");
+    }
+}
+
+/// Members of the same name in two repositories have two worktrees.
+#[test]
+fn a_worktree_belongs_to_its_repository() {
+    let repository = TestRepository::new();
+    let other = repository.create("other");
+    std::fs::write(other.join("only-in-other"), "").unwrap();
+    commit(&other);
+    let first = repository.worktree("bob");
+    let second = repository.worktree_in(&other, "bob");
+    assert!(!second.exists());
+    second.make(&other).unwrap();
+    assert_ne!(first.dir, second.dir);
+    assert!(second.dir.join("only-in-other").exists());
+    assert_eq!(repository.worktree_in(&other, "bob").dir, second.dir);
+    assert_eq!(repository.worktree_in(&repository.dir, "bob").dir, first.dir);
+    assert_eq!(first.remove(IgnoredFiles::Keep).unwrap(), Removed::Wholly);
+    assert_eq!(repository.worktree_in(&other, "bob").dir, second.dir);
+    assert_eq!(second.remove(IgnoredFiles::Keep).unwrap(), Removed::Wholly);
+}
+
+#[test]
+fn removal_loses_no_work() {
+    let repository = TestRepository::new();
+    let check = |name: &str, prepare: &dyn Fn(&Path), expected: Removed| {
+        let worktree = repository.worktree(name);
+        prepare(&worktree.dir);
+        assert_eq!(worktree.remove(IgnoredFiles::Keep).unwrap(), expected, "{name}");
+    };
+    let write = |file: &'static str| move |dir: &Path| std::fs::write(dir.join(file), "x").unwrap();
+    check("unchanged", &|_| {}, Removed::Wholly);
+    check("changed", &write("file"), Removed::Stays);
+    check("untracked", &write("new"), Removed::Stays);
+    check(
+        "hidden",
+        &|dir| {
+            git(dir, &["config", "status.showUntrackedFiles", "no"]);
+            write("new")(dir);
+        },
+        Removed::Stays,
+    );
+    check("ignored", &write("a.ignored"), Removed::Ignored(vec!["a.ignored".to_owned()]));
+    check(
+        "committed",
+        &|dir| {
+            write("new")(dir);
+            commit(dir);
+        },
+        Removed::BranchStays,
+    );
+    let unfinished = |dir: &Path| {
+        let git_dir = git(dir, &["rev-parse", "--absolute-git-dir"]);
+        std::fs::write(Path::new(&git_dir).join("MERGE_HEAD"), "").unwrap();
+    };
+    check("unfinished", &unfinished, Removed::Unfinished);
+    let detached = repository.worktree("detached");
+    git(&detached.dir, &["checkout", "--quiet", "--detach"]);
+    write("other")(&detached.dir);
+    commit(&detached.dir);
+    let head = git(&detached.dir, &["rev-parse", "HEAD"]);
+    let removed = detached.remove(IgnoredFiles::Keep).unwrap();
+    let Removed::NewBranch(branch) = removed else { panic!("{removed:?}") };
+    assert_eq!(git(&repository.dir, &["rev-parse", &branch]), head);
+    assert!(!detached.dir.exists());
+    // A commit that was checked out earlier exists only in the log of the worktree.
+    let earlier = repository.worktree("earlier");
+    git(&earlier.dir, &["checkout", "--quiet", "--detach"]);
+    write("earlier")(&earlier.dir);
+    commit(&earlier.dir);
+    let head = git(&earlier.dir, &["rev-parse", "HEAD"]);
+    git(&earlier.dir, &["checkout", "--quiet", &earlier.branch]);
+    let removed = earlier.remove(IgnoredFiles::Keep).unwrap();
+    let Removed::NewBranch(branch) = removed else { panic!("{removed:?}") };
+    assert_eq!(git(&repository.dir, &["rev-parse", &branch]), head);
+    for flag in ["--skip-worktree", "--assume-unchanged"] {
+        let edit = |dir: &Path| {
+            git(dir, &["update-index", flag, "file"]);
+            write("file")(dir);
+        };
+        check(flag.trim_start_matches('-'), &edit, Removed::Stays);
+    }
+    let discarded = repository.worktree("discarded");
+    write("a.ignored")(&discarded.dir);
+    assert_eq!(discarded.remove(IgnoredFiles::Discard).unwrap(), Removed::Wholly);
+}
+
+/// Configuration that makes git run a program, as `KEY=VALUE`. `RUN` stands for a program that creates a file.
+const HOSTILE: &str = "
+core.fsmonitor=RUN
+core.hooksPath=HOOKS
+core.pager=RUN
+core.editor=RUN
+core.askPass=RUN
+core.sshCommand=RUN
+core.gitProxy=RUN
+core.alternateRefsCommand=RUN
+credential.helper=!RUN
+diff.external=RUN
+diff.evil.command=RUN
+diff.evil.textconv=RUN
+filter.evil.clean=RUN
+filter.evil.smudge=RUN
+filter.evil.process=RUN
+filter.evil.required=true
+merge.evil.driver=RUN
+sequence.editor=RUN
+interactive.diffFilter=RUN
+gpg.program=RUN
+gpg.ssh.program=RUN
+commit.gpgSign=true
+tag.gpgSign=true
+log.showSignature=true
+pager.status=RUN
+pager.diff=RUN
+uploadpack.packObjectsHook=RUN
+alias.status=!RUN
+alias.diff=!RUN
+submodule.recurse=true
+";
+
+const HOOKS: [&str; 8] = [
+    "post-checkout",
+    "post-index-change",
+    "pre-commit",
+    "post-commit",
+    "reference-transaction",
+    "fsmonitor-watchman",
+    "post-rewrite",
+    "pre-auto-gc",
+];
+
+/// The program, the hooks and the marker file of an attack.
+struct Attack {
+    program: PathBuf,
+    hooks: PathBuf,
+    marker: PathBuf,
+}
+
+impl Attack {
+    fn new(home: &Path) -> Self {
+        let (program, hooks) = (home.join("evil.sh"), home.join("hooks"));
+        let marker = home.join("it-ran");
+        let script = format!("#!/bin/sh\necho \"$0 $*\" >> {}\ncat\n", marker.display());
+        std::fs::create_dir(&hooks).unwrap();
+        let hook_files = HOOKS.map(|hook| hooks.join(hook));
+        for file in hook_files.iter().chain([&program]) {
+            std::fs::write(file, &script).unwrap();
+            std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        Self { program, hooks, marker }
+    }
+
+    fn configure(&self, dir: &Path) {
+        for line in HOSTILE.lines().filter(|line| !line.is_empty()) {
+            let (key, value) = line.split_once('=').unwrap();
+            let value = value.replace("RUN", &self.program.display().to_string());
+            let value = value.replace("HOOKS", &self.hooks.display().to_string());
+            git(dir, &["config", key, &value]);
+        }
+    }
+
+    fn take(&self) -> String {
+        let ran = std::fs::read_to_string(&self.marker).unwrap_or_default();
+        let _absent = std::fs::remove_file(&self.marker);
+        ran
+    }
+}
+
+#[test]
+fn a_hostile_repository_runs_nothing() {
+    let repository = TestRepository::new();
+    let attack = Attack::new(repository.home.path());
+    std::fs::write(repository.dir.join(".gitattributes"), "* filter=evil diff=evil merge=evil\n")
+        .unwrap();
+    commit(&repository.dir);
+    attack.configure(&repository.dir);
+    // Names of drivers that are hard to pass on, and a remote that fetches missing objects with a program.
+    let program = attack.program.display();
+    let config = repository.dir.join(".git/config");
+    let mut text = std::fs::read(&config).unwrap();
+    for name in [&b"x=y"[..], b"\xff"] {
+        text.extend([b"[filter \"", name, b"\"]\n"].concat());
+        text.extend(format!("clean = {program}\n").bytes());
+    }
+    let remote = format!(
+        "[remote \"o\"]\npromisor = true\nurl = ext::{program}\n[protocol \"ext\"]\nallow = always\n"
+    );
+    text.extend(remote.bytes());
+    std::fs::write(&config, text).unwrap();
+    let attributes = repository.dir.join(".git/info/attributes");
+    std::fs::create_dir_all(attributes.parent().unwrap()).unwrap();
+    std::fs::write(attributes, b"a* filter=x=y\nb* filter=\xff\n").unwrap();
+    let worktree = repository.worktree("bob");
+    for file in ["a", "b"] {
+        std::fs::write(worktree.dir.join(file), "x").unwrap();
+    }
+    assert_eq!(worktree.distance().unwrap().changed, 2);
+    assert!(worktree.diff(false).unwrap().contains("+x"));
+    for file in ["a", "b"] {
+        std::fs::remove_file(worktree.dir.join(file)).unwrap();
+    }
+    let missing = repository.dir.join(".git/refs/heads/brigade/demo/gone");
+    std::fs::write(missing, "1111111111111111111111111111111111111111\n").unwrap();
+    let gone = repository.worktree_in(&repository.dir, "gone");
+    assert!(gone.make(&repository.dir).is_err());
+    std::fs::write(worktree.dir.join("file"), "two").unwrap();
+    assert_eq!(worktree.distance().unwrap().changed, 1);
+    assert!(worktree.diff(false).unwrap().contains("+two"));
+    assert!(worktree.diff(true).unwrap().contains("file"));
+    assert_eq!(worktree.remove(IgnoredFiles::Discard).unwrap(), Removed::Stays);
+    std::fs::write(worktree.dir.join("file"), "one").unwrap();
+    worktree.remove(IgnoredFiles::Discard).unwrap();
+    check_can_branch(&repository.dir).unwrap();
+    assert_eq!(attack.take(), "");
+    // The same configuration runs programs without the protection.
+    let mut plain = Command::new("git");
+    plain.arg("-C").arg(&repository.dir).args(["status", "--porcelain"]).output().unwrap();
+    assert!(attack.take().contains("evil.sh"));
+}
+
+/// An agent replaces the file `.git` of its worktree with a repository of its own.
+#[test]
+fn a_replaced_git_folder_in_a_worktree_is_not_read() {
+    let repository = TestRepository::new();
+    let attack = Attack::new(repository.home.path());
+    let worktree = repository.worktree("bob");
+    std::fs::write(worktree.dir.join("file"), "two").unwrap();
+    std::fs::remove_file(worktree.dir.join(".git")).unwrap();
+    git(&worktree.dir, &["init", "--quiet"]);
+    attack.configure(&worktree.dir);
+    assert_eq!(worktree.distance().unwrap().changed, 1);
+    assert!(worktree.diff(false).unwrap().contains("+two"));
+    assert_eq!(worktree.remove(IgnoredFiles::Discard).unwrap(), Removed::Stays);
+    assert_eq!(attack.take(), "");
+}

@@ -1,0 +1,85 @@
+//! The options that every command accepts.
+
+use std::path::PathBuf;
+
+use brigade_files::Durability;
+use brigade_host::location::{Location, StoreAddress};
+use brigade_wire::name::{MemberName, TeamName};
+use clap::{Args, ValueEnum};
+
+/// Options that every command accepts.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Global options")]
+#[expect(clippy::doc_markdown, reason = "the help shows names of variables without backticks")]
+pub(crate) struct GlobalArgs {
+    /// Team to work on [env: BRIGADE_TEAM]
+    ///
+    /// Default: the only team that exists, or the team of this folder's brigade.toml.
+    #[arg(long, global = true, value_name = "TEAM")]
+    pub(crate) team: Option<TeamName>,
+
+    /// Act as this member [env: BRIGADE_AS]
+    ///
+    /// Default: `team-lead` in a team that brigade created. Required in a team that Claude Code
+    /// created, except for commands that only read.
+    #[arg(long = "as", global = true, value_name = "NAME")]
+    pub(crate) me: Option<MemberName>,
+
+    /// Claude Code folder that holds the teams [env: CLAUDE_CONFIG_DIR] [default: ~/.claude]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) claude_dir: Option<PathBuf>,
+
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Durability of acknowledged messages [env: BRIGADE_DURABILITY] [default: process]
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub(crate) durability: Option<DurabilityWord>,
+
+    /// Where teams are stored: `files` or nats://HOST:PORT [env: BRIGADE_STORE] [default: files]
+    ///
+    /// Use a NATS server for a team on several hosts. tls:// requires encryption. Separate several
+    /// servers with commas. This option overrides `store` in brigade.toml.
+    #[arg(long, global = true, value_name = "STORE")]
+    pub(crate) store: Option<StoreAddress>,
+
+    /// Credentials file for the NATS server [env: BRIGADE_CREDS]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) creds: Option<PathBuf>,
+
+    /// CA certificate file for TLS [env: BRIGADE_CA]
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    pub(crate) ca: Option<PathBuf>,
+
+    /// Client certificate file for TLS [env: BRIGADE_CERT]
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    pub(crate) cert: Option<PathBuf>,
+
+    /// Private key file of the client certificate [env: BRIGADE_KEY]
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    pub(crate) key: Option<PathBuf>,
+
+    /// Where the teams are stored, as resolved from the options, the environment and brigade.toml.
+    #[arg(skip)]
+    pub(crate) home: Location,
+}
+
+/// The failures that an acknowledged message survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DurabilityWord {
+    /// Survives kill -9 of any process at any moment
+    Process,
+    /// Also survives power loss: messages are synced to disk before they are acknowledged, which
+    /// costs about one fsync each
+    Power,
+}
+
+impl From<DurabilityWord> for Durability {
+    fn from(word: DurabilityWord) -> Self {
+        match word {
+            DurabilityWord::Process => Self::Process,
+            DurabilityWord::Power => Self::Power,
+        }
+    }
+}
