@@ -58,9 +58,13 @@ class Dispatcher:
             for number, task in sorted(tasks.items(), key=lambda pair: int(pair[0]))
             if task["status"] == "pending" and number not in assigned and set(task["blockedBy"]) <= done
         ]
+        # A Claude Code that received a message twice begins the task again. Wait for it like for a new task.
+        again = {task.get("owner"): number for number, task in tasks.items() if task["status"] == "in_progress"}
         # Members that got the fewest messages so far come first.
         for name in sorted(self._assigned, key=lambda name: len(self.sent[name])):
             latest = self._assigned[name]
+            if name in again and latest and latest[0] in done:
+                latest = self._assigned[name] = (again[name], time.monotonic())
             if latest and latest[0] not in done:
                 if time.monotonic() - latest[1] > REMIND_AFTER * SLACK:
                     self.reminders += 1

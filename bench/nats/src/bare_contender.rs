@@ -175,7 +175,7 @@ impl Contender for BareContender {
 
 /// Subscribes to a whole team, as a watch of the store does. Forwards only the messages for one mailbox.
 async fn watch(reader: &Client, place: &Subjects, name: &MemberName) -> UnboundedReceiver<Message> {
-    let filters = [place.mail(), place.all_marks(), place.records(), place.board(), place.roster()];
+    let filters = [place.mail(), place.all_marks(), place.events(), place.board(), place.roster()];
     let mut subscriptions = Vec::new();
     for filter in filters {
         subscriptions.push(reader.subscribe(wake(&filter)).await.unwrap());

@@ -37,7 +37,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-pub use self::authenticated::{Authenticated, Record, RefusedEvent, RefusedEvents, WITHDRAWN};
+pub use self::authenticated::{
+    Authenticated, EventAuthor, Record, RefusedEvent, RefusedEvents, WITHDRAWN,
+};
 use crate::hash::Fnv;
 use crate::rights::EventKind;
 pub use crate::work_event::{TurnOutcome, WorkEvent};

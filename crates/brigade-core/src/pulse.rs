@@ -58,7 +58,7 @@ pub struct Pulse {
     /// When the agent last produced output.
     #[serde(default)]
     pub heard: Option<Timestamp>,
-    /// The agent's session id.
+    /// The agent's session id; `None` if every member can read the report.
     #[serde(default)]
     pub session: Option<String>,
     /// The number of tokens that the model has read and written in this conversation.
@@ -70,6 +70,19 @@ pub struct Pulse {
     /// The retry counters of the NATS store, if the team is stored on a NATS server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strain: Option<RetryStats>,
+}
+
+impl Pulse {
+    /// Returns the report without the ids of the session and of requests.
+    fn without_ids(&self) -> Self {
+        let state = match &self.state {
+            ReportedState::Waiting { requests } => {
+                ReportedState::Waiting { requests: vec![String::new(); requests.len()] }
+            }
+            state => state.clone(),
+        };
+        Self { session: None, state, ..self.clone() }
+    }
 }
 
 /// The state of a member, according to its own process.
@@ -93,7 +106,8 @@ pub enum ReportedState {
     },
     /// The agent waits for answers to its requests.
     Waiting {
-        /// The ids of the requests whose answers the agent waits for.
+        /// The ids of the requests whose answers the agent waits for. The ids are empty if every member can read the
+        /// report.
         requests: Vec<String>,
     },
     /// The agent has reached the vendor's rate limit.
@@ -219,8 +233,11 @@ fn judge_report(pulse: &Pulse, who: &str, now: Timestamp) -> Judgement {
             judged(Liveness::Idle, format!("its last turn failed: {why}; {}", by("idle")))
         }
         ReportedState::Waiting { requests } => {
-            let requests = requests.join(", ");
-            judged(Liveness::Waiting, format!("{}: {requests}", by("waiting for an answer")))
+            let what = match requests.len() {
+                0 | 1 => "waiting for an answer".to_owned(),
+                count => format!("waiting for {count} answers"),
+            };
+            judged(Liveness::Waiting, by(&what))
         }
         ReportedState::Limited { why } => {
             judged(Liveness::Limited, format!("{}: {why}", by("rate-limited")))
@@ -253,8 +270,9 @@ pub async fn last_report(seat: &Seat, member: &MemberName) -> Result<Option<Puls
 
 /// Saves a report about the seat's own process.
 pub async fn report(seat: &Seat, pulse: &Pulse) -> Result<(), StoreError> {
+    let public = seat.store.pulses_are_public().then(|| pulse.without_ids());
     // Serializing plain data cannot fail.
-    let note = serde_json::to_vec(pulse).unwrap_or_default();
+    let note = serde_json::to_vec(public.as_ref().unwrap_or(pulse)).unwrap_or_default();
     seat.store.put_note(&seat.team, &seat.name, NoteKind::Pulse, Some(&note)).await
 }
 
@@ -333,7 +351,7 @@ mod tests {
             pulse(ReportedState::Working { retries: Some("Reconnecting... 2/5".into()) });
         let evidence = "process 7, in a turn for 5 s; its agent is retrying: Reconnecting... 2/5";
         check(&retrying, Some(7), 5, Working, evidence);
-        let evidence = "process 7, waiting for an answer for 5 s: perm-1";
+        let evidence = "process 7, waiting for an answer for 5 s";
         check(&pulse(waiting), Some(7), 5, Waiting, evidence);
         check(
             &pulse(ReportedState::Limited { why: why() }),

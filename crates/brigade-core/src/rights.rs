@@ -56,8 +56,8 @@ pub enum Recorder {
     NoMember,
     /// Only the member that the event is about.
     MemberItself,
-    /// The sender of the message, and the owner of the inbox. The owner may not record a message that
-    /// [`grants`] something.
+    /// The sender of the message, and the owner of the inbox. The owner may record only a message that names no
+    /// member as its sender and does not [`grant`](grants) anything.
     SenderOrOwner,
     /// The member that was asked. A withdrawal may be recorded only by the member that asked.
     AskedOrAsker,

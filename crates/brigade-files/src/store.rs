@@ -20,7 +20,7 @@ use super::teams::InitialTasks;
 use super::temp_file::{self, TempFile};
 use super::watch::WatchScope;
 use super::{FileStore, check_team, lock_mutex, watch};
-use brigade_core::event::{Event, MessageKey, Record, UncheckedRecord};
+use brigade_core::event::{Event, EventAuthor, MessageKey, Record, UncheckedRecord};
 use brigade_core::rights::Recorder;
 use brigade_core::store::event_log::{EventStream, RecordLookupHandle};
 use brigade_core::store::{
@@ -394,11 +394,7 @@ impl Notes for FileStore {
 impl EventLog for FileStore {
     async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
         self.team_dir(team)?;
-        let leads = match event.kind().recorded_by() {
-            Recorder::AskedOrAsker => self.is_led_by(team, &by.0).await?,
-            _ => false,
-        };
-        event.check_recorder(&by.0, leads)?;
+        self.check_author(team, &event, &by.0).await?;
         self.team_state(team)?.record_event(self.clock.as_ref(), Some(by), event)
     }
 
@@ -433,10 +429,22 @@ impl EventLog for FileStore {
 impl Store for FileStore {}
 
 impl FileStore {
-    async fn is_led_by(&self, team: &TeamName, member: &str) -> Result<bool, StoreError> {
-        let config = self.team(team).await?;
-        let leads = |team: Team<'_>| team.lead().is_some_and(|lead| lead.is(member));
-        Ok(config.is_some_and(|config| Team::read(&config.bytes).is_ok_and(leads)))
+    async fn check_author(
+        &self,
+        team: &TeamName,
+        event: &Event,
+        name: &str,
+    ) -> Result<(), StoreError> {
+        // Members record work often, and the roster says nothing about whose work it is.
+        let config = match event.kind().recorded_by() {
+            Recorder::MemberItself => None,
+            _ => self.team(team).await?,
+        };
+        let roster = config.as_ref().and_then(|config| Team::read(&config.bytes).ok());
+        let leads = roster.as_ref().and_then(Team::lead).is_some_and(|lead| lead.is(name));
+        let members = roster.map(|roster| roster.member_names());
+        let author = EventAuthor { name, leads, answers: true, members: members.as_deref() };
+        Ok(event.check_author(author)?)
     }
 
     /// Stores a task from another store, with its number in that store. Returns a conflict if this

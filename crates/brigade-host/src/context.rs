@@ -324,11 +324,16 @@ impl Context {
     }
 
     /// Returns notes about the events that were ignored while reading, because their authors may not record them.
-    pub fn refused_event_notes(&self) -> Vec<String> {
+    pub fn refused_event_notes(&self, team: &TeamName) -> Vec<String> {
         let note = |(refused, count): (RefusedEvent, usize)| {
             format!("ignored {}: {refused}", text::count(count, "event"))
         };
-        self.store.refused_events().into_iter().map(note).collect()
+        self.store.refused_events(team).into_iter().map(note).collect()
+    }
+
+    /// Returns whether the NATS servers demand credentials, so that members have credentials of their own.
+    pub fn has_credentials(&self) -> bool {
+        self.home.nats().is_some_and(|servers| servers.creds.is_some())
     }
 
     /// Returns the search path and the variables that locate programs.

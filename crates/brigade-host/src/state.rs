@@ -7,6 +7,7 @@ use brigade_core::handshake;
 use brigade_core::mail::{self, InboxFilter};
 use brigade_core::pulse::{self, Judgement, Liveness, Process, Pulse};
 use brigade_core::seat::Seat;
+use brigade_core::store::{NoteKind, StoreError};
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::task::{Status, Task};
 use brigade_wire::team::Team;
@@ -142,13 +143,32 @@ pub async fn member(host: &Host, lead: &Seat, spec: MemberSpec) -> Result<Member
         host: pulse.as_ref().map(|pulse| pulse.host.clone()).filter(|_| host.is_shared),
         judged,
         pid: process.map(|process| process.pid),
-        session: pulse.as_ref().and_then(|pulse| pulse.session.clone()),
+        session: match pulse.as_ref().and_then(|pulse| pulse.session.clone()) {
+            None if host.is_shared => saved_session(lead, &spec.name).await?,
+            session => session,
+        },
         tokens: pulse.map(|pulse| pulse.tokens).unwrap_or_default(),
         // A member that has not joined yet has no inbox.
         unread: unread.map(|mail| mail.len()).unwrap_or_default(),
         tasks: Vec::new(),
         name: spec.name,
     })
+}
+
+/// Returns the id of the agent's session, which the member's process saved.
+async fn saved_session(lead: &Seat, name: &MemberName) -> Result<Option<String>, HostError> {
+    #[derive(serde::Deserialize)]
+    struct SavedSession {
+        session: Option<String>,
+    }
+    match lead.store.get_note(&lead.team, name, NoteKind::Memory).await {
+        Ok(note) => {
+            let saved = note.and_then(|note| serde_json::from_slice::<SavedSession>(&note).ok());
+            Ok(saved.and_then(|saved| saved.session).filter(|session| !session.is_empty()))
+        }
+        Err(StoreError::Forbidden { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Returns the states of the members that other hosts run, and the names of the members that no host runs.
@@ -177,7 +197,7 @@ async fn remote_members(
             judged: pulse::judge(Some(&pulse), None, &host.name, lead.clock.now()),
             host: Some(pulse.host),
             pid: None,
-            session: pulse.session,
+            session: None,
             tokens: pulse.tokens,
             unread: unread.map(|mail| mail.len()).unwrap_or_default(),
             worktree: None,

@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
-use brigade_core::event::{Event, Record, RefusedEvents, UncheckedRecord, one_line, roster_events};
+use brigade_core::event::{
+    Event, EventAuthor, Record, RefusedEvent, RefusedEvents, UncheckedRecord, one_line,
+    roster_events,
+};
+use brigade_wire::name::TeamName;
 
 use crate::board;
+use crate::layout::MessageClass;
 use crate::mail_message::MailMessage;
 use crate::marks::MailboxMarks;
 use crate::read::StoredMessage;
@@ -16,27 +21,40 @@ use crate::write::{DELETED, OP};
 ///
 /// The server checks who writes to which subject. That is enough for every subject but `ev` and `wk`: there a member
 /// writes the event itself, and the decoder drops an event that the member may not record.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RecordDecoder {
+    team: TeamName,
     roster: Roster,
     lead: Option<String>,
+    /// The names on the roster; `None` before the first roster.
+    members: Option<Vec<String>>,
     refused: Arc<RefusedEvents>,
 }
 
 impl RecordDecoder {
     /// Creates a decoder that starts without a roster, for messages in order. Counts refused events in `refused`.
-    pub(crate) fn for_history(messages: &[StoredMessage], refused: Arc<RefusedEvents>) -> Self {
+    pub(crate) fn for_history(
+        team: &TeamName,
+        messages: &[StoredMessage],
+        refused: Arc<RefusedEvents>,
+    ) -> Self {
         // The stream no longer has the first versions of an old roster. The lead is the same in all of them.
         let mut first = Roster::default();
         if let Some(stored) = messages.iter().find(|stored| Roster::is_full_document(stored)) {
             first.apply(stored);
         }
-        Self { roster: Roster::default(), lead: first.lead(), refused }
+        let (team, lead) = (team.clone(), first.lead());
+        Self { team, roster: Roster::default(), lead, members: None, refused }
     }
 
     /// Creates a decoder that starts from a known roster. Counts refused events in `refused`.
-    pub(crate) fn with_roster(roster: Roster, refused: Arc<RefusedEvents>) -> Self {
-        Self { lead: roster.lead(), roster, refused }
+    pub(crate) fn with_roster(
+        team: &TeamName,
+        roster: Roster,
+        refused: Arc<RefusedEvents>,
+    ) -> Self {
+        let (lead, members) = (roster.lead(), roster.members());
+        Self { team: team.clone(), roster, lead, members, refused }
     }
 
     /// Converts one message to history records.
@@ -79,16 +97,25 @@ impl RecordDecoder {
                 records
             }
             Some(kind @ ("ev" | "wk")) => {
-                let Some(by) = tokens.first().copied() else { return Vec::new() };
-                let Ok(event) = serde_json::from_slice(&stored.payload) else { return Vec::new() };
-                if matches!(event, Event::Worked { .. }) != (kind == "wk") {
+                let Ok(event) = serde_json::from_slice::<Event>(&stored.payload) else {
                     return Vec::new();
-                }
-                let leads = self.lead.as_deref() == Some(by);
-                match record(Some(by), event).from_member(by, leads) {
+                };
+                let Some(subject) = EventSubject::parse(kind, &tokens) else { return Vec::new() };
+                let author = EventAuthor {
+                    name: subject.by,
+                    leads: self.lead.as_deref() == Some(subject.by),
+                    answers: subject.answers,
+                    members: self.members.as_deref(),
+                };
+                let checked = if subject.fits(&event) {
+                    record(Some(subject.by), event).from_member(author)
+                } else {
+                    Err(RefusedEvent { by: subject.by.to_owned(), kind: event.kind() })
+                };
+                match checked {
                     Ok(record) => vec![record],
                     Err(refused) => {
-                        self.refused.add(&refused, stored.seq);
+                        self.refused.add(&self.team, &refused, stored.seq);
                         Vec::new()
                     }
                 }
@@ -108,6 +135,7 @@ impl RecordDecoder {
                 let before = self.roster.document();
                 self.roster.apply(stored);
                 self.lead = self.roster.lead().or_else(|| self.lead.take());
+                self.members = self.roster.members();
                 let events = match (before, self.roster.document()) {
                     (None, None) => Vec::new(),
                     (None, Some(is)) => vec![Event::TeamCreated { team: one_line(&is.bytes) }],
@@ -119,5 +147,37 @@ impl RecordDecoder {
             }
             _ => Vec::new(),
         }
+    }
+}
+
+/// What the subject of an event says. The server checked it.
+struct EventSubject<'s> {
+    /// The author.
+    by: &'s str,
+    /// The member that the event is addressed to; `None` for work, and for events by earlier versions of brigade.
+    to: Option<&'s str>,
+    /// Whether the author may answer requests.
+    answers: bool,
+    is_work: bool,
+}
+
+impl<'s> EventSubject<'s> {
+    fn parse(kind: &str, tokens: &[&'s str]) -> Option<Self> {
+        match (kind, tokens) {
+            ("wk", [by]) => Some(Self { by, to: None, answers: false, is_work: true }),
+            // Earlier versions of brigade gave every lead this right.
+            ("ev", [by]) => Some(Self { by, to: None, answers: true, is_work: false }),
+            ("ev", [to, by, class]) => {
+                let answers = *class == MessageClass::Answer.token();
+                Some(Self { by, to: Some(to), answers, is_work: false })
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns whether an event belongs on this subject.
+    fn fits(&self, event: &Event) -> bool {
+        matches!(event, Event::Worked { .. }) == self.is_work
+            && self.to.is_none_or(|to| event.addressee() == Some(to))
     }
 }

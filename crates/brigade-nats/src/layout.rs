@@ -8,7 +8,9 @@
 //! | `mb.<s>.<team>.<to>.<from>.w` | a message | `<from>` |
 //! | `mb.<s>.<team>.<to>.<from>.a` | an answer or an order, for example the approval of a plan or a new mode | `<from>`, if it may answer requests |
 //! | `mk.<s>.<team>.<member>` | which messages in the mailbox of `<member>` were shown, and which were read | `<member>` |
-//! | `ev.<s>.<team>.<by>` | events that change no document | `<by>` |
+//! | `ev.<s>.<team>.<to>.<by>.w` | an event that changes no document and is addressed to `<to>` | `<by>` |
+//! | `ev.<s>.<team>.<to>.<by>.a` | such an event, if it answers a request or repeats a message that grants something | `<by>`, if it may answer requests |
+//! | `ev.<s>.<team>.<by>` | events by earlier versions of brigade; they are still read | `<by>` |
 //! | `wk.<s>.<team>.<by>` | a member's work events; there are many, so they have their own subject | `<by>` |
 //! | `bd.<s>.<team>.<id>.<by>` | a task. The last message counts, whoever wrote it. Task `0` holds the last assigned number | `<by>` |
 //! | `tm.<s>.<team>.doc.cfg.<by>` | the team's `config.json` | a lead |
@@ -180,14 +182,29 @@ impl Subjects {
         self.subject("mk", "*")
     }
 
-    /// Returns the subject for events recorded by one member.
-    pub fn record(&self, by: &str) -> String {
-        self.subject("ev", by)
+    /// Returns the subject for an event that one member recorded and that is addressed to another.
+    pub fn event(&self, to: &str, by: &str, class: MessageClass) -> String {
+        self.subject("ev", format_args!("{to}.{by}.{}", class.token()))
     }
 
-    /// Returns the filter for events recorded by any member.
-    pub fn records(&self) -> String {
-        self.subject("ev", "*")
+    /// Returns the filter for events addressed to a member.
+    pub fn events_to(&self, member: &MemberName) -> String {
+        self.subject("ev", format_args!("{member}.>"))
+    }
+
+    /// Returns the filter for events that one member recorded and that are addressed to another.
+    pub fn events_between(&self, to: &MemberName, by: &MemberName) -> String {
+        self.subject("ev", format_args!("{to}.{by}.*"))
+    }
+
+    /// Returns the filter for events recorded by a member.
+    pub fn events_by(&self, member: &MemberName) -> String {
+        self.subject("ev", format_args!("*.{member}.*"))
+    }
+
+    /// Returns the filter for all events.
+    pub fn events(&self) -> String {
+        self.subject("ev", ">")
     }
 
     /// Returns the subject for work events of one member.

@@ -62,6 +62,12 @@ impl Roster {
         Some(team.lead()?.name()?.into_owned())
     }
 
+    /// Returns the names of the members; `None` if there is no team.
+    pub(crate) fn members(&self) -> Option<Vec<String>> {
+        let document = self.document()?;
+        Some(Team::read(&document.bytes).ok()?.member_names())
+    }
+
     /// Returns the lead's document with the members' entries applied; `None` if there is no team.
     pub(crate) fn document(&self) -> Option<Document> {
         let (base, _) = self.base.as_ref()?;

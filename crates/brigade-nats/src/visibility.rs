@@ -35,20 +35,18 @@ impl NatsStore {
                         subjects.mailbox(me),
                         subjects.messages_from(me),
                         subjects.marks(me),
+                        subjects.events_to(me),
+                        subjects.events_by(me),
                         subjects.work_by(me.as_str()),
                     ]
                 })
                 .map(|filter| (Stream::Mail, filter))
                 .collect(),
-            _ => [subjects.mail(), subjects.all_marks(), subjects.work()]
+            _ => [subjects.mail(), subjects.all_marks(), subjects.events(), subjects.work()]
                 .map(|filter| (Stream::Mail, filter))
                 .to_vec(),
         };
-        filters.extend([
-            (Stream::Mail, subjects.records()),
-            (Stream::Board, subjects.board()),
-            (Stream::Team, subjects.roster()),
-        ]);
+        filters.extend([(Stream::Board, subjects.board()), (Stream::Team, subjects.roster())]);
         filters
     }
 
@@ -62,8 +60,8 @@ impl NatsStore {
         filters
     }
 
-    /// Returns the filters for one mailbox. In another member's mailbox, a member can see only the messages that
-    /// it sent itself.
+    /// Returns the filters for one mailbox and for the events about it. In another member's mailbox, a member can see
+    /// only the messages that it sent and the events that it recorded itself.
     pub(crate) fn visible_mailbox_filters(
         &self,
         subjects: &Subjects,
@@ -72,9 +70,10 @@ impl NatsStore {
         let sees = |members: &[MemberName]| members.contains(member);
         let filters = match &self.connection.identity {
             Identity { role: CredentialRole::Member, members, .. } if !sees(members) => {
-                members.iter().map(|me| subjects.sent(member, me)).collect()
+                let own = |me| [subjects.sent(member, me), subjects.events_between(member, me)];
+                members.iter().flat_map(own).collect()
             }
-            _ => vec![subjects.mailbox(member), subjects.marks(member)],
+            _ => vec![subjects.mailbox(member), subjects.marks(member), subjects.events_to(member)],
         };
         filters.into_iter().map(|filter| (Stream::Mail, filter)).collect()
     }
@@ -86,6 +85,17 @@ impl NatsStore {
         filters: Vec<(Stream, String)>,
         refused: Arc<RefusedEvents>,
     ) -> Result<Vec<Record>, StoreError> {
+        let all = self.read_messages(subjects, filters).await?;
+        let mut decoder = RecordDecoder::for_history(&subjects.team, &all, refused);
+        Ok(all.iter().flat_map(|stored| decoder.decode(stored)).collect())
+    }
+
+    /// Reads the messages that match the filters, ordered by time.
+    pub(crate) async fn read_messages(
+        &self,
+        subjects: &Subjects,
+        filters: Vec<(Stream, String)>,
+    ) -> Result<Vec<StoredMessage>, StoreError> {
         let mut all: Vec<StoredMessage> = Vec::new();
         for (stream, filter) in filters {
             let doing = "read the history";
@@ -98,7 +108,6 @@ impl NatsStore {
         all.sort_by_key(|stored| stored.at);
         // A message between two members of the same host matches two filters, so it was read twice.
         all.dedup_by(|a, b| (a.seq, &a.subject) == (b.seq, &b.subject));
-        let mut decoder = RecordDecoder::for_history(&all, refused);
-        Ok(all.iter().flat_map(|stored| decoder.decode(stored)).collect())
+        Ok(all)
     }
 }

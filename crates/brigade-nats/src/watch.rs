@@ -129,7 +129,7 @@ pub(crate) async fn follow(
     let follower = WatchTask {
         connection,
         filters,
-        decoder: RecordDecoder::with_roster(roster, refused),
+        decoder: RecordDecoder::with_roster(&subjects.team, roster, refused),
         sender,
         subjects: subjects.clone(),
         team: team.clone(),

@@ -21,7 +21,9 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use self::approvals::{ApprovalsArgs, ApproveArgs, DenyArgs};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::global::{DurabilityWord, GlobalArgs};
-pub(crate) use self::host::{DownArgs, ResumeArgs, ShutdownArgs, SpawnArgs, SpawnPlace, StopArgs};
+pub(crate) use self::host::{
+    DownArgs, ResumeArgs, RevokeArgs, ShutdownArgs, SpawnArgs, SpawnPlace, StopArgs,
+};
 pub(crate) use self::link::LinkArgs;
 #[cfg(feature = "nats")]
 pub(crate) use self::org::{

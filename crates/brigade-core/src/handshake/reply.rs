@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Answered, AnsweredRequest, HandshakeError, Request, RequestKind, request};
 use crate::clock::wire_time;
-use crate::event::{Event, MessageKey, WITHDRAWN};
+use crate::event::{Event, MessageKey, Record, WITHDRAWN};
 use crate::mail;
 use crate::seat::Seat;
 use crate::store::{Actor, Outgoing};
@@ -235,19 +235,27 @@ async fn foreign_answers(seat: &Seat, asker: &MemberName) -> Vec<First> {
             return Vec::new();
         }
     };
+    let foreign = |record: &&Record| matches!(record.event, Event::Seen { .. });
+    answers_from(seat, records.iter().filter(foreign)).collect()
+}
+
+/// Returns the protocol messages from the seat in a mailbox.
+fn answers_from<'r>(
+    seat: &Seat,
+    records: impl IntoIterator<Item = &'r Record>,
+) -> impl Iterator<Item = First> {
     let answer = |message: Message<'_>| match message.body() {
         Body::Protocol(answer) if message.from() == seat.name.as_str() => {
             Some(First { answer, hand: String::new(), at: message.timestamp().into_owned() })
         }
         _ => None,
     };
-    let answers = records.iter().filter_map(|record| match &record.event {
-        Event::Seen { message, .. } => {
+    records.into_iter().filter_map(move |record| match &record.event {
+        Event::Sent { message, .. } | Event::Seen { message, .. } => {
             with_message(message.get().as_bytes(), |message| message.and_then(answer)).ok()?
         }
         _ => None,
-    });
-    answers.collect()
+    })
 }
 
 /// Returns the requests to the seat that have no answer yet.
@@ -290,7 +298,8 @@ pub(super) async fn finish_all(seat: &Seat, team: &Team<'_>) -> Result<(), Hands
 }
 
 /// Withdraws the asking member's open permission requests to the seat for which `gone` returns true. Sends no
-/// message. A later answer fails with an error that reports the withdrawal.
+/// message. A later answer fails with an error that reports the withdrawal. Reads only what the asking member may
+/// read: its own requests, its own mailbox and its own decisions.
 pub(super) async fn take_back(
     seat: &Seat,
     asker: &Seat,
@@ -299,9 +308,17 @@ pub(super) async fn take_back(
 ) -> Result<(), HandshakeError> {
     let is_theirs =
         |request: &Request| request.kind == RequestKind::Permission && request.from == asker.name;
-    for request in
-        open(seat, team).await?.iter().filter(|request| is_theirs(request) && gone(&request.id))
-    {
+    let mut requests = request::all(seat, team).await?;
+    requests.retain(|request| is_theirs(request) && gone(&request.id));
+    if requests.is_empty() {
+        return Ok(());
+    }
+    let records = asker.store.mailbox_history(&asker.team, &asker.name).await?;
+    let answers: Vec<First> = answers_from(seat, &records).collect();
+    for request in &requests {
+        if answers.iter().any(|answer| answer.answers(request)) {
+            continue;
+        }
         let ours = wire_time(asker.clock.now());
         let question = request.withdrawal(team);
         let first = asker.store.decide(&asker.team, &question, ours.as_bytes()).await?;
@@ -312,12 +329,16 @@ pub(super) async fn take_back(
     Ok(())
 }
 
-/// Returns the withdrawal of a request; `None` if the request was not withdrawn.
+/// Returns the withdrawal of a request; `None` if the request was not withdrawn. Only permission requests can be
+/// withdrawn. A member may not be allowed to read the lead's decisions, so it does not look for others.
 async fn taken_back(
     seat: &Seat,
     team: &Team<'_>,
     request: &Request,
 ) -> Result<Option<First>, HandshakeError> {
+    if request.kind != RequestKind::Permission {
+        return Ok(None);
+    }
     let at = seat.store.decided(&seat.team, &request.withdrawal(team)).await?;
     Ok(at.map(|at| First::taken_back(request, String::from_utf8_lossy(&at).into_owned())))
 }

@@ -52,9 +52,10 @@ pub use self::block_reason::BlockReason;
 pub use self::mail::{DeliveryStatus, MessageKind, MessageRef};
 pub use self::member::{BusyKind, BusySpan, MemberActivity, MemberDetails, MemberView, WorkRef};
 use self::message_view::{MessageFields, MessageSummary};
+use self::requests::RequestParties;
 pub use self::requests::{RequestAnswer, RequestEntry};
 pub use self::tasks::TaskEntry;
-use crate::event::{Event, Record, TurnOutcome, WorkEvent};
+use crate::event::{Event, Record, TurnOutcome, WITHDRAWN, WorkEvent};
 use crate::graph::Graph;
 use crate::store::event_log::RecordRef;
 
@@ -126,15 +127,19 @@ impl TeamProjection {
                     person.unread = person.unread.saturating_sub(1);
                 }
             }
-            Event::Answered { request_id, to, yes, reason, hand, .. } => {
+            Event::Answered { request_id, kind, to, yes, reason, hand } => {
                 let reply = RequestAnswer {
                     at,
                     yes: *yes,
                     decided_by: Some(hand.clone()),
                     reason: reason.clone(),
                 };
-                let to = self.index_of(to);
-                self.apply_answer(request_id, Some(to), reply);
+                let Some(kind) = request_kind(kind) else { return };
+                let asker = self.index_of(to);
+                let by = record.by.as_deref().filter(|_| hand != WITHDRAWN);
+                let answerer = by.map(|by| self.index_of(by));
+                let parties = RequestParties { kind, asker, answerer };
+                self.apply_answer(request_id, parties, reply);
             }
             Event::Salvaged { .. } => {}
             Event::Task { id, task } => self.board.changed(*id, at, spot, task),
@@ -226,26 +231,27 @@ impl TeamProjection {
                     person.add_open_requests(at, 1);
                 }
             }
-            MessageKind::PlanResponse | MessageKind::PermissionResponse => {
-                let reply = RequestAnswer { at, yes: summary.yes, decided_by: None, reason: None };
-                self.apply_answer(&id, Some(to), reply);
+            answer => {
+                let (kind, yes) = match answer {
+                    MessageKind::PlanResponse => (MessageKind::PlanRequest, summary.yes),
+                    MessageKind::PermissionResponse => {
+                        (MessageKind::PermissionRequest, summary.yes)
+                    }
+                    MessageKind::ShutdownApproved => (MessageKind::ShutdownRequest, true),
+                    MessageKind::ShutdownRejected => (MessageKind::ShutdownRequest, false),
+                    _ => return,
+                };
+                let parties = RequestParties { kind, asker: to, answerer: Some(from) };
+                let reply = RequestAnswer { at, yes, decided_by: None, reason: None };
+                self.apply_answer(&id, parties, reply);
             }
-            MessageKind::ShutdownApproved | MessageKind::ShutdownRejected => {
-                let yes = summary.kind == MessageKind::ShutdownApproved;
-                self.apply_answer(
-                    &id,
-                    None,
-                    RequestAnswer { at, yes, decided_by: None, reason: None },
-                );
-            }
-            _ => {}
         }
     }
 
-    /// Applies an answer to a request. `asker` is the member that made the request, if the answer names it.
-    fn apply_answer(&mut self, id: &str, asker: Option<MemberIndex>, reply: RequestAnswer) {
+    /// Applies an answer to a request.
+    fn apply_answer(&mut self, id: &str, parties: RequestParties, reply: RequestAnswer) {
         let at = reply.at;
-        let Some((from, kind)) = self.asked.answer(id, asker, reply) else { return };
+        let Some((from, kind)) = self.asked.answer(id, parties, reply) else { return };
         if kind != MessageKind::ShutdownRequest
             && let Some(person) = self.person_mut(from)
         {
@@ -313,6 +319,16 @@ impl TeamProjection {
             person.add_open_requests(at, -i32::try_from(open).unwrap_or(i32::MAX));
             person.apply_left(at);
         }
+    }
+}
+
+/// Returns the type of request that an `answered` event names.
+fn request_kind(name: &str) -> Option<MessageKind> {
+    match name {
+        "plan" => Some(MessageKind::PlanRequest),
+        "permission" => Some(MessageKind::PermissionRequest),
+        "shutdown" => Some(MessageKind::ShutdownRequest),
+        _ => None,
     }
 }
 

@@ -39,6 +39,24 @@ pub struct RequestAnswer {
     pub reason: Option<String>,
 }
 
+/// The parties of a request, as its answer names them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestParties {
+    /// The type of the request.
+    pub(super) kind: MessageKind,
+    /// The member that made the request.
+    pub(super) asker: MemberIndex,
+    /// The member that answered; `None` if the asking member withdrew the request.
+    pub(super) answerer: Option<MemberIndex>,
+}
+
+impl RequestParties {
+    /// Returns whether these members may answer the request: only the member that was asked can.
+    fn answer(&self, asked: &RequestEntry) -> bool {
+        asked.from == self.asker && self.answerer.is_none_or(|answerer| asked.to == answerer)
+    }
+}
+
 /// All requests of the team.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestLog {
@@ -73,18 +91,18 @@ impl RequestLog {
         true
     }
 
-    /// Applies an answer to the open request that `asker` made with this id. Returns who made the request, and its
-    /// type; `None` if there is no such open request.
+    /// Applies an answer to an open request with this id. Returns who made the request, and its type; `None` if no
+    /// open request matches.
     pub(super) fn answer(
         &mut self,
         id: &str,
-        asker: Option<MemberIndex>,
+        parties: RequestParties,
         reply: RequestAnswer,
     ) -> Option<(MemberIndex, MessageKind)> {
         let indexes = self.by_id.get(id)?;
         let is_open = |index: &&usize| {
             self.all.get(**index).is_some_and(|asked| {
-                asked.reply.is_none() && asker.is_none_or(|asker| asked.from == asker)
+                asked.reply.is_none() && asked.kind == parties.kind && parties.answer(asked)
             })
         };
         let index = *indexes.iter().find(is_open)?;

@@ -59,9 +59,9 @@ pub trait EventLog: fmt::Debug + Send + Sync {
         self.watch(team).await
     }
 
-    /// Returns the events that this store ignored so far because their authors may not record them, and how often
-    /// each occurred.
-    fn refused_events(&self) -> Vec<(RefusedEvent, usize)> {
+    /// Returns the events of the team that this store ignored so far because their authors may not record them, and
+    /// how often each occurred.
+    fn refused_events(&self, _team: &TeamName) -> Vec<(RefusedEvent, usize)> {
         Vec::new()
     }
 

@@ -27,7 +27,7 @@ use super::{
     StoreError, Watch, Written,
 };
 use crate::clock::{Clock, SystemClock};
-use crate::event::{Event, MessageKey, Record, UncheckedRecord};
+use crate::event::{Event, EventAuthor, MessageKey, Record, UncheckedRecord};
 use crate::event::{one_line, roster_events};
 
 /// A store in memory.
@@ -103,9 +103,12 @@ impl MemoryState {
 }
 
 impl StoredTeam {
-    fn is_led_by(&self, member: &str) -> bool {
-        let team = Team::read(&self.config.bytes);
-        team.is_ok_and(|team| team.lead().is_some_and(|lead| lead.is(member)))
+    fn check_author(&self, event: &Event, name: &str) -> Result<(), StoreError> {
+        let team = Team::read(&self.config.bytes).ok();
+        let leads = team.as_ref().and_then(Team::lead).is_some_and(|lead| lead.is(name));
+        let members = team.map(|team| team.member_names());
+        let author = EventAuthor { name, leads, answers: true, members: members.as_deref() };
+        Ok(event.check_author(author)?)
     }
 }
 
@@ -403,7 +406,7 @@ impl Notes for MemoryStore {
 impl EventLog for MemoryStore {
     async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
         let mut state = self.state();
-        event.check_recorder(&by.0, state.team_mut(team)?.is_led_by(&by.0))?;
+        state.team_mut(team)?.check_author(&event, &by.0)?;
         self.record_event(&mut state, team, Some(by), event);
         Ok(())
     }

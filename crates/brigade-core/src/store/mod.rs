@@ -164,6 +164,11 @@ pub trait Notes: fmt::Debug + Send + Sync {
         note: Option<&[u8]>,
     ) -> Result<(), StoreError>;
 
+    /// Returns whether every member can read every member's pulse.
+    fn pulses_are_public(&self) -> bool {
+        false
+    }
+
     /// Returns a member's saved note. Notes survive the deletion of the team.
     async fn get_note(
         &self,

@@ -3,30 +3,42 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use brigade_core::event::{Event, Record, RefusedEvent};
+use brigade_core::event::{Event, EventAuthor, Record, RefusedEvent};
 use brigade_core::store::{Actor, EventLog, StoreError, Watch};
 use brigade_wire::name::TeamName;
 
 use super::NatsStore;
 use crate::error::NatsError;
-use crate::layout::{Stream, Subjects};
+use crate::layout::{MessageClass, Stream, Subjects};
+use crate::roster::Roster;
 use crate::watch::{self, WatchedFilter};
 use crate::write::{INCARNATION, PendingWrite};
 
 #[async_trait]
 impl EventLog for NatsStore {
     async fn record(&self, team: &TeamName, event: Event, by: &Actor) -> Result<(), StoreError> {
-        // Readers compare the author with the roster. Here it is enough to refuse what no roster would allow.
-        event.check_recorder(&by.0, true)?;
         let incarnation = self.incarnation(team).await?;
+        // Members record work often, and the roster says nothing about whose work it is.
+        let roster = match event.addressee() {
+            Some(_) => self.roster(team).await?,
+            None => Roster::default(),
+        };
+        let members = roster.members();
+        event.check_author(EventAuthor {
+            name: &by.0,
+            leads: roster.lead().is_some_and(|lead| lead == by.0),
+            answers: self.connection.identity.answers,
+            members: members.as_deref(),
+        })?;
         let text = serde_json::to_vec(&event).map_err(|error| {
             NatsError::Malformed(error.to_string()).while_doing("record an event")
         })?;
         let id = Some(uuid::Uuid::new_v4().to_string());
         let subjects = self.subjects(team);
-        let subject = match event {
-            Event::Worked { .. } => subjects.work_by(&by.0),
-            _ => subjects.record(&by.0),
+        let class = if event.is_answer() { MessageClass::Answer } else { MessageClass::Text };
+        let subject = match event.addressee() {
+            Some(to) => subjects.event(to, &by.0, class),
+            None => subjects.work_by(&by.0),
         };
         let pending = PendingWrite { id, ..PendingWrite::new(subject, &text) }
             .with_header(INCARNATION, incarnation);
@@ -51,8 +63,8 @@ impl EventLog for NatsStore {
         self.follow(&subjects, filters).await
     }
 
-    fn refused_events(&self) -> Vec<(RefusedEvent, usize)> {
-        self.refused.counts()
+    fn refused_events(&self, team: &TeamName) -> Vec<(RefusedEvent, usize)> {
+        self.refused.counts(team)
     }
 
     async fn watch_without_work(&self, team: &TeamName) -> Result<Watch, StoreError> {

@@ -8,7 +8,7 @@ use brigade_core::store::{Mail, MailStore, Mark, Outgoing, Receipt, StoreError};
 use brigade_wire::name::{MemberName, TeamName};
 
 use super::NatsStore;
-use crate::layout::Stream;
+use crate::journal::RecordDecoder;
 
 #[async_trait]
 impl MailStore for NatsStore {
@@ -55,16 +55,14 @@ impl MailStore for NatsStore {
         member: &MemberName,
     ) -> Result<Vec<Record>, StoreError> {
         let subjects = self.subjects(team);
+        // Members have also recorded events about this mailbox.
         let filters = self.visible_mailbox_filters(&subjects, member);
-        let records = self.read_records(&subjects, filters, Arc::default()).await?;
-        // Members have also recorded events about this mailbox. Include those events.
-        // Do not count refused events here: without the roster, the lead's answers would be counted too.
-        let filters = vec![(Stream::Mail, subjects.records())];
-        let noted = self.read_records(&subjects, filters, Arc::default()).await?;
+        let messages = self.read_messages(&subjects, filters).await?;
+        let roster = self.roster(team).await?;
+        // Do not count refused events here. The author of an old event may have left since.
+        let mut decoder = RecordDecoder::with_roster(team, roster, Arc::default());
+        let records = messages.iter().flat_map(|stored| decoder.decode(stored));
         let about = |record: &Record| record.event.mailbox() == Some(member.as_str());
-        let mut all: Vec<Record> =
-            records.into_iter().chain(noted.into_iter().filter(about)).collect();
-        all.sort_by_key(|record| record.at);
-        Ok(all)
+        Ok(records.filter(about).collect())
     }
 }

@@ -12,6 +12,10 @@ use crate::write::{DELETED, OP, PendingWrite};
 
 #[async_trait]
 impl Notes for NatsStore {
+    fn pulses_are_public(&self) -> bool {
+        true
+    }
+
     async fn decide(
         &self,
         team: &TeamName,

@@ -39,7 +39,7 @@ async fn every_attempt_is_refused_by_the_server() {
     let mut wrong = Vec::new();
     let all = attempts(&setup.bobs_inbox);
     let refused = all.iter().filter(|attempt| attempt.outcome == ExpectedOutcome::Refused).count();
-    assert_eq!(refused, 117, "docs/security.md states this number");
+    assert_eq!(refused, 129, "docs/security.md states this number");
     for attempt in &all {
         let (verdict, as_expected) = setup.run(attempt).await;
         let mark = if as_expected { "ok" } else { "WRONG" };
@@ -93,7 +93,7 @@ impl AttackSetup {
             ("bob", "nt.0.demo.bob.shown"),
             ("lead", "tm.0.demo.q.team-lead.plan-1"),
             ("bob", "bd.0.demo.1.bob"),
-            ("alice", "ev.0.demo.alice"),
+            ("alice", "ev.0.demo.bob.alice.w"),
             ("bob", "lv.0.demo.bob"),
             ("carol", "bd.0.other.1.carol"),
             ("carol", "mb.0.other.carol.carol.w"),

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::event::{Event, Record};
+use brigade_core::roster;
 use brigade_core::store::Store;
 use brigade_nats::identity::CredentialRole;
-use brigade_testkit::env::{TestEnv, member, team};
+use brigade_testkit::env::{TestEnv, member, member_plan, team};
 use brigade_testkit::event_authors::{EventAttempt, MayRecord, attempts};
 
 use crate::forgery::{organisation, store};
@@ -47,7 +48,8 @@ impl Sent {
         match record.event {
             Event::TeamDeleted {} => true,
             Event::TaskDeleted { .. } | Event::MemberLeft { .. } => {
-                text == serde_json::to_string(&self.attempt.event).unwrap()
+                let same = text == serde_json::to_string(&self.attempt.event).unwrap();
+                same && record.by.as_deref() == Some(self.me)
             }
             Event::Read { key, .. } | Event::Shown { key, .. } => {
                 key == brigade_core::event::MessageKey::from_id(&self.mark)
@@ -57,7 +59,9 @@ impl Sent {
     }
 }
 
-/// Publishes every attempt of an attacker to the attacker's own subjects and returns the stored ones.
+/// Publishes every attempt of an attacker to every subject that might carry it. The subject of the answers is open only
+/// to a lead that may answer; the subject of earlier versions is open to nobody. The rival writes into the streams of
+/// its own organisation.
 async fn attack(servers: &OrgServers, attacker: &Attacker) -> Vec<Sent> {
     let raw = servers.raw(&attacker.creds).await;
     let mut sent = Vec::new();
@@ -66,14 +70,19 @@ async fn attack(servers: &OrgServers, attacker: &Attacker) -> Vec<Sent> {
         let mark = marked(number);
         let attempt = attempts(attacker.me, attacker.other, &mark).swap_remove(number);
         let body = serde_json::to_vec(&attempt.event).unwrap();
-        for kind in ["ev", "wk"] {
-            let subject = format!("{kind}.0.demo.{}", attacker.me);
-            let stored = tokio::time::timeout(
-                Duration::from_secs(2),
-                raw.client.request(subject, body.clone().into()),
-            );
-            let stored = matches!(stored.await, Ok(Ok(_)));
-            assert!(stored || attacker.role == "rival", "{}: {kind}", attacker.role);
+        let to = attempt.event.addressee().unwrap_or(attacker.other);
+        let subjects = [
+            (format!("ev.0.demo.{to}.{}.w", attacker.me), true),
+            (format!("ev.0.demo.{to}.{}.a", attacker.me), attacker.role == "lead"),
+            (format!("ev.0.demo.{}", attacker.me), false),
+            (format!("wk.0.demo.{}", attacker.me), true),
+        ];
+        for (subject, is_open) in subjects {
+            // The server does not answer a request on a forbidden subject.
+            let limit = if is_open { Duration::from_secs(5) } else { Duration::from_millis(5) };
+            let request = raw.client.request(subject.clone(), body.clone().into());
+            let stored = matches!(tokio::time::timeout(limit, request).await, Ok(Ok(_)));
+            assert_eq!(stored, is_open, "{}: {subject}", attacker.role);
         }
         sent.push(Sent { role: attacker.role, mark, attempt, me: attacker.me });
     }
@@ -114,7 +123,15 @@ async fn events_count_only_if_their_author_may_record_them() {
     let member_seat = (CredentialRole::Member, false);
     let attackers = [
         ("lead", "team-lead", "bob", vec!["team-lead"], (CredentialRole::Lead, true)),
+        (
+            "silent lead",
+            "team-lead",
+            "bob",
+            vec!["team-lead", "carl"],
+            (CredentialRole::Lead, false),
+        ),
         ("member", "alice", "bob", vec!["alice"], member_seat),
+        ("former member", "carol", "bob", vec!["carol"], member_seat),
         ("link", "bob", "alice", vec!["bob", "alice"], member_seat),
     ];
     let attackers = attackers.map(|(role, me, other, members, rights)| {
@@ -123,10 +140,13 @@ async fn events_count_only_if_their_author_may_record_them() {
     });
     let stolen = servers.grant(&mut rival, "demo", &["bob"], member_seat).file;
     let rival = Attacker { role: "rival", me: "bob", other: "alice", creds: stolen };
+    let lead = env.seat("team-lead");
+    roster::join(&lead, &member("carol"), member_plan()).await.unwrap();
+    roster::leave(&lead, &member("carol")).await.unwrap();
     let readers = [
         Arc::clone(&env.store),
         store(&servers, &attackers[0].creds).await,
-        store(&servers, &attackers[2].creds).await,
+        store(&servers, &attackers[4].creds).await,
     ];
     let mut watches = Vec::new();
     for reader in &readers {
@@ -150,9 +170,9 @@ async fn events_count_only_if_their_author_may_record_them() {
                 checked += 1;
                 let found = sent.is_in(&records);
                 let allowed = match sent.attempt.allowed {
-                    _ if sent.role == "rival" => false,
+                    _ if ["rival", "former member"].contains(&sent.role) => false,
                     MayRecord::Everyone => true,
-                    MayRecord::Lead => sent.me == "team-lead",
+                    MayRecord::Lead => sent.role == "lead",
                     MayRecord::NoMember => false,
                 };
                 // Only the admin's history must contain every allowed event: members do not see the work of others.
@@ -165,7 +185,7 @@ async fn events_count_only_if_their_author_may_record_them() {
     }
     println!("{checked} combinations of event, author and reader checked");
     assert!(wrong.is_empty(), "{wrong:#?}");
-    let refused: usize = env.store.refused_events().iter().map(|(_, count)| count).sum();
+    let refused: usize = env.store.refused_events(&team()).iter().map(|(_, count)| count).sum();
     assert!(refused > 0, "the store counts refused events");
     still_works(&env).await;
 }

@@ -78,16 +78,16 @@ async fn forged_authors_are_not_believed() {
         alice.request_with_headers(to, headers, entry(from).into()).await.unwrap();
     }
     // Alice records an event. Then she makes the server send the event to subjects that bob's watch reads.
-    let (record, headers) = ("ev.0.demo.alice", forged_headers(&incarnation));
+    let (record, headers) = ("ev.0.demo.bob.alice.w", forged_headers(&incarnation));
     alice.request_with_headers(record, headers, entry("team-lead").into()).await.unwrap();
-    for ask in ["js.DIRECT.GET.MB_0.ev.0.demo.*", "ev.0.demo.alice"] {
+    for ask in ["js.DIRECT.GET.MB_0.ev.0.demo.*.alice.*", "ev.0.demo.bob.alice.w"] {
         for wake in [format!("wake.{LEAD_ANSWER_SUBJECT}"), "wake.mk.0.demo.bob".to_owned()] {
             alice.publish_with_reply(ask, wake, "".into()).await.unwrap();
         }
     }
     let push = json!({ "stream_name": "MB_0", "config": { "name": "push", "ack_policy": "none",
-        "filter_subject": "ev.0.demo.*", "deliver_subject": "wake.mk.0.demo.bob" }});
-    let create = "js.CONSUMER.CREATE.MB_0.push.ev.0.demo.*";
+        "filter_subject": "ev.0.demo.*.alice.*", "deliver_subject": "wake.mk.0.demo.bob" }});
+    let create = "js.CONSUMER.CREATE.MB_0.push.ev.0.demo.*.alice.*";
     alice.request(create, push.to_string().into()).await.unwrap();
 
     // The lead sends a real message.
@@ -133,7 +133,7 @@ async fn an_empty_message_hides_nothing_that_comes_after_it() {
     let bob = servers.grant(&mut acme, "demo", &["bob"], member_seat).file;
     let (alice, bob) = (servers.raw(&alice).await.client, store(&servers, &bob).await);
     for text in ["one", "two", "three"] {
-        for subject in ["mb.0.demo.bob.alice.w", "bd.0.demo.7.alice", "ev.0.demo.alice"] {
+        for subject in ["mb.0.demo.bob.alice.w", "bd.0.demo.7.alice", "ev.0.demo.bob.alice.w"] {
             alice.request(subject, "".into()).await.unwrap();
         }
         env.say("team-lead", "bob", text).await;
@@ -158,7 +158,7 @@ async fn a_member_cannot_record_work_of_another() {
         name: name.to_owned(),
         act: WorkEvent::Said { text: text.to_owned() },
     };
-    for subject in ["wk.0.demo.alice", "ev.0.demo.alice"] {
+    for subject in ["wk.0.demo.alice", "ev.0.demo.bob.alice.w"] {
         let forged = serde_json::to_vec(&worked("bob", FORGED)).unwrap();
         raw.request(subject, forged.into()).await.unwrap();
     }

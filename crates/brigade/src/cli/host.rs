@@ -1,5 +1,8 @@
 //! `brigade spawn`, `brigade stop`, `brigade down`, `brigade resume`
 
+#[cfg(feature = "nats")]
+use std::path::PathBuf;
+
 use brigade_wire::name::{MemberName, TeamName};
 use clap::{Args, ValueEnum};
 
@@ -43,6 +46,8 @@ pub(crate) struct StopArgs {
     pub(crate) name: MemberName,
     #[command(flatten)]
     pub(crate) how: ShutdownArgs,
+    #[command(flatten)]
+    pub(crate) credentials: RevokeArgs,
 }
 
 /// Arguments of `brigade down`.
@@ -70,6 +75,15 @@ pub(crate) struct ShutdownArgs {
     /// Also remove files in a worktree that git ignores, such as build output
     #[arg(long)]
     pub(crate) discard: bool,
+}
+
+/// How to end the credentials of a member that is stopped or removed; shared by `stop` and `team leave`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RevokeArgs {
+    /// Also revoke the member's NATS credentials, with the operator's folder (see `brigade org`)
+    #[cfg(feature = "nats")]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) revoke: Option<PathBuf>,
 }
 
 /// Arguments of `brigade resume`.

@@ -6,6 +6,8 @@ use brigade_core::roster::Activity;
 use brigade_wire::name::{MemberName, TeamName};
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::RevokeArgs;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum TeamCommand {
     /// Create a team and lead it
@@ -89,6 +91,8 @@ Examples:
     Leave {
         /// The member
         name: MemberName,
+        #[command(flatten)]
+        credentials: RevokeArgs,
     },
 
     /// Set whether a member is working or idle

@@ -10,6 +10,7 @@ use brigade_host::worktree::IgnoredFiles;
 use brigade_wire::name::MemberName;
 use serde_json::json;
 
+use super::credentials;
 use crate::cli::{DownArgs, GlobalArgs, ShutdownArgs, StopArgs};
 use crate::context::{CliContext, host_alone, named_team};
 use crate::error::{CliError, Trouble};
@@ -36,7 +37,9 @@ pub(crate) async fn stop(context: &CliContext, stop: &StopArgs) -> Result<u8, Cl
             let error = CliError::failed(Trouble::Refuses { name: name.clone(), why });
             Err(error.hint(format!("`brigade stop {name} --now` kills it anyway")))
         }
-        Ended::Agreed | Ended::WasGone | Ended::Forced => Ok(exit::DONE),
+        Ended::Agreed | Ended::WasGone | Ended::Forced => {
+            credentials::end(context, &lead.team, &stop.name, &stop.credentials).await
+        }
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) async fn run(context: &CliContext, follow: bool, work: bool) -> Resul
     if !context.json {
         output::print(&formatter.format_history(&past, output::width()))?;
     }
-    for note in context.refused_event_notes() {
+    for note in context.refused_event_notes(&team) {
         output::note(&note);
     }
     drop(past);

@@ -7,6 +7,7 @@ mod approvals;
 mod broadcast;
 mod check;
 mod completions;
+mod credentials;
 mod diff;
 mod doctor;
 mod down;

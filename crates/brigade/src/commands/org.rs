@@ -7,6 +7,8 @@ mod init;
 mod list;
 mod revoke;
 
+pub(super) use self::revoke::revoke_stopped;
+
 use brigade_nats::NatsOptions;
 use brigade_nats::org::{Folder, PushError};
 

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use brigade_core::task_view;
 
-use crate::cli::{ActivityWord, GlobalArgs, TeamCommand, TeamJoinArgs};
+use crate::cli::{ActivityWord, GlobalArgs, RevokeArgs, TeamCommand, TeamJoinArgs};
 use crate::context::{CliContext, cwd};
 use crate::error::{CliError, Trouble, members_hint};
 use crate::exit;
@@ -38,7 +38,9 @@ pub(crate) async fn run(global: GlobalArgs, command: TeamCommand) -> Result<u8, 
             transfer::import(&CliContext::new(global).await?, &file, rename.as_ref()).await
         }
         TeamCommand::Join(member) => join(&CliContext::new(global).await?, &member).await,
-        TeamCommand::Leave { name } => leave(&CliContext::new(global).await?, &name).await,
+        TeamCommand::Leave { name, credentials } => {
+            leave(&CliContext::new(global).await?, &name, &credentials).await
+        }
         TeamCommand::Activity { name, activity } => {
             set_activity(&CliContext::new(global).await?, &name, activity).await
         }
@@ -90,7 +92,11 @@ async fn join(context: &CliContext, member: &TeamJoinArgs) -> Result<u8, CliErro
     Ok(exit::DONE)
 }
 
-async fn leave(context: &CliContext, name: &MemberName) -> Result<u8, CliError> {
+async fn leave(
+    context: &CliContext,
+    name: &MemberName,
+    credentials: &RevokeArgs,
+) -> Result<u8, CliError> {
     let seat = context.seat_or(name).await?;
     let members = seat.member_names().await?;
     let roster::Left { was_there, released } = with_lock_notice(roster::leave(&seat, name)).await?;
@@ -111,7 +117,7 @@ async fn leave(context: &CliContext, name: &MemberName) -> Result<u8, CliError> 
             ))?;
         }
     }
-    Ok(exit::DONE)
+    super::credentials::end(context, team, name, credentials).await
 }
 
 async fn set_activity(

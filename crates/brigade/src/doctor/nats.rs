@@ -94,10 +94,8 @@ pub(super) async fn read(
 
 /// Finds events that their authors may not record.
 async fn check_events(lead: &Seat, findings: &mut Vec<NatsFinding>) -> Result<(), CliError> {
-    let earlier = lead.store.refused_events();
-    lead.store.history_without_work(&lead.team).await?;
-    let mut refused = lead.store.refused_events();
-    refused.retain(|found| !earlier.contains(found));
+    lead.store.history(&lead.team).await?;
+    let refused = lead.store.refused_events(&lead.team);
     findings.extend(refused.into_iter().map(|(refused, count)| NatsFinding {
         check: "forged-event",
         place: member_place(&refused.by, &lead.team),

@@ -124,7 +124,7 @@ fn requests_and_their_answers() {
     // If a member answers through brigade, the record says who decided. The answer message then changes nothing.
     check(
         &[&|s| s.asks(1, "ada", permission, "r1"), &answered(2, "ada", "rule 1 of safe"), &|s| {
-            s.answers(3, "ada", "r1", true);
+            s.answers_permission(3, "ada", "r1", true);
         }],
         &["PermissionRequest ada r1 yes rule 1 of safe 2"],
     );
@@ -148,6 +148,20 @@ fn requests_and_their_answers() {
     check(
         &[&|s| s.writes(1, "lead", "ada", stop), &|s| s.writes(5, "ada", "lead", stops)],
         &["ShutdownRequest lead r9 yes ? 5"],
+    );
+    // An answer counts only from the member that was asked, and only for a request of its type.
+    check(
+        &[&|s| s.writes(1, "lead", "ada", stop), &|s| s.writes(5, "ben", "lead", stops)],
+        &["ShutdownRequest lead r9"],
+    );
+    let approves = r#"{"type":"plan_approval_response","requestId":"r1","approved":true}"#;
+    check(
+        &[&|s| s.asks(1, "ada", plan, "r1"), &|s| s.writes(2, "ben", "ada", approves)],
+        &["PlanRequest ada r1"],
+    );
+    check(
+        &[&|s| s.asks(1, "ada", permission, "r1"), &|s| s.answers(2, "ada", "r1", true)],
+        &["PermissionRequest ada r1"],
     );
     check(&[&|s| s.answers(1, "ada", "never asked", true)], &[]);
 }

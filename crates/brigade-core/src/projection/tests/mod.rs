@@ -87,6 +87,12 @@ impl EventScript {
         self.writes(at, "lead", to, &text.to_string());
     }
 
+    fn answers_permission(&mut self, at: i64, to: &str, id: &str, yes: bool) {
+        let outcome = if yes { "success" } else { "error" };
+        let text = json!({"type": "permission_response", "request_id": id, "subtype": outcome});
+        self.writes(at, "lead", to, &text.to_string());
+    }
+
     /// Adds the task that a line `number status owner blocker…` describes. The owner `-` means no owner.
     fn task(&mut self, at: i64, line: &str) {
         let mut words = line.split_whitespace();

@@ -47,7 +47,7 @@ fn records_periods_of_work() {
         &[
             &begins(5),
             &|s| s.asks(7, "ada", permission, "r1"),
-            &|s| s.answers(10, "ada", "r1", true),
+            &|s| s.answers_permission(10, "ada", "r1", true),
             &ends_at(12),
         ],
         "Idle since 12; Working 5..7; Waiting 7..10; Working 10..12",
@@ -59,8 +59,8 @@ fn records_periods_of_work() {
             &|s| s.asks(4, "ada", permission, "r2"),
             &|s| s.asks(4, "ada", permission, "r2"),
             &|s| s.answers(6, "ada", "r1", true),
-            &|s| s.answers(8, "ada", "r2", false),
-            &|s| s.answers(9, "ada", "r2", false),
+            &|s| s.answers_permission(8, "ada", "r2", false),
+            &|s| s.answers_permission(9, "ada", "r2", false),
         ],
         "Unknown since 8; Waiting 3..8",
     );

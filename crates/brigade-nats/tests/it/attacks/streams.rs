@@ -22,7 +22,7 @@ pub(crate) async fn state(admin: &Client, organisation: &str) -> BTreeMap<String
         let info = request(admin, &subject, &json!({ "subjects_filter": ">" })).await;
         all.insert(format!("{organisation} {name}"), info["config"].to_string());
         for (subject, count) in info["state"]["subjects"].as_object().into_iter().flatten() {
-            if subject != "ev.0.demo.alice" {
+            if subject != "ev.0.demo.bob.alice.w" {
                 all.insert(format!("{organisation} {subject}"), count.to_string());
             }
         }

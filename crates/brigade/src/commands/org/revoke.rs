@@ -1,6 +1,9 @@
 //! `brigade org revoke`
 
+use std::path::Path;
+
 use brigade_nats::org::{Folder, UpdateResult, push};
+use brigade_wire::name::{MemberName, TeamName};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -8,6 +11,41 @@ use super::{push_failed, servers};
 use crate::cli::OrgRevokeArgs;
 use crate::error::CliError;
 use crate::{exit, output};
+
+/// Revokes the credentials of a member that was stopped or removed.
+pub(crate) async fn revoke_stopped(
+    dir: &Path,
+    team: &TeamName,
+    name: &MemberName,
+) -> Result<u8, CliError> {
+    let now = Timestamp::now();
+    let stopped = |error: CliError| error.hint(format!("{name} was stopped"));
+    let folder = Folder::open(dir).map_err(|error| stopped(error.into()))?;
+    let mut organisation = folder.organisation(None).map_err(|error| stopped(error.into()))?;
+    let revoked = folder.revoke(&mut organisation, team, name, now);
+    for seat in revoked.map_err(|error| stopped(error.into()))? {
+        output::note(&format!("revoked the credentials {}", seat.file.display()));
+        let others = seat.members.iter().filter(|member| *member != name);
+        let others: Vec<&str> = others.map(MemberName::as_str).collect();
+        if !others.is_empty() {
+            output::note(&format!(
+                "they were also the credentials of {}; make new ones with `brigade org add-member {team} {}`",
+                others.join(", "),
+                others.join(" ")
+            ));
+        }
+    }
+    let options = servers(&folder);
+    let pushed = push(&folder, &options, now).await;
+    let pushed = pushed.map_err(|error| {
+        let error = stopped(push_failed(error, &options));
+        error.hint("the revoked credentials work until the servers are updated")
+    })?;
+    for push in pushed.iter().filter(|push| !push.taken) {
+        output::note(&format!("server {} refused: {}", push.server, push.said));
+    }
+    Ok(if pushed.iter().all(|push| push.taken) { exit::DONE } else { exit::FAILED })
+}
 
 pub(super) async fn run(json: bool, asked: &OrgRevokeArgs) -> Result<u8, CliError> {
     let now = Timestamp::now();
