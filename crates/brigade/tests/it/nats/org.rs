@@ -115,6 +115,31 @@ fn revoked_members_can_get_new_credentials() {
     assert_eq!((seats.len(), revoked), (4, 3), "{list}");
 }
 
+/// Finding 4: the credentials of a member outlived its membership.
+#[test]
+fn removing_a_member_can_revoke_its_credentials() {
+    brigade_testkit::needs!(NatsServer);
+    let operator = Operator::new();
+    let lead = operator.add(&["demo", "team-lead", "--lead"]);
+    let alice = operator.add(&["demo", "alice"]);
+    let bob = operator.add(&["demo", "bob", "carol"]);
+    operator.run_ok_as(&lead, "team-lead", &["team", "create", "demo"]);
+    for name in ["alice", "bob"] {
+        operator.run_ok_as(&lead, "team-lead", &["team", "join", name]);
+    }
+    let left = operator.run_as(&lead, "team-lead", &["team", "leave", "alice"]);
+    assert!(left.stderr.contains("the NATS credentials of alice stay valid"), "{left}");
+    assert!(left.stderr.contains("`brigade org revoke demo alice`"), "{left}");
+    assert_eq!(operator.run_as(&alice, "alice", &["team", "show"]).code, Some(0));
+
+    let left = operator.run_as(&lead, "team-lead", &["team", "leave", "bob", "--revoke", "op"]);
+    assert_eq!(left.code, Some(0), "{left}");
+    assert!(left.stderr.contains("revoked the credentials"), "{left}");
+    assert!(left.stderr.contains("`brigade org add-member demo carol`"), "{left}");
+    assert_eq!(operator.run_as(&bob, "bob", &["team", "show"]).code, Some(1));
+    assert_eq!(operator.run_as(&bob, "carol", &["team", "show"]).code, Some(1));
+}
+
 #[test]
 fn created_files_are_private() {
     let cli = CliEnv::new();
