@@ -2,10 +2,10 @@
 
 use brigade_wire::name::{TaskId, TeamName};
 use brigade_wire::task::Task;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 
 use super::FileStore;
-use super::dir::{self, Dir, Fsync};
+use super::dir::{self, Dir, Fsync, PRIVATE};
 use super::document::{self, DocumentId};
 use super::layout::{CREATE_LOCK, HIGH_WATER, TASKS, task_file, task_id};
 use super::lock::{LockAttempt, LockWaiter, TryOutcome};
@@ -42,7 +42,7 @@ impl FileStore {
         let path = self.options.claude_dir.join(TASKS);
         dir::create_all(&path)?;
         let tasks = Dir::open(&path)?;
-        let dir = tasks.map(|t| t.open_or_create_child(team.as_str(), Mode::from_raw_mode(0o777)));
+        let dir = tasks.map(|t| t.open_or_create_child(team.as_str()));
         Ok(BoardDir(dir.transpose()?))
     }
 
@@ -229,8 +229,7 @@ impl BoardDir {
         }
         let io_error = |error| dir.io_error("write", HIGH_WATER, error);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(0o644);
-        let fd = rustix::fs::openat(dir.fd(), HIGH_WATER, flags, mode).map_err(io_error)?;
+        let fd = rustix::fs::openat(dir.fd(), HIGH_WATER, flags, PRIVATE).map_err(io_error)?;
         rustix::io::pwrite(&fd, text.as_bytes(), 0).map_err(io_error)?;
         Ok(())
     }

@@ -8,16 +8,16 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use std::os::unix::fs::DirBuilderExt as _;
+
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::layout::MAX_FILE;
 use brigade_core::store::{Refusal, StoreError};
 
-/// The mode of brigade's own files.
+/// The mode of all files that brigade creates.
 pub(crate) const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
-/// The mode of new files in Claude Code's folder, before the umask is applied.
-const NATIVE_MODE: Mode = Mode::from_raw_mode(0o644);
 
 /// An open directory.
 #[derive(Debug)]
@@ -75,13 +75,13 @@ impl Dir {
         }
     }
 
-    /// Opens a subdirectory, creating it with this mode if needed.
-    pub(crate) fn open_or_create_child(&self, name: &str, mode: Mode) -> Result<Self, StoreError> {
+    /// Opens a subdirectory, creating it for the current user alone if needed.
+    pub(crate) fn open_or_create_child(&self, name: &str) -> Result<Self, StoreError> {
         loop {
             if let Some(child) = self.child(name)? {
                 return Ok(child);
             }
-            match fs::mkdirat(&self.fd, name, mode) {
+            match fs::mkdirat(&self.fd, name, Mode::RWXU) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => {
                     return Err(io_error("create the directory", self.path.join(name), error));
@@ -97,7 +97,7 @@ impl Dir {
             // Set the mode again: with some umasks, even the owner cannot open the new directory.
             self.set_mode(name, Mode::RWXU)?;
         }
-        let child = self.open_or_create_child(name, Mode::RWXU)?;
+        let child = self.open_or_create_child(name)?;
         let io_error = |error| io_error("stat", child.path.clone(), error);
         let stat = fs::fstat(&child.fd).map_err(io_error)?;
         check_owner(stat.st_uid, &child.path)?;
@@ -189,12 +189,12 @@ impl Dir {
     /// Creates an empty file if it does not exist.
     pub(crate) fn touch(&self, name: &str) -> Result<(), StoreError> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let made = fs::openat(&self.fd, name, flags, NATIVE_MODE);
+        let made = fs::openat(&self.fd, name, flags, PRIVATE);
         made.map(drop).map_err(|error| self.io_error("create", name, error))
     }
 
-    /// Writes a temporary file. If `mode` is `None`, the file gets the default mode minus the
-    /// umask; otherwise it gets exactly `mode`. The name must be unique to this process.
+    /// Writes a temporary file. If `mode` is `None`, only the current user may read the file; otherwise the
+    /// file gets exactly `mode`. The name must be unique to this process.
     pub(crate) fn write_temp(
         &self,
         name: &str,
@@ -204,7 +204,7 @@ impl Dir {
     ) -> Result<FileStamp, StoreError> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let io_error = |doing, error| self.io_error(doing, name, error);
-        let create_mode = mode.unwrap_or(NATIVE_MODE);
+        let create_mode = mode.unwrap_or(PRIVATE);
         let fd = match fs::openat(&self.fd, name, flags, create_mode) {
             // A dead process that had the same process id left this file behind.
             Err(Errno::EXIST) => {
@@ -355,9 +355,10 @@ impl FileStamp {
     }
 }
 
-/// Creates a directory and its parents, if needed.
+/// Creates a directory and its parents for the current user alone, if needed.
 pub(crate) fn create_all(path: &Path) -> Result<(), StoreError> {
-    std::fs::create_dir_all(path).map_err(|source| {
+    let mut private = std::fs::DirBuilder::new();
+    private.recursive(true).mode(0o700).create(path).map_err(|source| {
         let path = path.to_owned();
         StoreError::Io { doing: "create the directory", path, source }
     })

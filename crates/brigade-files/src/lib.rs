@@ -75,7 +75,7 @@ use std::time::{Duration, Instant};
 use brigade_wire::Damage;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
-use rustix::fs::{Access, AtFlags, Mode, accessat};
+use rustix::fs::{Access, AtFlags, accessat};
 
 use self::dir::{Dir, FileStamp, Fsync};
 pub use self::event_log::{RecordsFileError, stream_records_file};
@@ -235,7 +235,7 @@ impl FileStore {
         native_dirs.remove(team);
         let id = dir::identity(&self.teams_path().join(team.as_str()));
         let dir = self.team_dir(team)?;
-        let inboxes = dir.open_or_create_child(INBOXES, Mode::from_raw_mode(0o777))?;
+        let inboxes = dir.open_or_create_child(INBOXES)?;
         let native =
             Arc::new(NativeDirs { team: dir, inboxes, id, valid_config: Mutex::default() });
         native_dirs.insert(team.clone(), Arc::clone(&native));

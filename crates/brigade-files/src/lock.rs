@@ -233,7 +233,7 @@ impl LockPath<'_> {
                 Err(error) => return Err(io_error(error)),
             }
         }
-        match mkdirat(self.dir.fd(), self.name.as_str(), Mode::from_raw_mode(0o755)) {
+        match mkdirat(self.dir.fd(), self.name.as_str(), Mode::RWXU) {
             Ok(()) => {}
             Err(Errno::EXIST) => return Ok(None),
             Err(error) => return Err(io_error(error)),

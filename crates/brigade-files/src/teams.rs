@@ -1,7 +1,6 @@
 //! Creates and deletes the files of a team.
 
 use brigade_wire::name::{TaskId, TeamName};
-use rustix::fs::Mode;
 
 use super::dir::{self, Dir};
 use super::layout::{CONFIG, DECIDED, DELETED, INBOXES, TASKS, TEAMS, task_file};
@@ -35,12 +34,11 @@ impl FileStore {
         let team_state = self.team_state(team)?;
         let missing = || StoreError::NoTeam { team: team.clone() };
         let teams = Dir::open(&self.teams_path())?.ok_or_else(missing)?;
-        let native = Mode::from_raw_mode(0o777);
-        let dir = teams.open_or_create_child(team.as_str(), native)?;
+        let dir = teams.open_or_create_child(team.as_str())?;
         if dir.stamp(CONFIG)?.is_some() {
             return Err(StoreError::TeamExists { team: team.clone() });
         }
-        dir.open_or_create_child(INBOXES, native)?;
+        dir.open_or_create_child(INBOXES)?;
         let leftover = self.leftover_tasks(team)?;
         if let InitialTasks::Restore(tasks) = initial {
             // Restore the tasks before the team exists, so that no process can give their numbers

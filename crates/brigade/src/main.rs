@@ -32,6 +32,8 @@ use clap::error::ErrorKind;
 
 fn main() -> ExitCode {
     allocator::configure_malloc();
+    // The caller may have left files open, such as a lock or a secret. Members and agents must not inherit them.
+    close_fds::set_fds_cloexec(3, &[]);
     error::catch_bugs();
     let mut args = std::env::args_os().skip(1);
     let done = match args.next() {

@@ -123,30 +123,40 @@ fn of_two_overlapping_roster_writes_the_last_one_is_kept() {
     });
 }
 
+/// Finding 24: a team that brigade created could be read by every user of the computer.
 #[test]
-fn own_files_are_private_and_native_files_keep_their_mode() {
+fn new_files_are_private_and_native_files_keep_their_mode() {
     Files::run(async |files| {
         let env = &files.env;
         env.say("alice", "bob", "one").await;
+        let plan = TaskPlan { subject: "a task".into(), ..TaskPlan::default() };
+        board::add(&env.seat("alice"), &plan).await.unwrap();
+        let claude = files.home.path().join("claude");
+        assert!(check_private(&claude) > 8);
         fs::set_permissions(files.inbox("bob"), fs::Permissions::from_mode(0o640)).unwrap();
         env.say("alice", "bob", "two").await;
         let keys: Vec<_> = env.store.inbox(&team(), &member("bob")).await.unwrap();
         let keys: Vec<_> = keys.iter().map(|mail| mail.key).collect();
         mail::mark(&env.seat("bob"), &keys, Mark::Read).await.unwrap();
         assert_eq!(mode(&files.inbox("bob")), 0o640);
-        let mut todo = vec![files.home.path().join("state/brigade")];
-        let mut seen = 0;
-        while let Some(path) = todo.pop() {
-            seen += 1;
-            if path.is_dir() {
-                assert_eq!(mode(&path), 0o700, "{}", path.display());
-                todo.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-            } else {
-                assert_eq!(mode(&path), 0o600, "{}", path.display());
-            }
-        }
-        assert!(seen > 8, "{seen}");
+        assert!(check_private(&files.home.path().join("state/brigade")) > 8);
     });
+}
+
+/// Checks that only the owner may read what is in the folder, and returns the number of files and folders.
+fn check_private(folder: &Path) -> usize {
+    let mut todo = vec![folder.to_owned()];
+    let mut seen = 0;
+    while let Some(path) = todo.pop() {
+        seen += 1;
+        if path.is_dir() {
+            assert_eq!(mode(&path), 0o700, "{}", path.display());
+            todo.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else {
+            assert_eq!(mode(&path), 0o600, "{}", path.display());
+        }
+    }
+    seen
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Teams of scripted agents that run on this host: `up`, `spawn`, `stop`, `down` and `resume`.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -108,6 +109,25 @@ fn a_member_spawned_again_gets_its_prompt_again() {
         wait_until("the prompt", || prompts() == times);
         team.cli.json(&["stop", "carl", "--now"]);
     }
+}
+
+/// Finding 31: agents inherited the files that the caller of `brigade up` had open, such as a lock or a secret.
+#[test]
+#[cfg(target_os = "linux")]
+fn members_inherit_no_open_files() {
+    let team = HostedTeam::new();
+    team.cli.write("work/secret", "");
+    let secret = team.cli.path("work/secret");
+    let script = format!("exec 7<{}; exec {} up", secret.display(), env!("CARGO_BIN_EXE_brigade"));
+    let up = team.cli.command_of(Path::new("/bin/sh"), &["-c", &script]).output().unwrap();
+    assert!(up.status.success(), "{}", team.cli.outcome(&up));
+    let holders = || {
+        let all = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+        let all = all.filter_map(|process| std::fs::read_dir(process.path().join("fd")).ok());
+        let open = all.flatten().filter_map(Result::ok);
+        open.filter(|fd| std::fs::read_link(fd.path()).is_ok_and(|file| file == secret)).count()
+    };
+    assert_eq!(holders(), 0);
 }
 
 #[test]
