@@ -51,6 +51,7 @@
 #![forbid(unsafe_code)]
 
 mod board;
+mod checks;
 mod dir;
 mod document;
 mod event_log;

@@ -283,6 +283,12 @@ impl FileMailbox {
         Ok(TryOutcome::Done(()))
     }
 
+    /// Returns the size of the journal records that may contain messages which are not in the inbox yet.
+    pub(crate) fn outbox_len(&self) -> Result<u64, StoreError> {
+        let head = self.state.head()?.unwrap_or_default();
+        Ok(self.journal.len()?.saturating_sub(head.before.upto.offset.min(head.after.upto.offset)))
+    }
+
     /// Returns the messages that are acknowledged but not yet in the inbox.
     pub(crate) fn undelivered(
         &self,

@@ -20,8 +20,7 @@ use super::teams::InitialTasks;
 use super::temp_file::{self, TempFile};
 use super::watch::WatchScope;
 use super::{FileStore, check_team, lock_mutex, watch};
-use brigade_core::event::{Event, EventAuthor, MessageKey, Record, UncheckedRecord};
-use brigade_core::rights::Recorder;
+use brigade_core::event::{Event, MessageKey, Record, UncheckedRecord};
 use brigade_core::store::event_log::{EventStream, RecordLookupHandle};
 use brigade_core::store::{
     Actor, BoardStore, Document, EventLog, Mail, MailStore, Mark, NoteKind, Notes, Outgoing,
@@ -163,6 +162,7 @@ impl MailStore for FileStore {
         let by = Some(message.from.clone());
         let record = UncheckedRecord { at: self.clock.now(), by, event };
         let mailbox = self.mailbox(team, to)?;
+        self.check_room(team, &native.inboxes, to, message).await?;
         let upto = lock_mutex(&mailbox).journal.append(&[record], self.sync())?;
         // The message is now in the journal and counts as acknowledged: it is delivered even if
         // this process dies.
@@ -429,24 +429,6 @@ impl EventLog for FileStore {
 impl Store for FileStore {}
 
 impl FileStore {
-    async fn check_author(
-        &self,
-        team: &TeamName,
-        event: &Event,
-        name: &str,
-    ) -> Result<(), StoreError> {
-        // Members record work often, and the roster says nothing about whose work it is.
-        let config = match event.kind().recorded_by() {
-            Recorder::MemberItself => None,
-            _ => self.team(team).await?,
-        };
-        let roster = config.as_ref().and_then(|config| Team::read(&config.bytes).ok());
-        let leads = roster.as_ref().and_then(Team::lead).is_some_and(|lead| lead.is(name));
-        let members = roster.map(|roster| roster.member_names());
-        let author = EventAuthor { name, leads, answers: true, members: members.as_deref() };
-        Ok(event.check_author(author)?)
-    }
-
     /// Stores a task from another store, with its number in that store. Returns a conflict if this
     /// store already has a task with that number.
     pub async fn insert_task(

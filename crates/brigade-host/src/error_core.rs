@@ -63,6 +63,10 @@ impl From<StoreError> for HostError {
                 ),
                 "choose another name",
             ),
+            StoreError::MailboxFull(_) => hints(
+                "the message was not sent; send it again when the recipient has read its mail",
+                "do not send again until the recipient has read your messages",
+            ),
             StoreError::Forbidden { .. } => hints(
                 "the NATS server checks the credentials, not `--as`; use others with --creds FILE, \
                  or ask the operator of the server",

@@ -7,6 +7,7 @@ use brigade_wire::name::{TaskId, TeamName};
 use thiserror::Error;
 
 use crate::event::RefusedEvent;
+use crate::store::mailbox_limit::MailboxFull;
 
 /// Why a write cannot proceed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -108,6 +109,9 @@ pub enum StoreError {
         /// Why the store refuses the file.
         why: Refusal,
     },
+    /// The recipient has too much unread mail.
+    #[error(transparent)]
+    MailboxFull(#[from] MailboxFull),
     /// The member may not record such an event.
     #[error(transparent)]
     EventRefused(#[from] RefusedEvent),

@@ -22,6 +22,7 @@
 
 mod error;
 pub mod event_log;
+pub mod mailbox_limit;
 pub mod memory;
 mod message;
 mod question;

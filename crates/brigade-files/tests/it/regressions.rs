@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::event::Event;
+use brigade_core::handshake;
 use brigade_core::mail;
 use brigade_core::store::{Actor, Mark};
 use brigade_files::layout::temp_name;
@@ -221,5 +222,32 @@ fn a_team_whose_creation_was_interrupted_is_ours() {
         assert!(files.env.store.is_ours(&team()).await.unwrap());
         fs::write(&creating, "1").unwrap();
         assert!(!files.env.store.is_ours(&team()).await.unwrap());
+    });
+}
+
+/// Finding 21: one member filled the lead's mailbox so that the lead could not read any mail.
+#[test]
+fn one_sender_cannot_fill_a_mailbox() {
+    Files::run(async |files| {
+        let env = &files.env;
+        let large = "x".repeat(1 << 20);
+        let mut refused = None;
+        for _ in 0..262 {
+            if let Err(error) = mail::send(&env.seat("alice"), "team-lead", large.as_str()).await {
+                refused = Some(error.to_string());
+                break;
+            }
+        }
+        let refused = refused.unwrap();
+        let expected = "team-lead has not read 8 messages of alice (8388 kB); no more fit until team-lead reads them";
+        assert_eq!(refused, expected);
+        env.say("bob", "team-lead", "mine arrives").await;
+        let lead = env.seat("team-lead");
+        handshake::submit_plan(&env.seat("alice"), "a plan", None).await.unwrap();
+        assert_eq!(env.texts("team-lead").await.len(), 10);
+        let keys: Vec<_> = env.store.inbox(&team(), &lead.name).await.unwrap();
+        let keys: Vec<_> = keys.iter().map(|mail| mail.key).collect();
+        mail::mark(&lead, &keys, Mark::Read).await.unwrap();
+        env.say("alice", "team-lead", "there is room again").await;
     });
 }

@@ -1,0 +1,72 @@
+//! Checks before a write: whether the recipient has room for a message, and whether a member may record an event.
+
+use brigade_core::event::{Event, EventAuthor};
+use brigade_core::rights::Recorder;
+use brigade_core::store::mailbox_limit::{MailPriority, MailboxUse, UNLIMITED_BYTES};
+use brigade_core::store::{Outgoing, StoreError, TeamStore as _};
+use brigade_wire::inbox::Inbox;
+use brigade_wire::name::{MemberName, TeamName};
+use brigade_wire::team::Team;
+
+use super::dir::Dir;
+use super::layout::member_file;
+use super::mailbox::MailboxContext;
+use super::{FileStore, lock_mutex};
+
+impl FileStore {
+    /// Checks that the recipient has room for a message. Small mailboxes are not read.
+    pub(crate) async fn check_room(
+        &self,
+        team: &TeamName,
+        inboxes: &Dir,
+        to: &MemberName,
+        message: &Outgoing,
+    ) -> Result<(), StoreError> {
+        let file = member_file(to);
+        let mailbox = self.mailbox(team, to)?;
+        let waiting = lock_mutex(&mailbox).outbox_len()?;
+        let size = inboxes.stamp(&file)?.map_or(0, |stamp| stamp.size);
+        if size + waiting < UNLIMITED_BYTES as u64 {
+            return Ok(());
+        }
+        let mut used = MailboxUse::default();
+        let mut count = |from: &str, bytes: usize| used.add(bytes, from == message.from);
+        let inbox = inboxes.read(&file)?;
+        // A damaged inbox is repaired when the message is delivered.
+        if let Some(Ok(inbox)) = inbox.as_ref().map(|inbox| Inbox::read(&inbox.bytes)) {
+            for unread in inbox.messages().filter(|message| !message.read()) {
+                count(&unread.from(), unread.text().len());
+            }
+        }
+        if waiting > 0 {
+            let team_created = &|| self.team_created(team);
+            let context = MailboxContext { inboxes, clock: self.clock.as_ref(), team_created };
+            for waiting in lock_mutex(&mailbox).undelivered(&context)? {
+                count(&waiting.from, waiting.text.len());
+            }
+        }
+        let config = self.team(team).await?;
+        let from_lead = |team: Team<'_>| team.lead().is_some_and(|lead| lead.is(&message.from));
+        let from_lead = config.is_some_and(|config| Team::read(&config.bytes).is_ok_and(from_lead));
+        Ok(used.check(MailPriority::of(from_lead, &message.text), to, &message.from)?)
+    }
+
+    /// Checks that a member may record an event.
+    pub(crate) async fn check_author(
+        &self,
+        team: &TeamName,
+        event: &Event,
+        name: &str,
+    ) -> Result<(), StoreError> {
+        // Members record work often, and the roster says nothing about whose work it is.
+        let config = match event.kind().recorded_by() {
+            Recorder::MemberItself => None,
+            _ => self.team(team).await?,
+        };
+        let roster = config.as_ref().and_then(|config| Team::read(&config.bytes).ok());
+        let leads = roster.as_ref().and_then(Team::lead).is_some_and(|lead| lead.is(name));
+        let members = roster.map(|roster| roster.member_names());
+        let author = EventAuthor { name, leads, answers: true, members: members.as_deref() };
+        Ok(event.check_author(author)?)
+    }
+}
