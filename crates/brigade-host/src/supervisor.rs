@@ -29,7 +29,7 @@ use crate::policy_answers::{RequestSchedule, Requests};
 use crate::progress::Log;
 use crate::restarts::{RestartStep, Restarts};
 use crate::spec::{MemberPlace, MemberSpec};
-use crate::{Host, policy_answers, process_lock, signals, start};
+use crate::{Host, policy_answers, process_lock, signals, start, state};
 
 /// How often to check all teams while no event arrives.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -238,7 +238,16 @@ async fn check_member(
         true if process.is_some() => registry.set_failure(team, name, None)?,
         _ => {}
     }
-    match member.restarts.step(process.is_some(), spec.restart, now) {
+    let step = member.restarts.step(process.is_some(), spec.restart, now);
+    if step != RestartStep::Wait
+        && let Some(other) = state::remote_host(host, seat, name).await?
+    {
+        // Two processes under one name would both answer the member's mail. Its tasks are those of the other process.
+        log(&format!("{name} of team {team}: runs on {other}, so it is not started here"));
+        member.restarts = Restarts::failed();
+        return registry.set_failure(team, name, Some(&format!("it runs on {other}")));
+    }
+    match step {
         RestartStep::Wait => Ok(()),
         RestartStep::Start => {
             log(&format!("{name} of team {team}: started"));

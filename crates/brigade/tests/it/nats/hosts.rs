@@ -68,6 +68,40 @@ fn a_team_runs_on_two_hosts_and_stops_on_each() {
     assert!(b.run_ok(&["log", "--team", "demo"]).contains("bob"));
 }
 
+/// Finding 10: the supervisor of a second host started a member that runs on the first host, failed, and released the
+/// tasks of the running member.
+#[test]
+fn a_supervisor_does_not_start_a_member_that_runs_on_another_host() {
+    brigade_testkit::needs!(NatsServer);
+    let a = NatsHost::new();
+    let b = a.another("b");
+    b.write_file(&["alice"], "");
+    b.run_ok(&["up"]);
+    for process in ["supervisor", "alice"] {
+        let pid = match process {
+            "supervisor" => b.json(&["status"])[0]["supervisor"].as_u64(),
+            name => b.member(name)["pid"].as_u64(),
+        };
+        kill(pid.unwrap());
+    }
+    wait_until("alice's process to end", || b.member("alice")["pid"].is_null());
+    // The heartbeat of a killed process expires after 30 seconds. Delete it instead of waiting.
+    a.engine.request("$JS.API.STREAM.PURGE.LV_0", "");
+    a.write_file(&["alice"], "[tasks.one]\nsubject = \"First\"\nowner = \"alice\"");
+    a.run_ok(&["up"]);
+    wait_until("alice to be idle", || a.member("alice")["liveness"] == "idle");
+    b.run_ok(&["resume"]);
+    let host = std::fs::read_dir(b.path("state/brigade/host")).unwrap().next().unwrap().unwrap();
+    wait_until("the supervisor of b to find alice on a", || {
+        let log = std::fs::read_to_string(host.path().join("supervisor.log")).unwrap_or_default();
+        log.contains("alice of team demo: runs on a, so it is not started here")
+    });
+    let spawned = b.run(&["spawn", "alice", "--agent", &format!("acp:{FAKE_AGENT}")]);
+    assert_eq!(spawned.code, Some(1), "{spawned}");
+    assert_eq!(a.json(&["task", "list"])[0]["owner"], "alice");
+    assert_eq!(b.member("alice")["pid"], serde_json::Value::Null);
+}
+
 #[test]
 fn a_dead_member_is_restarted_with_its_session() {
     brigade_testkit::needs!(NatsServer);
