@@ -41,7 +41,7 @@ use crate::seat::{Seat, SeatUser};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Approval {
-    /// The position among all requests ever sent to this team's lead, counted from 1. It never changes.
+    /// The number by which a person names the request, counted from 1. It never changes.
     pub number: usize,
     /// The request id.
     pub request_id: String,

@@ -25,6 +25,7 @@
 //! # }
 //! ```
 
+mod number;
 mod past;
 mod permission;
 mod reply;
@@ -381,6 +382,7 @@ pub(crate) async fn asked(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
     let team = seat.read(&config)?;
     authority::require_lead(seat, &team, "list and answer approval requests")?;
     let mut asked = request::all(seat, &team).await?;
+    number::assign(seat, &team, &mut asked).await?;
     asked.retain(|request| request.kind != RequestKind::Shutdown);
     Ok(asked)
 }
@@ -391,6 +393,7 @@ pub(crate) async fn waiting(seat: &Seat) -> Result<Vec<Request>, HandshakeError>
     let team = seat.read(&config)?;
     authority::require_lead(seat, &team, "list and answer approval requests")?;
     let mut open = reply::open(seat, &team).await?;
+    number::assign(seat, &team, &mut open).await?;
     open.retain(|request| {
         request.kind != RequestKind::Shutdown && team.member(request.from.as_str()).is_some()
     });

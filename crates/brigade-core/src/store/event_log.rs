@@ -59,6 +59,11 @@ pub trait EventLog: fmt::Debug + Send + Sync {
         self.watch(team).await
     }
 
+    /// Returns whether the store deletes old events, so that a history may lack its beginning.
+    fn history_expires(&self) -> bool {
+        false
+    }
+
     /// Returns the events of the team that this store ignored so far because their authors may not record them, and
     /// how often each occurred.
     fn refused_events(&self, _team: &TeamName) -> Vec<(RefusedEvent, usize)> {

@@ -63,6 +63,10 @@ impl EventLog for NatsStore {
         self.follow(&subjects, filters).await
     }
 
+    fn history_expires(&self) -> bool {
+        true
+    }
+
     fn refused_events(&self, team: &TeamName) -> Vec<(RefusedEvent, usize)> {
         self.refused.counts(team)
     }

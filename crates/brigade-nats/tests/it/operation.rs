@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use brigade_core::approvals;
 use brigade_core::board::{self, TaskPlan};
 use brigade_core::depth;
+use brigade_core::handshake;
 use brigade_core::store::{BoardStore, MailStore, Mark, NoteKind, Notes, Store, StoreError};
 use brigade_nats::backup::{self, BackupError, Manifest, backup, restore};
 use brigade_nats::identity::CredentialRole;
@@ -228,6 +230,35 @@ async fn a_backup_under_load_includes_what_was_acknowledged_before_it() {
         // The backup has the first messages of each sender, in order, without gaps or repetitions.
         assert_eq!(from_sender, acknowledged.iter().take(from_sender.len()).collect::<Vec<_>>());
     }
+}
+
+/// Finding 11: when the oldest request expired, the numbers of the others changed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_number_of_a_request_stays_when_older_requests_expire() {
+    brigade_testkit::needs!(NatsServer);
+    let server = TestServers::single();
+    let env = TestEnv::build(open(&server).await).await;
+    let lead = env.seat("team-lead");
+    let ask = async |name: &str, plan: &str| {
+        handshake::submit_plan(&env.seat(name), plan, None).await.unwrap();
+    };
+    let numbers = async || -> Vec<(usize, String)> {
+        let waiting = approvals::waiting(&lead).await.unwrap();
+        waiting.into_iter().map(|approval| (approval.number, approval.from.to_string())).collect()
+    };
+    let listed = |pairs: &[(usize, &str)]| -> Vec<(usize, String)> {
+        pairs.iter().map(|(number, from)| (*number, (*from).to_owned())).collect()
+    };
+    ask("alice", "first").await;
+    ask("bob", "second").await;
+    assert_eq!(numbers().await, listed(&[(1, "alice"), (2, "bob")]));
+    let purged =
+        server.request("$JS.API.STREAM.PURGE.MB_0", r#"{"filter":"mb.0.demo.team-lead.alice.w"}"#);
+    assert!(purged.contains("\"purged\":1"), "{purged}");
+    assert_eq!(numbers().await, listed(&[(2, "bob")]));
+    ask("alice", "third").await;
+    assert_eq!(numbers().await, listed(&[(2, "bob"), (3, "alice")]));
+    assert_eq!(approvals::find(&lead, "2").await.unwrap().from.as_str(), "bob");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
