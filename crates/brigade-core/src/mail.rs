@@ -272,7 +272,7 @@ async fn send_each(
             Ok(receipt) => {
                 tracing::info!(team = %seat.team, member = %to, "sent message");
                 let leads = team.lead().is_some_and(|lead| lead.is(to.as_str()));
-                let unheard = leads && !lead_reads_inbox(team);
+                let unheard = leads && !lead_reads_inbox(seat, team).await?;
                 reached.push(Sent { to, receipt, lead_not_reading: unheard });
             }
             Err(source) if reached.is_empty() => return Err(source.into()),
@@ -284,13 +284,22 @@ async fn send_each(
 
 /// Returns whether the lead currently reads its inbox. A lead of the newer generation reads its inbox only while a
 /// teammate that it started itself is running.
-pub(crate) fn lead_reads_inbox(team: &Team<'_>) -> bool {
+pub(crate) async fn lead_reads_inbox(seat: &Seat, team: &Team<'_>) -> Result<bool, StoreError> {
     let lead = team.lead().and_then(|lead| Some(lead.name()?.into_owned()));
     let native = |member: &Member<'_>| {
         member.backend_type().is_some_and(|backend| backend::is_claude_codes(&backend))
             && member.name().as_deref() != lead.as_deref()
     };
-    team.lead_process().is_none() || team.members().any(|member| native(&member))
+    Ok(team.members().any(|member| native(&member)) || !is_led_by_session(seat, team).await?)
+}
+
+/// Returns whether a Claude Code session of the newer generation leads the team. Versions before 2.1.311 do not name
+/// their process in the file. A session team that brigade restored has no process either, but then brigade leads it.
+pub(crate) async fn is_led_by_session(seat: &Seat, team: &Team<'_>) -> Result<bool, StoreError> {
+    if team.lead_process().is_some() {
+        return Ok(true);
+    }
+    Ok(team.generation() == Generation::New && !seat.store.is_ours(&seat.team).await?)
 }
 
 /// Sends a protocol message to a member. The member may be the sender itself.

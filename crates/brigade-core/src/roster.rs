@@ -243,7 +243,7 @@ pub async fn set_activity(
 pub async fn is_lead_reading(seat: &Seat) -> Result<bool, StoreError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    Ok(mail::lead_reads_inbox(&team))
+    mail::lead_reads_inbox(seat, &team).await
 }
 
 /// Deletes the team. Only the lead may call this. Unless `force` is set, fails while members are active or a
@@ -253,7 +253,7 @@ pub async fn delete(seat: &Seat, force: SkipChecks) -> Result<(), RosterError> {
     let team = seat.read(&config)?;
     authority::require_lead(seat, &team, "delete the team")?;
     if force == SkipChecks::No {
-        if team.lead_process().is_some() {
+        if mail::is_led_by_session(seat, &team).await? {
             return Err(RosterError::Native { team: seat.team.clone() });
         }
         let lead = team.lead().and_then(|lead| Some(lead.name()?.into_owned()));

@@ -166,14 +166,25 @@ impl<'a> Team<'a> {
         patch.apply(&self.document)
     }
 
-    /// Returns the file with a member added at the end, in the form of the file's generation. Fails if the new
+    /// Returns the generation whose field order the members have. Claude Code changed the order of the fields before
+    /// it changed the form of the team, so the order is read from a teammate. The lead's order never changed.
+    fn member_form(&self) -> Generation {
+        let form = |member: Member<'_>| {
+            let json = str::from_utf8(member.json()).ok()?;
+            let (color, kind) = (json.find("\"color\"")?, json.find("\"agentType\"")?);
+            Some(if color < kind { Generation::New } else { Generation::Old })
+        };
+        self.members().find_map(form).unwrap_or_else(|| self.generation())
+    }
+
+    /// Returns the file with a member added at the end, in the form of the other members. Fails if the new
     /// member would have the same inbox file as an existing member.
     pub fn with_member(&self, member: &NewMember<'_>) -> Result<Vec<u8>, NameError> {
         let names: Vec<Cow<'_, str>> = self.members().filter_map(|member| member.name()).collect();
         member.name.check_free(names.iter().map(Cow::as_ref))?;
         let mut patch = Patch::default();
         let team = self.name().unwrap_or_default();
-        let member = member.record(&team, self.generation());
+        let member = member.record(&team, self.member_form());
         match &self.array {
             Some(array) => patch.append(&self.document, array, &[member]),
             None => {

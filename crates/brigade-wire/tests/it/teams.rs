@@ -124,6 +124,12 @@ fn members_can_be_added_and_removed_in_any_layout() {
     let one = r#"{"name":"session-0123abcd","members":[{"name":"x"}],"y":1}"#;
     let both = format!(r#"{{"name":"session-0123abcd","members":[{{"name":"x"}},{new}],"y":1}}"#);
     assert_eq!(check(one, both), one);
+    // Fault D: Claude Code 2.1.108 to 2.1.177 writes named teams with the newer order of a member's fields.
+    let teammate = r#"{"name":"x","color":"blue","agentType":"codex"}"#;
+    let named = format!(r#"{{"name":"t","description":"d","members":[{teammate}]}}"#);
+    let newer = new.replace("session-0123abcd", "t");
+    let both = format!(r#"{{"name":"t","description":"d","members":[{teammate},{newer}]}}"#);
+    assert_eq!(check(&named, both), named);
     check(r#"{"name":"t"}"#, format!(r#"{{"name":"t","members":[{old}]}}"#));
     let lines: Value = serde_json::from_str(old).unwrap();
     let added =

@@ -68,6 +68,26 @@ impl CliEnv {
         cli
     }
 
+    /// Creates an environment with a team that Claude Code 2.1.240 created for its session.
+    pub(crate) fn with_session_team() -> Self {
+        let cli = Self::new();
+        let config = r#"{
+  "name": "session-e0c67a80",
+  "createdAt": 1763180000000,
+  "leadAgentId": "team-lead@session-e0c67a80",
+  "leadSessionId": "e0c67a80-0000-4000-8000-000000000000",
+  "members": [
+    {"agentId": "team-lead@session-e0c67a80", "name": "team-lead", "agentType": "team-lead",
+     "joinedAt": 1763180000000, "tmuxPaneId": "", "cwd": "/", "subscriptions": [], "backendType": "in-process"},
+    {"agentId": "carol@session-e0c67a80", "name": "carol", "color": "blue", "joinedAt": 1763180000000,
+     "tmuxPaneId": "", "subscriptions": [], "agentType": "codex", "model": "gpt", "prompt": "", "planModeRequired": false,
+     "cwd": "/", "backendType": "process", "isActive": false}
+  ]
+}"#;
+        cli.write("claude/teams/session-e0c67a80/config.json", config);
+        cli
+    }
+
     pub(crate) fn path(&self, relative: &str) -> PathBuf {
         self.root.join(relative)
     }

@@ -222,3 +222,14 @@ fn sending_to_a_lead_that_does_not_read_prints_a_note() {
     std::fs::write(&path, own).unwrap();
     assert_snapshot!(cli.run(&["--as", "bob", "send", "team-lead", "hi"]), @"sent to team-lead (<id>)");
 }
+
+/// Fault A: Claude Code 2.1.178 to 2.1.310 does not name its process in the team's file.
+#[test]
+fn a_session_that_does_not_name_its_process_gets_the_same_note_and_guard() {
+    let cli = CliEnv::with_session_team();
+    let sent = cli.run(&["--as", "carol", "send", "team-lead", "hi"]);
+    assert!(sent.stderr.contains("team-lead reads it only while a teammate"), "{sent}");
+    // Fault B.
+    let deleted = cli.run(&["--as", "team-lead", "team", "delete"]);
+    assert!(deleted.stderr.contains("belongs to a running Claude Code session"), "{deleted}");
+}

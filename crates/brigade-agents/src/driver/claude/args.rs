@@ -10,10 +10,7 @@ pub(super) fn args(launch: &LaunchOptions, session: &str) -> Vec<String> {
     let server = json!({ "command": tools.command, "args": tools.args, "env": tools.env_object() });
     let config = json!({ "mcpServers": { TOOL_SERVER_NAME: server } }).to_string();
     let team_tools = format!("mcp__{TOOL_SERVER_NAME}");
-    let mode = match launch.access {
-        Access::ReadOnly => "plan",
-        Access::Ask | Access::Full => "manual",
-    };
+    let mode = mode(launch.access);
     let mut args = launch.arguments.clone();
     let mut add = |new: &[&str]| args.extend(new.iter().map(|arg| (*arg).to_owned()));
     add(&["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]);
@@ -31,7 +28,8 @@ pub(super) fn args(launch: &LaunchOptions, session: &str) -> Vec<String> {
     args
 }
 
-/// Returns Claude Code's permission mode for an access level, as named in its control requests. For full access
+/// Returns Claude Code's permission mode for an access level. Versions before 2.1.197 do not know `manual`, the newer
+/// name of `default`, and later versions accept both. For full access
 /// the driver approves every request itself, because Claude Code's own mode for full access must first be enabled
 /// on the machine and is not available to root.
 pub(super) fn mode(access: Access) -> &'static str {
