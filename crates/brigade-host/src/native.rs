@@ -32,9 +32,9 @@ use crate::spec::{AccessLevel, ApprovalAuthority, MemberSpec};
 use crate::transcript::{self, TranscriptOwner};
 use crate::{native_heartbeat, process_tree, signals, variables};
 
-/// The first Claude Code version known to accept the lead's key. Version 2.1.50 exits if it gets a key. Versions
-/// between these two were not tested. Without the key, a teammate trusts any sender that claims to be the lead.
-const FIRST_VERSION_WITH_KEY: [u64; 3] = [2, 1, 325];
+/// The first Claude Code version that accepts the lead's key. Version 2.1.319 exits if it gets a key. Without the key, a
+/// teammate trusts any sender that claims to be the lead.
+const FIRST_VERSION_WITH_KEY: [u64; 3] = [2, 1, 323];
 /// The default agent type of a teammate.
 const AGENT_TYPE: &str = "general-purpose";
 /// How long Claude Code may take to print its version.
