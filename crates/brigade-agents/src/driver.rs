@@ -48,6 +48,9 @@ pub struct Agent {
     /// Whether the agent itself reads and writes Claude Code's team files. If so, it can be a teammate without a
     /// driver.
     pub native: bool,
+    /// The environment variables that the agent's program reads, such as the key of its vendor. `*` at the end of a
+    /// name matches any rest.
+    pub variables: &'static [&'static str],
     /// The agent's capabilities.
     pub can: AgentCapabilities,
     /// Creates a driver for one conversation with the agent.

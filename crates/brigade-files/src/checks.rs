@@ -48,7 +48,7 @@ impl FileStore {
         let config = self.team(team).await?;
         let from_lead = |team: Team<'_>| team.lead().is_some_and(|lead| lead.is(&message.from));
         let from_lead = config.is_some_and(|config| Team::read(&config.bytes).is_ok_and(from_lead));
-        Ok(used.check(MailPriority::of(from_lead, &message.text), to, &message.from)?)
+        Ok(used.check(MailPriority::for_message(from_lead, &message.text), to, &message.from)?)
     }
 
     /// Checks that a member may record an event.

@@ -57,6 +57,7 @@
 pub mod answer;
 pub mod context;
 pub mod down;
+pub mod environment;
 pub mod error;
 mod error_core;
 #[cfg(feature = "nats")]

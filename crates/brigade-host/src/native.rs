@@ -119,8 +119,8 @@ pub struct NativeOptions<'s> {
     pub claude_dir: &'s Path,
     /// The keys of the team's members.
     pub keys: KeyRing,
-    /// The environment variables that the teammate inherits. `None` means all of them.
-    pub inherits: Option<Vec<(OsString, OsString)>>,
+    /// The environment variables that the teammate inherits.
+    pub inherits: Vec<(OsString, OsString)>,
     /// The store that contains the team's files, if no other Claude Code process uses those files.
     pub alone_in: Option<Arc<FileStore>>,
 }
@@ -155,9 +155,7 @@ pub async fn run(
     let lead_key = supports_key.then(|| key.verify_key());
     let start = start(&seat, spec, session, lead_key).await?;
     let mut command = Command::new(&program);
-    if let Some(variables) = &options.inherits {
-        command.env_clear().envs(variables.iter().map(|(name, value)| (name, value)));
-    }
+    command.env_clear().envs(options.inherits.iter().map(|(name, value)| (name, value)));
     if options.programs.claude_dir.as_deref() != Some(options.claude_dir) {
         command.env(variables::CLAUDE_CONFIG_DIR, options.claude_dir);
     }

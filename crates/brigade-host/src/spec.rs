@@ -86,7 +86,7 @@ pub struct MemberSpec {
     /// Whether the member works in its own git worktree, on its own branch.
     pub worktree: bool,
     /// The environment variables that the member inherits, in addition to those that every program needs. `None`
-    /// means all.
+    /// means those of build tools and of the agent's vendor.
     pub env: Option<Vec<String>>,
     /// Where the member runs.
     pub place: MemberPlace,

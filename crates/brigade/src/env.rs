@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use brigade_agents::driver::AGENTS;
+use brigade_agents::driver::{AGENTS, Agent};
+use brigade_host::environment;
 use brigade_host::installed::Programs;
 pub(crate) use brigade_host::variables::*;
 
@@ -72,6 +73,11 @@ pub(crate) fn programs() -> Programs {
         running: std::env::current_exe().ok(),
         called: std::env::args_os().next(),
     }
+}
+
+/// Returns the environment variables that a member with this agent inherits. `listed` is the list of its team file.
+pub(crate) fn inherited(agent: &Agent, listed: Option<&[String]>) -> Vec<(OsString, OsString)> {
+    environment::inherited(std::env::vars_os(), agent, listed)
 }
 
 /// Returns the name of this host: `BRIGADE_HOST`, else the system's host name.

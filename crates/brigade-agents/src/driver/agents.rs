@@ -14,6 +14,7 @@ pub const AGENTS: &[Agent] = &[
         package: "@openai/codex",
         tested: "0.166.0",
         native: false,
+        variables: &["OPENAI_*", "CODEX_*", "AZURE_OPENAI_*"],
         can: AgentCapabilities {
             mid_turn: MidTurn::Steered,
             read_only: ReadOnly::Sandbox,
@@ -29,6 +30,20 @@ pub const AGENTS: &[Agent] = &[
         package: "@anthropic-ai/claude-code",
         tested: "2.1.325",
         native: true,
+        variables: &[
+            "ANTHROPIC_*",
+            "CLAUDE_*",
+            "DISABLE_*",
+            "ENABLE_*",
+            "IS_SANDBOX",
+            "BASH_*",
+            "MAX_*",
+            "MCP_*",
+            "AWS_*",
+            "VERTEX_*",
+            "CLOUD_ML_*",
+            "GOOGLE_*",
+        ],
         can: AgentCapabilities {
             mid_turn: MidTurn::Steered,
             read_only: ReadOnly::PlanMode,
@@ -44,6 +59,7 @@ pub const AGENTS: &[Agent] = &[
         package: "@google/gemini-cli",
         tested: "0.61.0",
         native: false,
+        variables: &["GEMINI_*", "GOOGLE_*"],
         can: AgentCapabilities {
             mid_turn: MidTurn::Held,
             read_only: ReadOnly::PlanMode,
@@ -59,6 +75,18 @@ pub const AGENTS: &[Agent] = &[
         package: "opencode-ai",
         tested: "1.18.33",
         native: false,
+        variables: &[
+            "OPENCODE_*",
+            "ANTHROPIC_*",
+            "OPENAI_*",
+            "GEMINI_*",
+            "GOOGLE_*",
+            "OPENROUTER_*",
+            "GROQ_*",
+            "MISTRAL_*",
+            "XAI_*",
+            "DEEPSEEK_*",
+        ],
         can: AgentCapabilities {
             mid_turn: MidTurn::Held,
             read_only: ReadOnly::PlanMode,
@@ -74,6 +102,7 @@ pub const AGENTS: &[Agent] = &[
         package: "@github/copilot",
         tested: "1.0.102",
         native: false,
+        variables: &["COPILOT_*", "GITHUB_*", "GH_*"],
         can: AgentCapabilities {
             mid_turn: MidTurn::Held,
             read_only: ReadOnly::PlanMode,
@@ -90,6 +119,7 @@ pub const AGENTS: &[Agent] = &[
         package: "@qwen-code/qwen-code",
         tested: "0.24.4",
         native: false,
+        variables: &["QWEN_*", "DASHSCOPE_*", "OPENAI_*"],
         can: AgentCapabilities {
             mid_turn: MidTurn::Held,
             read_only: ReadOnly::PlanMode,
@@ -109,6 +139,7 @@ const GENERIC_ACP: Agent = Agent {
     package: "",
     tested: "",
     native: false,
+    variables: &[],
     can: AgentCapabilities {
         mid_turn: MidTurn::Held,
         read_only: ReadOnly::Asking,

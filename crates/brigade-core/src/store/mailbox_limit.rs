@@ -36,7 +36,7 @@ pub enum MailPriority {
 
 impl MailPriority {
     /// Returns the priority of a message with this text.
-    pub fn of(from_lead: bool, text: &str) -> Self {
+    pub fn for_message(from_lead: bool, text: &str) -> Self {
         match Body::parse(text) {
             Body::Protocol(_) => Self::Reserved,
             _ if from_lead => Self::Reserved,
@@ -153,7 +153,7 @@ mod tests {
     fn protocol_messages_and_the_lead_use_the_reserve() {
         let idle = r#"{"type":"idle_notification","from":"bob","timestamp":"2026-11-15T12:00:00.000Z","idleReason":"available"}"#;
         let check = |from_lead, text, expected| {
-            assert_eq!(MailPriority::of(from_lead, text), expected, "{text}");
+            assert_eq!(MailPriority::for_message(from_lead, text), expected, "{text}");
         };
         check(false, "hello", MailPriority::Normal);
         check(false, r#"{"type":"something_new"}"#, MailPriority::Normal);

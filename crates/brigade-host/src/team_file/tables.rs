@@ -54,7 +54,8 @@ tables! {
         /// own rules do not allow; with `full`, it never asks.
         access: AccessLevel,
         /// The names of the environment variables that the agent inherits, in addition to those that every program
-        /// needs; by default it inherits all.
+        /// needs; `*` at the end of a name matches any rest. By default it inherits those of build tools and of its
+        /// vendor.
         env: Vec<EnvName>,
         /// Where the agent runs: `headless` (the default) in the background, `tmux` in a
         /// tmux window, `native` as the real Claude Code in a tmux window.
@@ -224,7 +225,10 @@ impl TomlValue for EnvName {
         let span = value.span();
         let name = String::read(value, mistakes)?;
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if name.chars().all(is_allowed) && name.starts_with(|c: char| !c.is_ascii_digit()) {
+        // `*` at the end stands for any rest.
+        let start = name.strip_suffix('*').unwrap_or(&name);
+        let begins_with_digit = name.starts_with(|c: char| c.is_ascii_digit());
+        if start.chars().all(is_allowed) && !name.is_empty() && !begins_with_digit {
             return Some(Self(name));
         }
         if name.contains('=') {
@@ -237,7 +241,7 @@ impl TomlValue for EnvName {
     }
 
     fn schema() -> Value {
-        json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" })
+        json!({ "type": "string", "pattern": "^([A-Za-z_][A-Za-z0-9_]*)?[*]?$" })
     }
 }
 

@@ -1,7 +1,6 @@
 //! `brigade play`: runs one member on this host, as specified in the host registry. The supervisor starts this
 //! command.
 
-use std::ffi::OsString;
 use std::sync::Arc;
 
 use brigade_agents::driver::{self, Access};
@@ -57,7 +56,7 @@ async fn play(
     let mut seat = context.seat_of(team.clone(), name.clone());
     if spec.place == MemberPlace::Native {
         let keys = context.host()?.registry.keys(team);
-        let inherits = spec.env.as_deref().map(inherits);
+        let inherits = env::inherited(&spawn::known_agent("claude")?.agent, spec.env.as_deref());
         let in_files = context.location().nats().is_none();
         let is_alone = in_files && is_alone(host, &seat).await?;
         let alone_in = is_alone.then(|| Arc::clone(&context.files));
@@ -97,7 +96,7 @@ async fn play(
         // In a team that brigade leads, the prompt was already sent as a message.
         prompt: spec.prompt.filter(|_| first && !ours),
         cwd: spec.cwd.to_string_lossy().into_owned(),
-        inherits: spec.env.map(|names| inherits(&names)),
+        inherits: env::inherited(&choice.agent, spec.env.as_deref()),
         answers: host.registry.team(team)?.map(|team| team.answers).unwrap_or_default(),
         home: context.location().clone(),
         comes_back: true,
@@ -125,16 +124,4 @@ async fn is_alone(host: &Host, seat: &Seat) -> Result<bool, CliError> {
         }
     }
     Ok(true)
-}
-
-/// Returns the environment variables that a member inherits: those listed in its `env`, brigade's own, and the few
-/// that every program needs.
-fn inherits(names: &[String]) -> Vec<(OsString, OsString)> {
-    let always = |name: &str| env::ALWAYS.contains(&name) || name.starts_with("LC_");
-    let ours = |name: &str| name.starts_with("BRIGADE_");
-    let its = |name: &OsString| {
-        let name = name.to_string_lossy();
-        always(&name) || ours(&name) || names.iter().any(|its| *its == name)
-    };
-    std::env::vars_os().filter(|(name, _)| its(name)).collect()
 }

@@ -15,7 +15,7 @@ use crate::context::{CliContext, cwd};
 use crate::error::{CliError, Trouble};
 use crate::output::{self, STRONG};
 use crate::slow_notice::with_lock_notice;
-use crate::{exit, progress};
+use crate::{env, exit, progress};
 
 pub(crate) async fn run(context: &CliContext, args: &SpawnArgs) -> Result<u8, CliError> {
     let choice = spawn::known_agent(&args.agent)?;
@@ -55,7 +55,7 @@ async fn run_in_terminal(
         lead_key: None,
         prompt: prompt.clone(),
         cwd: cwd(),
-        inherits: None,
+        inherits: env::inherited(&choice.agent, None),
         answers: ApprovalAuthority::Person,
         home: context.location().clone(),
         comes_back: false,

@@ -62,7 +62,7 @@ pub(crate) async fn run(global: GlobalArgs, arguments: Vec<OsString>) -> Result<
         lead_key: native.lead_verify_key,
         prompt: None,
         cwd: cwd(),
-        inherits: None,
+        inherits: env::inherited(&choice.agent, None),
         // The teammate's lead is Claude Code, which answers requests.
         answers: ApprovalAuthority::Lead,
         home: context.location().clone(),
@@ -86,8 +86,8 @@ pub(crate) struct TeammateSettings {
     pub(crate) prompt: Option<String>,
     /// The teammate's working directory.
     pub(crate) cwd: String,
-    /// The environment variables that the teammate inherits; `None` means all.
-    pub(crate) inherits: Option<Vec<(OsString, OsString)>>,
+    /// The environment variables that the teammate inherits.
+    pub(crate) inherits: Vec<(OsString, OsString)>,
     /// The authority to answer plans and permission requests: only a person, or also a lead that is an agent.
     pub(crate) answers: ApprovalAuthority,
     /// Where the team is stored.
@@ -129,7 +129,7 @@ pub(crate) async fn play(
         ProgramCommand::new(guard, named.unwrap_or_else(|| program.into()), settings.cwd);
     start.sweep = process_tree::sweep;
     start.env = variables;
-    start.inherits = settings.inherits;
+    start.inherits = Some(settings.inherits);
     process_tree::adopt();
     let (typed, lines) = mpsc::unbounded_channel();
     if let Some(prompt) = settings.prompt {

@@ -69,6 +69,7 @@ mod tests {
             package: "@other/cli",
             tested: "1.0.0",
             native: false,
+            variables: &[],
             can: AgentCapabilities {
                 mid_turn,
                 read_only: ReadOnly::Asking,

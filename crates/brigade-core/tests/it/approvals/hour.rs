@@ -108,6 +108,7 @@ fn plan(env: &TestEnv, name: &str, plan: Option<&str>) -> TeammateConfig {
         package: "",
         tested: "",
         native: false,
+        variables: &[],
         can,
         driver: asker,
     };
