@@ -140,7 +140,7 @@ impl Registry {
     /// processes add the same name at once, only one of them succeeds.
     pub fn add_member(&self, team: &TeamName, spec: &MemberSpec) -> Result<bool, HostError> {
         if driver::is_command(&spec.agent) {
-            self.remember_command(&spec.agent)?;
+            self.remember_command(&spec.agent, &spec.cwd)?;
         }
         let dir = self.member_dir(team, &spec.name);
         create_dir(&dir)?;
@@ -156,18 +156,19 @@ impl Registry {
         }
     }
 
-    /// Returns whether a person has started this agent, `acp:COMMAND`, on this host before.
-    pub fn knows_command(&self, agent: &str) -> Result<bool, HostError> {
+    /// Returns whether a person has started this agent, `acp:COMMAND`, in this folder of this host before.
+    pub fn knows_command(&self, agent: &str, cwd: &Path) -> Result<bool, HostError> {
+        let started = started_command(agent, cwd);
         let path = self.commands();
         match fs::read_to_string(&path) {
-            Ok(known) => Ok(known.lines().any(|line| line == agent)),
+            Ok(known) => Ok(known.lines().any(|line| line == started)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(source) => Err(file_failed("read", &path, source)),
         }
     }
 
-    fn remember_command(&self, agent: &str) -> Result<(), HostError> {
-        if agent.contains('\n') || self.knows_command(agent)? {
+    fn remember_command(&self, agent: &str, cwd: &Path) -> Result<(), HostError> {
+        if self.knows_command(agent, cwd)? {
             return Ok(());
         }
         create_dir(&self.dir)?;
@@ -175,7 +176,7 @@ impl Registry {
         let write = || {
             let mut options = OpenOptions::new();
             let mut file = options.append(true).create(true).mode(0o600).open(&path)?;
-            file.write_all(format!("{agent}\n").as_bytes())
+            file.write_all(format!("{}\n", started_command(agent, cwd)).as_bytes())
         };
         write().map_err(|source| file_failed("write", &path, source))
     }
@@ -264,6 +265,11 @@ fn children(dir: &Path, file: &str) -> Result<Vec<String>, HostError> {
     Ok(names)
 }
 
+/// Returns the line that stands for a command in a folder. The folder matters, because a command may be a relative path.
+fn started_command(agent: &str, cwd: &Path) -> String {
+    serde_json::json!([agent, cwd]).to_string()
+}
+
 fn create_dir(dir: &Path) -> Result<(), HostError> {
     let created = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     created.map_err(|source| file_failed("create the folder", dir, source))
@@ -310,5 +316,27 @@ fn removed(path: &Path, result: io::Result<()>) -> Result<(), HostError> {
             Err(file_failed("remove", path, error))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spawn::default_spec;
+
+    /// A roster names the folder of a member. `./agent` in another folder is another program.
+    #[test]
+    fn a_command_is_known_only_in_the_folder_in_which_it_was_started() {
+        let state = tempfile::tempdir().unwrap();
+        let registry = Registry::new(state.path().join("host/key"));
+        let (team, agent) = ("demo".parse().unwrap(), "acp:./agent");
+        let spec = default_spec("bob".parse().unwrap(), agent.to_owned(), "/project".into());
+        registry.add_member(&team, &spec).unwrap();
+        let check = |agent: &str, cwd: &str, expected: bool| {
+            assert_eq!(registry.knows_command(agent, Path::new(cwd)).unwrap(), expected);
+        };
+        check(agent, "/project", true);
+        check(agent, "/tmp", false);
+        check("acp:./other", "/project", false);
     }
 }

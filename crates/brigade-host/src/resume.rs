@@ -109,14 +109,15 @@ async fn take_over(
         };
         let Ok(name) = name.parse::<MemberName>() else { continue };
         let agent = member.agent_type().map(Cow::into_owned).unwrap_or_default();
+        let cwd = member.cwd().map_or_else(|| context.cwd.clone(), |cwd| cwd.into_owned().into());
         match driver::agent(&agent).filter(|choice| !choice.agent.native) {
-            // Any member that can write the roster could have chosen the command.
-            Some(_) if driver::is_command(&agent) && !host.registry.knows_command(&agent)? => {
+            // Any member that can write the roster could have chosen the command and its folder.
+            Some(_)
+                if driver::is_command(&agent) && !host.registry.knows_command(&agent, &cwd)? =>
+            {
                 report(Progress::CommandNotRestored(name, agent));
             }
             Some(_) => {
-                let cwd =
-                    member.cwd().map_or_else(|| context.cwd.clone(), |cwd| cwd.into_owned().into());
                 let spec = spawn::default_spec(name, agent, cwd);
                 host.registry.add_member(team, &spec)?;
                 // The member is already on the roster and has received its prompt.
