@@ -22,10 +22,11 @@ use crate::host::Host;
 use crate::installed::Programs;
 use crate::keys::KeyRing;
 use crate::location::{Location, NatsServers};
+use crate::origin::{self, FolderTeam};
 use crate::progress::ReportProgress;
 use crate::registry::Registry;
 use crate::start::SelfCommand;
-use crate::{team_file, variables};
+use crate::variables;
 
 /// The settings that a front end reads from its arguments and its environment.
 #[derive(Clone, Debug)]
@@ -202,8 +203,8 @@ impl Context {
         Self { team, ..self }
     }
 
-    /// Returns the team to work with: the named team, the only team in the store, or the team in the
-    /// `brigade.toml` of the current folder. Fails if the named team does not exist.
+    /// Returns the team to work with: the named team, the team of the `brigade.toml` for the current folder or, if
+    /// there is no such file, the only team in the store. Fails if the team does not exist.
     pub async fn team(&self) -> Result<TeamName, HostError> {
         if let Some(team) = &self.team {
             if self.team_exists(team).await? {
@@ -218,27 +219,47 @@ impl Context {
                     .hint(format!("`brigade team create {team}` creates a new one")),
             });
         }
+        let folder = origin::folder_team(&self.cwd)?;
         let teams = self.teams().await?;
-        match teams.as_slice() {
-            [] => {
+        match (folder, teams.as_slice()) {
+            (Some(folder), teams) if teams.contains(&folder.team) => {
+                self.check_folder_team(folder).await
+            }
+            (Some(FolderTeam { file, team }), [_, ..]) => {
+                let team = team.to_string();
+                let error = HostError::failed(Trouble::FolderNotStarted { team, file });
+                Err(error.hint("`brigade up` starts it").hint(format!(
+                    "there are other teams ({}); {}",
+                    team_names(&teams).join(", "),
+                    origin::choose_hint()
+                )))
+            }
+            (_, []) => {
                 let error = HostError::failed(Trouble::NoTeams);
                 Err(error.hint(
                     "create one with `brigade team create NAME`, or from a file with `brigade new` and `brigade up`",
                 ))
             }
-            [team] => Ok(team.clone()),
-            // In a folder with a `brigade.toml`, choose the team of that file.
-            teams => match team_file::team_in(&self.cwd).filter(|team| teams.contains(team)) {
-                Some(team) => Ok(team),
-                None => {
-                    let error = HostError::failed(Trouble::SeveralTeams(team_names(teams)));
-                    Err(error.hint(format!(
-                        "choose a team with `--team TEAM`, or set {}",
-                        variables::TEAM
-                    )))
-                }
-            },
+            (None, [team]) => Ok(team.clone()),
+            (None, teams) => Err(several_teams(team_names(teams))),
         }
+    }
+
+    /// Returns the team of a folder. Fails if the team of this name belongs to another team file.
+    pub(crate) async fn check_folder_team(
+        &self,
+        folder: FolderTeam,
+    ) -> Result<TeamName, HostError> {
+        let FolderTeam { file, team } = folder;
+        let lead = self.seat_of(team.clone(), MemberName::lead());
+        let is_shared = self.home.nats().is_some();
+        let owner = origin::other_owner(&self.registry(), &lead, is_shared, &file).await?;
+        let Some(owner) = owner else { return Ok(team) };
+        let name = team.to_string();
+        let error = HostError::failed(Trouble::FolderOfOther { team: name, file, owner });
+        Err(error
+            .hint(format!("`--team {team}` chooses that team"))
+            .hint("to start a team of your own here, change `team` in the file to another name"))
     }
 
     /// Returns the seat of the member that runs the command.
@@ -345,6 +366,11 @@ impl Context {
     pub fn host_name(&self) -> &str {
         &self.host_name
     }
+}
+
+/// Returns the error for a command that could mean several teams.
+pub(crate) fn several_teams(names: Vec<String>) -> HostError {
+    HostError::usage(Trouble::SeveralTeams(names)).hint(origin::choose_hint())
 }
 
 fn team_names(teams: &[TeamName]) -> Vec<String> {

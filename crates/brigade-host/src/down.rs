@@ -1,5 +1,6 @@
 //! Stops whole teams and single members.
 
+use std::path::Path;
 use std::time::Duration;
 
 use brigade_core::board;
@@ -12,9 +13,10 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 use rustix::process::Signal;
 use tokio::time::Instant;
 
-use crate::context::Context;
+use crate::context::{Context, several_teams};
 use crate::error::{ErrorKind, HostError, Trouble, failed};
 use crate::host::{Host, is_led_remotely};
+use crate::origin::{self, FolderTeam};
 use crate::process::send_signal;
 use crate::progress::{Ended, Progress, ReportProgress};
 use crate::shutdown::{self, StopOptions};
@@ -123,13 +125,23 @@ pub async fn down(
 }
 
 /// Kills the members of a team on this host. Use this only if the NATS server cannot be reached: the team stays
-/// in the store. Returns `None` if no team was named and not exactly one team is up.
+/// in the store. Without a named team, kills the members of the team of the `brigade.toml` for `cwd` or, if there is
+/// no such file, of the only team that is up. Returns `None` if there is no such team.
 pub async fn kill_without_store(
     host: &Host,
     named: Option<&TeamName>,
+    cwd: &Path,
     report: ReportProgress<'_>,
 ) -> Result<Option<(TeamName, Vec<MemberName>)>, HostError> {
     let up = host.registry.teams()?;
+    let folder = if named.is_some() { None } else { origin::folder_team(cwd)? };
+    if let Some(FolderTeam { file, team }) = &folder
+        && (!up.contains(team)
+            || origin::other_owner_on_host(&host.registry, team, file)?.is_some())
+    {
+        return Ok(None);
+    }
+    let named = named.or(folder.as_ref().map(|folder| &folder.team));
     let [team] = named.map_or(up.as_slice(), std::slice::from_ref) else { return Ok(None) };
     let names = host.registry.members(team)?;
     shutdown::kill(host, team, &names, report).await?;
@@ -148,7 +160,8 @@ async fn unfinished_tasks(lead: &Seat) -> usize {
     graph.nodes().filter(|(id, _)| is_open(id)).count()
 }
 
-/// Returns the named team, the only team that is up, or the team of the `brigade.toml` in the current folder.
+/// Returns the named team, the team of the `brigade.toml` for the current folder or, if there is no such file, the
+/// only team that is up.
 pub async fn choose_team(
     context: &Context,
     host: &Host,
@@ -173,16 +186,36 @@ pub async fn choose_team(
             names => error.hint(format!("running teams: {}", names.join(", "))),
         });
     }
-    match up.as_slice() {
-        [team] => Ok(team.clone()),
-        [] => {
-            let error = HostError::new(ErrorKind::Nothing, Trouble::NoneUp);
-            Err(error.hint(no_team_hint(context, host)))
+    if up.is_empty() {
+        let error = HostError::new(ErrorKind::Nothing, Trouble::NoneUp);
+        return Err(error.hint(no_team_hint(context, host)));
+    }
+    match (origin::folder_team(&context.cwd)?, up.as_slice()) {
+        (Some(folder), _) if up.contains(&folder.team) => context.check_folder_team(folder).await,
+        (Some(FolderTeam { team, .. }), _) => {
+            let error = Trouble::NotUp { team: team.to_string() };
+            let error = HostError::new(ErrorKind::Nothing, error);
+            Err(error.hint(no_team_hint(context, host)).hint(format!(
+                "other teams run on this host ({}); {}",
+                names.join(", "),
+                origin::choose_hint()
+            )))
         }
-        teams => match team_file::team_in(&context.cwd).filter(|team| teams.contains(team)) {
-            Some(team) => Ok(team),
-            None => Err(HostError::usage(Trouble::SeveralTeams(names)).hint("name one of them")),
-        },
+        (None, [team]) => Ok(team.clone()),
+        (None, _) => Err(several_teams(names)),
+    }
+}
+
+/// Returns the teams that are up on this host and that a command without a named team shows: in a folder with a
+/// `brigade.toml` the team of that file, elsewhere all teams.
+pub async fn teams_to_show(context: &Context, host: &Host) -> Result<Vec<TeamName>, HostError> {
+    let up = host.registry.teams()?;
+    match origin::folder_team(&context.cwd)? {
+        None => Ok(up),
+        Some(folder) if up.contains(&folder.team) => {
+            Ok(vec![context.check_folder_team(folder).await?])
+        }
+        Some(_) => Ok(Vec::new()),
     }
 }
 

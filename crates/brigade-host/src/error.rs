@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brigade_core::store::StoreError;
 use brigade_core::text;
@@ -65,13 +65,13 @@ pub enum Trouble {
     #[error("not installed: {}", .names.join(", "))]
     NotInstalled { names: Vec<String> },
     #[error("cannot create a worktree: {} {reason}", dir.display())]
-    NoCommit { dir: std::path::PathBuf, reason: &'static str },
+    NoCommit { dir: PathBuf, reason: &'static str },
     #[error("not started: {}", .names.join(", "))]
     DidNotStart { names: Vec<String> },
     #[error("{name} refused to stop: {why}")]
     Refuses { name: String, why: String },
     #[error("{} is not a worktree of the team's repository", dir.display())]
-    NotAWorktree { dir: std::path::PathBuf },
+    NotAWorktree { dir: PathBuf },
     #[error("git: {said}")]
     Git { said: String },
     #[error("the supervisor did not start")]
@@ -95,6 +95,26 @@ pub enum Trouble {
     Elsewhere { name: String, team: String, host: String },
     #[error("cannot find the brigade program itself")]
     NoProgram,
+    #[error("{} is not trusted", path.display())]
+    Untrusted { path: PathBuf },
+    #[error("{} has changed since you trusted it", path.display())]
+    FileChanged { path: PathBuf },
+    #[error("the file refers to {} outside its folder", text::count(*count, "path"))]
+    OutsideNotAccepted { count: usize },
+    #[error("only a person may trust a team file")]
+    TrustByAgent,
+    #[error("team {team} already exists and belongs to {}", owner.display())]
+    OtherOwner { team: String, owner: PathBuf },
+    #[error(
+        "{} describes team {team}, but that team belongs to {}",
+        file.display(),
+        owner.display()
+    )]
+    FolderOfOther { team: String, file: PathBuf, owner: PathBuf },
+    #[error("cannot tell which team {} describes", file.display())]
+    UnclearFolder { file: PathBuf },
+    #[error("team {team} of {} does not exist", file.display())]
+    FolderNotStarted { team: String, file: PathBuf },
 }
 
 impl HostError {

@@ -13,7 +13,8 @@
 //! |---|---|
 //! | [`context`], [`location`] | the store, team and member that a front end acts for; where teams are stored |
 //! | [`host`], [`registry`], [`process_lock`] | this host, the members that should run, the processes that run them |
-//! | [`team_file`], [`spec`] | reading `brigade.toml`; the settings of a team and its members |
+//! | [`team_file`], [`trust`], [`spec`] | reading `brigade.toml`; the files that the user trusts; the settings of a team and its members |
+//! | [`origin`] | the file that a team belongs to, and the team of a folder |
 //! | [`up`], [`spawn`], [`shutdown`], [`down`], [`resume`], [`answer`] | the operations that a person asks for |
 //! | [`supervisor`], [`start`], `restarts`, `policy_answers` | restarting members; answering requests by rule |
 //! | [`native`], [`keys`], [`transcript`], `native_heartbeat` | running the real Claude Code as a member |
@@ -70,6 +71,7 @@ pub mod keys;
 pub mod location;
 pub mod native;
 mod native_heartbeat;
+pub mod origin;
 mod policy_answers;
 pub mod preflight;
 pub mod process;
@@ -90,6 +92,7 @@ pub mod supervisor;
 pub mod team_file;
 pub mod tmux;
 pub mod transcript;
+pub mod trust;
 pub mod up;
 pub mod variables;
 pub mod wait;

@@ -1,6 +1,7 @@
 //! Where teams are stored: in files on this host, or on NATS servers.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -49,6 +50,15 @@ pub enum StoreAddressError {
     /// The host or the port is invalid.
     #[error("{0:?} is not a host and a port")]
     Host(String),
+}
+
+impl fmt::Display for StoreAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files => f.write_str(FILES),
+            Self::Servers(servers) => f.write_str(&servers.join(",")),
+        }
+    }
 }
 
 impl FromStr for StoreAddress {

@@ -53,10 +53,17 @@ pub fn check<'m>(
         let error = HostError::failed(Trouble::NotInstalled { names });
         return Err(missing.into_iter().fold(error, |error, program| error.hint(program.remedy)));
     }
-    for member in members.into_iter().filter(|member| member.worktree) {
-        worktree::check_can_branch(&member.cwd)?;
-    }
-    Ok(())
+    check_worktrees(programs, members)
+}
+
+/// Fails if a member cannot get a worktree, because its folder is not in a git repository with a commit. Checks
+/// nothing if git is not installed.
+pub fn check_worktrees<'m>(
+    programs: &Programs,
+    members: impl IntoIterator<Item = &'m MemberSpec>,
+) -> Result<(), HostError> {
+    let mut members = members.into_iter().filter(|member| member.worktree && programs.has("git"));
+    members.try_for_each(|member| worktree::check_can_branch(&member.cwd))
 }
 
 /// Returns the program of the member's agent if that program is not installed.

@@ -6,6 +6,7 @@
 //!   supervisor           locked by the supervisor
 //!   supervisor.log
 //!   <team>/team.json     the spec of the team; the team is up while this file exists
+//!   <team>/origin.json   the team file that started the team
 //!   <team>/up            locked by the process that brings the team up or down
 //!   <team>/<member>/     spec.json, seat (locked by the process that runs the member), joined, trouble, log, key
 //! ```
@@ -17,17 +18,27 @@ use std::path::{Path, PathBuf};
 
 use brigade_agents::driver;
 use brigade_wire::name::{MemberName, TeamName};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{HostError, file_failed};
 use crate::keys::KeyRing;
 use crate::spec::{MemberSpec, TeamSpec};
 
 const TEAM: &str = "team.json";
+const ORIGIN: &str = "origin.json";
 const SPEC: &str = "spec.json";
 const JOINED: &str = "joined";
 const TROUBLE: &str = "trouble";
+
+/// The team file that started a team.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TeamOrigin {
+    /// The path of the team file.
+    pub file: PathBuf,
+    /// When the team was created, in milliseconds since 1970. Distinguishes teams of the same name.
+    pub created: Option<u64>,
+}
 
 /// The folder that records which members should run on this host.
 #[derive(Clone, Debug)]
@@ -111,6 +122,17 @@ impl Registry {
     pub fn put_team(&self, spec: &TeamSpec) -> Result<(), HostError> {
         create_dir(&self.team_dir(&spec.team))?;
         write(&self.team_dir(&spec.team).join(TEAM), spec)
+    }
+
+    /// Returns the file that started the team. `None` if no file did, or if an earlier version of brigade did.
+    pub fn origin(&self, team: &TeamName) -> Result<Option<TeamOrigin>, HostError> {
+        read(&self.team_dir(team).join(ORIGIN))
+    }
+
+    /// Records the file that started the team.
+    pub fn put_origin(&self, team: &TeamName, origin: &TeamOrigin) -> Result<(), HostError> {
+        create_dir(&self.team_dir(team))?;
+        write(&self.team_dir(team).join(ORIGIN), origin)
     }
 
     /// Removes a team and its members.

@@ -6,6 +6,8 @@ mod mistake;
 mod prompt;
 #[cfg(test)]
 mod property_tests;
+mod references;
+mod regular_file;
 mod resolve;
 pub mod starter;
 mod tables;
@@ -14,7 +16,7 @@ mod toml_value;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +27,9 @@ use toml::de::{DeTable, DeValue};
 
 pub use self::mistake::Mistake;
 use self::mistake::Mistakes;
+pub use self::references::{OutsidePath, OutsidePaths, PathKey};
+use self::references::{References, ReferredPath};
+use self::regular_file::ReadError;
 pub use self::tables::schema;
 pub use self::tasks::graph;
 use self::toml_value::TomlValue as _;
@@ -162,42 +167,62 @@ fn is_untrusted(owner: u32, folder: u32, me: u32) -> bool {
     ![me, 0, folder].contains(&owner)
 }
 
-/// Returns the name of the team in the team file that [`find`] finds for `dir`, if any.
-pub fn team_in(dir: &Path) -> Option<TeamName> {
-    let text = text(&find(dir).ok()?).ok()?;
-    let (document, _) = DeTable::parse_recoverable(&text);
-    document.get_ref().get("team")?.get_ref().as_str()?.parse().ok()
+/// A valid team file, with defaults filled in.
+#[derive(Clone, Debug)]
+pub struct TeamFile {
+    /// The path of the file. The folder is absolute and has no symbolic links.
+    pub path: PathBuf,
+    /// The team that the file describes.
+    pub spec: TeamSpec,
+    /// Where the file stores the team.
+    pub store: Option<StoreAddress>,
+    /// The credentials file for the NATS server.
+    pub creds: Option<PathBuf>,
+    /// The prompt files, as written in the file.
+    pub prompt_files: Vec<PathBuf>,
+    /// The files and folders outside the folder of the file.
+    pub outside: Vec<OutsidePath>,
+    /// Identifies the content of the file and of the prompt files in its folder, and the paths outside the folder.
+    pub(crate) digest: [u8; 32],
 }
 
-/// Reads the team from a file. Relative paths in the file are relative to the folder of the file.
-pub fn read(path: &Path) -> Result<TeamSpec, TeamFileError> {
+/// Returns the name of the team in a team file. Does not check the rest of the file.
+pub fn team_name(path: &Path) -> Result<Option<TeamName>, TeamFileError> {
     let text = text(path)?;
-    parse(&text, &root(path)?)
-        .map_err(|mistakes| TeamFileError::Mistakes { path: path.to_owned(), mistakes })
+    let (document, _) = DeTable::parse_recoverable(&text);
+    let name = document.get_ref().get("team").and_then(|name| name.get_ref().as_str());
+    Ok(name.and_then(|name| name.parse().ok()))
 }
 
-/// Returns the `store` and `creds` of a team file. Returns `None` if the file sets no `store` or cannot be read.
-/// Does not check the rest of the file.
-pub fn location(path: &Path) -> Result<Option<(StoreAddress, Option<PathBuf>)>, TeamFileError> {
-    let text = match text(path) {
-        Ok(text) if text.lines().any(|line| line.trim_start().starts_with("store")) => text,
-        // Not an error here: a command that needs the team file reports why the file cannot be read.
-        _ => return Ok(None),
-    };
-    let root = root(path)?;
-    let (document, mut mistakes) = parse_toml(&text);
-    let mut keys = document.into_inner();
-    let store = keys.remove("store").and_then(|value| StoreAddress::read(value, &mut mistakes));
-    let creds = keys.remove("creds").and_then(|value| tables::NonEmpty::read(value, &mut mistakes));
-    if !mistakes.is_empty() {
-        let mistakes = mistakes.placed(&text);
-        return Err(TeamFileError::Mistakes { path: path.to_owned(), mistakes });
+/// Returns whether a team file names a store or credentials, even if the file has mistakes.
+pub(crate) fn names_store(path: &Path) -> bool {
+    let Ok(text) = text(path) else { return false };
+    let (document, _) = DeTable::parse_recoverable(&text);
+    ["store", "creds"].into_iter().any(|key| document.get_ref().contains_key(key))
+}
+
+/// Reads a team file. Relative paths in the file are relative to the folder of the file.
+pub fn read(path: &Path, outside: OutsidePaths) -> Result<TeamFile, TeamFileError> {
+    let text = text(path)?;
+    let failed = |source| TeamFileError::Io { path: path.to_owned(), source };
+    let absolute = std::path::absolute(path).map_err(failed)?;
+    let root = absolute.parent().unwrap_or(Path::new("/"));
+    let file = parse(&text, root, outside)
+        .map_err(|mistakes| TeamFileError::Mistakes { path: path.to_owned(), mistakes })?;
+    Ok(TeamFile { path: identity(path), ..file })
+}
+
+/// Returns the path that identifies a team file: its folder is absolute and has no symbolic links.
+pub fn identity(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    match (absolute.parent().map(Path::canonicalize), absolute.file_name()) {
+        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        _ => absolute,
     }
-    Ok(store.map(|store| (store, creds.map(|creds| root.join(creds.0)))))
 }
 
 /// Parses the text of a team file that is in the folder `root`.
-fn parse(text: &str, root: &Path) -> Result<TeamSpec, Vec<Mistake>> {
+fn parse(text: &str, root: &Path, outside: OutsidePaths) -> Result<TeamFile, Vec<Mistake>> {
     let (document, mut mistakes) = parse_toml(text);
     // Do not use what the parser recovered from invalid TOML, which might not be what the author meant.
     if !mistakes.is_empty() {
@@ -205,12 +230,27 @@ fn parse(text: &str, root: &Path) -> Result<TeamSpec, Vec<Mistake>> {
     }
     let span = document.span();
     let document = Spanned::new(span, DeValue::Table(document.into_inner()));
+    let mut references = References::new(root, text, outside);
     let file = tables::File::read(document, &mut mistakes);
-    let team = file.and_then(|file| resolve::team(&file, root, &mut mistakes));
-    match team {
-        Some(team) if mistakes.is_empty() => Ok(team),
-        _ => Err(mistakes.placed(text)),
-    }
+    let spec =
+        file.as_ref().and_then(|file| resolve::team(file, root, &mut references, &mut mistakes));
+    let (Some(file), Some(spec), true) = (file, spec, mistakes.is_empty()) else {
+        return Err(mistakes.placed(text));
+    };
+    let creds = file.creds.get().map(|creds| {
+        match references.resolve(PathKey::Creds, None, Path::new(&creds.0)) {
+            ReferredPath::Inside(path) | ReferredPath::Outside(path) => path,
+        }
+    });
+    Ok(TeamFile {
+        path: root.join(NAME),
+        spec,
+        store: file.store.get().cloned(),
+        creds,
+        digest: references.digest(),
+        prompt_files: references.prompt_files,
+        outside: references.outside,
+    })
 }
 
 fn parse_toml(text: &str) -> (Spanned<DeTable<'_>>, Mistakes) {
@@ -224,26 +264,15 @@ fn parse_toml(text: &str) -> (Spanned<DeTable<'_>>, Mistakes) {
     (document, mistakes)
 }
 
-/// Returns the absolute path of the folder that contains the file.
-fn root(path: &Path) -> Result<PathBuf, TeamFileError> {
-    let failed = |source| TeamFileError::Io { path: path.to_owned(), source };
-    let absolute = std::path::absolute(path).map_err(failed)?;
-    Ok(absolute.parent().unwrap_or(Path::new("/")).to_owned())
-}
-
 fn text(path: &Path) -> Result<String, TeamFileError> {
-    let failed = |source| TeamFileError::Io { path: path.to_owned(), source };
-    // Do not open a named pipe: that would block until another process opens it for writing.
-    if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(TeamFileError::NotAFile { path: path.to_owned() });
-    }
-    let mut bytes = Vec::new();
-    let file = fs::File::open(path).map_err(failed)?;
-    file.take(MAX_FILE_SIZE + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > MAX_FILE_SIZE {
-        return Err(TeamFileError::TooLong { path: path.to_owned() });
-    }
-    String::from_utf8(bytes).map_err(|_| TeamFileError::NotText { path: path.to_owned() })
+    let path = path.to_owned();
+    let bytes = match regular_file::read(&path, MAX_FILE_SIZE) {
+        Ok(bytes) => bytes,
+        Err(ReadError::Io(source)) => return Err(TeamFileError::Io { path, source }),
+        Err(ReadError::NotAFile) => return Err(TeamFileError::NotAFile { path }),
+        Err(ReadError::TooLong) => return Err(TeamFileError::TooLong { path }),
+    };
+    String::from_utf8(bytes).map_err(|_| TeamFileError::NotText { path })
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ use crate::context::Context;
 use crate::error::{HostError, Trouble, failed};
 use crate::progress::{Progress, ReportProgress};
 use crate::spec::{MemberPlace, MemberSpec, TaskSpec, TeamSpec};
-use crate::{Host, preflight, process_lock, state};
+use crate::trust::TrustedTeamFile;
+use crate::{Host, origin, preflight, process_lock, state};
 
 /// The metadata key under which a task stores its name in the team file.
 const KEY: &str = "brigadeKey";
@@ -29,16 +30,29 @@ pub struct UpResult {
     pub differs: Vec<(MemberName, String)>,
     /// The number of tasks that were added.
     pub tasks: usize,
+    /// The members that should run on this host but are not in the team file.
+    pub not_in_file: Vec<MemberName>,
 }
 
-/// Brings up a team as described by its spec.
+/// What to do if a team of the same name belongs to another team file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherOwner {
+    /// Fail.
+    Refuse,
+    /// Continue that team with this file.
+    Adopt,
+}
+
+/// Brings up the team of a team file.
 pub async fn up(
     context: &Context,
     host: &Host,
     lead: &Seat,
-    spec: &TeamSpec,
+    file: &TrustedTeamFile,
+    other_owner: OtherOwner,
     report: ReportProgress<'_>,
 ) -> Result<UpResult, HostError> {
+    let spec = file.spec();
     for member in &spec.members {
         context.check_may_start(lead, &member.name, &member.agent)?;
     }
@@ -46,8 +60,11 @@ pub async fn up(
     check_programs(host, spec, report)?;
     let lock = process_lock::wait_for(&host.registry.up(&lead.team)?).await;
     let _lock = lock.map_err(|source| failed("wait for another `brigade up`", source))?;
+    if other_owner == OtherOwner::Refuse {
+        origin::check_owner(&host.registry, lead, host.is_shared, file.path()).await?;
+    }
     if !host.may_lead {
-        return join(host, lead, spec, report).await;
+        return join(host, lead, file, report).await;
     }
     let plan = TeamPlan {
         description: &spec.description,
@@ -65,6 +82,7 @@ pub async fn up(
         Err(error) => return Err(error.into()),
     }
     let mut result = UpResult { tasks: add_tasks(lead, &spec.tasks).await?, ..UpResult::default() };
+    origin::record(&host.registry, lead, file.path()).await?;
     host.registry.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
     add_all(host, lead, spec, &mut result, report).await?;
     Ok(result)
@@ -112,9 +130,10 @@ fn check_programs(
 async fn join(
     host: &Host,
     lead: &Seat,
-    spec: &TeamSpec,
+    file: &TrustedTeamFile,
     report: ReportProgress<'_>,
 ) -> Result<UpResult, HostError> {
+    let spec = file.spec();
     if lead.find_config().await?.is_none() {
         let error = HostError::from(StoreError::NoTeam { team: lead.team.clone() });
         return Err(
@@ -122,6 +141,7 @@ async fn join(
         );
     }
     let mut result = UpResult::default();
+    origin::record(&host.registry, lead, file.path()).await?;
     host.registry.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
     add_all(host, lead, spec, &mut result, report).await?;
     Ok(result)
@@ -141,6 +161,11 @@ async fn add_all(
             result.new.push(member.name.clone());
         }
     }
+    let is_in_file = |name: &MemberName| {
+        spec.members.iter().chain(&spec.lead).any(|member| member.name == *name)
+    };
+    result.not_in_file = host.registry.members(&lead.team)?;
+    result.not_in_file.retain(|name| !is_in_file(name));
     Ok(())
 }
 

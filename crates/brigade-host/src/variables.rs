@@ -24,6 +24,8 @@ pub const CA: &str = "BRIGADE_CA";
 pub const CERT: &str = "BRIGADE_CERT";
 /// The key file of the client certificate, if `--key` is absent.
 pub const KEY: &str = "BRIGADE_KEY";
+/// `all` makes brigade use every team file without asking the user whether to trust it.
+pub const TRUST: &str = "BRIGADE_TRUST";
 /// The name of this host. The default is the system's host name.
 pub const HOST: &str = "BRIGADE_HOST";
 /// The Claude Code program, if it is not the `claude` on `PATH`.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use brigade_core::store::event_log::{EventStream, RecordBatch};
 use brigade_files::stream_records_file;
-use brigade_host::{Context, HostError, team_file};
+use brigade_host::{Context, HostError};
 use brigade_wire::name::TeamName;
 
 use super::keys::KeyCommand;
@@ -27,23 +27,21 @@ impl RecordSource {
     }
 }
 
-/// Opens the team named on the command line, else the only team, else the team in this folder's
-/// `brigade.toml`. If none of these applies, opens the first team and shows the list of teams.
+/// Opens the team that a command would use. If that is not clear, opens the first team and shows the list of teams.
 pub(crate) async fn open_initial_team(
     context: &Context,
     theme: Theme,
 ) -> Result<(Screen, RecordSource), HostError> {
     let teams = context.teams().await?;
-    let folder_team = || team_file::team_in(&context.cwd).filter(|team| teams.contains(team));
-    match (context.named_team(), teams.as_slice()) {
-        (None, [first, _, ..]) if folder_team().is_none() => {
+    match (context.team().await, teams.first()) {
+        (Err(_), Some(first)) if context.named_team().is_none() => {
             let (mut screen, source) = open_team(context, first.clone(), theme).await?;
             // `open_team` has already loaded the list of teams, so ignore the effect that would fetch it
             // again.
             let _ignored = screen.run_command(KeyCommand::Teams);
             Ok((screen, source))
         }
-        _ => open_team(context, context.team().await?, theme).await,
+        (team, _) => open_team(context, team?, theme).await,
     }
 }
 

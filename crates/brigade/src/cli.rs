@@ -9,6 +9,7 @@ mod link;
 mod org;
 mod task;
 mod team;
+mod trust;
 mod ui;
 mod up;
 
@@ -31,6 +32,7 @@ pub(crate) use self::org::{
 };
 pub(crate) use self::task::{GraphFormat, TaskAddArgs, TaskCommand, TaskListArgs, TaskUpdateArgs};
 pub(crate) use self::team::{ActivityWord, TeamCommand, TeamJoinArgs};
+pub(crate) use self::trust::TrustArgs;
 pub(crate) use self::ui::UiArgs;
 pub(crate) use self::up::{NewArgs, UpArgs};
 use crate::{exit, version};
@@ -112,9 +114,11 @@ Examples:
 
     /// Write a starter brigade.toml for this repository
     ///
-    /// The folder's name becomes the team name, the installed agents become its members, and the usual
+    /// The folder's name becomes the team name (with a number if another file on this host uses the
+    /// name), the installed agents become its members, and the usual
     /// commands of the languages in the repository are allowed. Unused settings are included as
-    /// comments. Does not overwrite an existing file without --force.
+    /// comments. You trust the new file (see `brigade trust`). Does not overwrite an existing file
+    /// without --force.
     #[command(after_help = "\
 Examples:
   brigade new && brigade up --check     write the file and preview the team
@@ -243,13 +247,23 @@ Examples:
     ///
     /// Creates the team, adds its tasks to the board and starts its members. Anything that already
     /// exists stays unchanged, so a second `up` changes nothing. Members keep running after this
-    /// command exits, even if their supervisor dies.
+    /// command exits, even if their supervisor dies. If you have not trusted the file yet, shows what
+    /// it would do and asks (see `brigade trust`).
     #[command(after_help = "\
 Examples:
   brigade new && brigade up             write a brigade.toml and start the team
   brigade up --check                    only check the file
   brigade up --until-done --json        for scripts: exit code 0 if every task is done")]
     Up(UpArgs),
+
+    /// Show what a brigade.toml would do, and trust it
+    ///
+    /// `brigade up` starts only a team file that you trust, and only a trusted file sets `store` and
+    /// `creds` for commands in its folder. Shows the programs that the file starts, their permissions,
+    /// the server it connects to and the paths it uses, then asks. The answer is for this path and
+    /// content: after a change of the file or of a prompt file in its folder, brigade asks again.
+    #[command(after_help = trust::EXAMPLES)]
+    Trust(TrustArgs),
 
     /// Synchronize this host's Claude Code teams with a NATS server
     ///

@@ -8,6 +8,7 @@ use std::time::Duration;
 use brigade_files::DEFAULT_LOCK_WAIT;
 use brigade_host::Host;
 use brigade_host::context::{self, ContextSettings};
+use brigade_host::trust::{Trust, TrustPolicy};
 use brigade_wire::name::TeamName;
 use clap::ValueEnum;
 
@@ -111,6 +112,17 @@ fn dirs(global: &GlobalArgs) -> Result<(PathBuf, PathBuf), CliError> {
     let no_home = || CliError::failed(CliTrouble::NoHome);
     let claude_dir = global.claude_dir.clone().or_else(env::claude_dir).ok_or_else(no_home)?;
     Ok((claude_dir, env::state_dir().ok_or_else(no_home)?))
+}
+
+/// Opens the record of the team files that the user trusts.
+pub(crate) fn trust() -> Result<Trust, CliError> {
+    let policy = variable(env::TRUST, |word| match word {
+        "all" => Ok(TrustPolicy::All),
+        _ => Err("use all, or remove the variable"),
+    })?;
+    let state_dir = env::state_dir().ok_or_else(|| CliError::failed(CliTrouble::NoHome))?;
+    let is_agent = env::read(env::ANSWERS).is_some();
+    Ok(Trust::new(&state_dir, policy.unwrap_or(TrustPolicy::Recorded), is_agent))
 }
 
 /// Returns the team that is named on the command line or in the environment.

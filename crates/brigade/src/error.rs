@@ -41,6 +41,10 @@ pub(crate) enum CliTrouble {
     NobodyToAsk,
     #[error("nothing was changed")]
     NotApplied,
+    #[error("the file is not trusted; nothing was started")]
+    NotTrusted,
+    #[error("{path} was not trusted")]
+    WasNotTrusted { path: String },
     #[error("there is nothing to undo")]
     NothingToUndo,
     #[error("{left} tasks were not done in time")]

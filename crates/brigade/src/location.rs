@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use brigade_core::text::one_line;
 use brigade_host::location::{Location, NatsServers, StoreAddress};
 use brigade_host::team_file;
+use brigade_host::trust::StoreSetting;
 
 use crate::cli::GlobalArgs;
-use crate::context::variable;
-use crate::env;
+use crate::context::{trust, variable};
 use crate::error::{CliError, CliTrouble, failed};
+use crate::{env, output};
 
 /// Which `brigade.toml` may name the store of the teams.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +28,7 @@ pub(crate) fn location(
     global: &GlobalArgs,
     source: TeamFileSource<'_>,
 ) -> Result<Location, CliError> {
-    let named = match &global.store {
-        Some(address) => Some(address.clone()),
-        None => variable(env::STORE, str::parse)?,
-    };
+    let named = named_store(global)?;
     let is_named = named.is_some();
     let (address, creds) = match named {
         Some(address) => (address, None),
@@ -45,8 +44,8 @@ pub(crate) fn location(
         (None, None) => None,
         _ => return Err(CliError::usage(CliTrouble::HalfClient)),
     };
-    // A `brigade.toml` may come from a repository that the user does not trust. The server that
-    // the file names could misuse credentials, so brigade does not send credentials from the environment to it.
+    // The user may have trusted the file without thinking of the credentials in the environment, so brigade does not
+    // send them to a server that only the file names.
     let creds = match (&global.creds, creds) {
         (None, creds) if !is_named => {
             if creds.is_none() && env::read(env::CREDS).is_some() {
@@ -64,7 +63,16 @@ pub(crate) fn location(
     Ok(Location::Nats(NatsServers { servers, creds, ca, client }))
 }
 
-/// Returns the store and the credentials that the `brigade.toml` names.
+/// Returns the store that is named on the command line or in the environment.
+pub(crate) fn named_store(global: &GlobalArgs) -> Result<Option<StoreAddress>, CliError> {
+    match &global.store {
+        Some(address) => Ok(Some(address.clone())),
+        None => variable(env::STORE, str::parse),
+    }
+}
+
+/// Returns the store and the credentials that the `brigade.toml` names. If the user does not trust the file, prints a
+/// note and returns `None`.
 fn in_team_file(
     source: TeamFileSource<'_>,
 ) -> Result<Option<(StoreAddress, Option<PathBuf>)>, CliError> {
@@ -75,7 +83,19 @@ fn in_team_file(
         }
         TeamFileSource::File(file) => Some(file.to_owned()),
     };
-    Ok(file.map(|file| team_file::location(&file)).transpose()?.flatten())
+    let Some(file) = file else { return Ok(None) };
+    match trust()?.store(&file)? {
+        StoreSetting::Absent => Ok(None),
+        StoreSetting::Named(address, creds) => Ok(Some((address, creds))),
+        StoreSetting::Ignored(reason) => {
+            output::note(&format!(
+                "{} {reason}, so brigade does not use its `store` and `creds`; `brigade trust` shows \
+                 what the file would do",
+                one_line(&file.to_string_lossy())
+            ));
+            Ok(None)
+        }
+    }
 }
 
 fn absolute(path: PathBuf) -> Result<PathBuf, CliError> {

@@ -6,6 +6,7 @@ mod approval;
 mod claude_args;
 mod cli;
 mod commands;
+mod confirm;
 mod context;
 mod diff;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 
-use super::parse;
+use super::{OutsidePaths, parse};
 use crate::spec::{
     AccessLevel, ApprovalAuthority, MemberPlace, MemberSpec, Restart, TaskSpec, TeamSpec,
 };
@@ -50,8 +50,8 @@ proptest! {
     #[test]
     fn a_printed_team_is_read_back_unchanged(spec in team()) {
         let text = print(&spec);
-        match parse(&text, Path::new(ROOT)) {
-            Ok(read) => prop_assert_eq!(read, spec, "{}", text),
+        match parse(&text, Path::new(ROOT), OutsidePaths::Use) {
+            Ok(read) => prop_assert_eq!(read.spec, spec, "{}", text),
             Err(mistakes) => prop_assert!(false, "{mistakes:?}\n{text}"),
         }
     }
@@ -78,7 +78,7 @@ proptest! {
 
 /// Checks that every mistake has a position in the text and is shown without control characters.
 fn check_mistakes(text: &str) -> Result<(), TestCaseError> {
-    let Err(mistakes) = parse(text, Path::new(ROOT)) else { return Ok(()) };
+    let Err(mistakes) = parse(text, Path::new(ROOT), OutsidePaths::Use) else { return Ok(()) };
     prop_assert!(!mistakes.is_empty());
     for mistake in mistakes {
         let line = text.split('\n').nth(mistake.line - 1);

@@ -9,6 +9,7 @@ use brigade_wire::name::{LEAD, MemberName};
 
 use super::mistake::Mistakes;
 use super::prompt;
+use super::references::{OutsidePaths, PathKey, References, ReferredPath};
 use super::tables::{Common, Defaults, File, Lead, Member, NonEmpty, RuleTable};
 use super::tasks;
 use super::toml_value::{Field, Located};
@@ -16,7 +17,12 @@ use crate::spec::{MemberPlace, MemberSpec, TeamSpec};
 use crate::suggest;
 
 /// Returns the team, or `None` if there are mistakes.
-pub(super) fn team(file: &File, root: &Path, mistakes: &mut Mistakes) -> Option<TeamSpec> {
+pub(super) fn team(
+    file: &File,
+    root: &Path,
+    references: &mut References,
+    mistakes: &mut Mistakes,
+) -> Option<TeamSpec> {
     if file.team.is_absent() {
         let hint = "start the file with a name, for example team = \"demo\"";
         mistakes.hinted(&(0..0), "the team has no name", hint);
@@ -27,7 +33,7 @@ pub(super) fn team(file: &File, root: &Path, mistakes: &mut Mistakes) -> Option<
     }
     let none = Defaults::default();
     let defaults = file.defaults.get().unwrap_or(&none);
-    let mut resolver = Resolver { root, defaults, mistakes };
+    let mut resolver = Resolver { root, defaults, references, mistakes };
     let lead = file.lead.located().map(|lead| resolver.lead(lead));
     let mut members: Vec<Option<MemberSpec>> = Vec::new();
     let mut names: Vec<&Located<String>> = Vec::new();
@@ -56,6 +62,7 @@ pub(super) fn team(file: &File, root: &Path, mistakes: &mut Mistakes) -> Option<
 struct Resolver<'r> {
     root: &'r Path,
     defaults: &'r Defaults,
+    references: &'r mut References,
     mistakes: &'r mut Mistakes,
 }
 
@@ -133,8 +140,9 @@ impl Resolver<'_> {
             let message = format!("{:?} cannot be native; only {natives} can", agent.0);
             self.mistakes.hinted(&span, message, "use place = \"tmux\" or \"headless\"");
         }
-        let prompt = prompt::read(settings.prompt, settings.prompt_file, self.root, self.mistakes);
-        let cwd = self.cwd(&own.dir, &default.dir);
+        let (prompt, prompt_file) = (settings.prompt, settings.prompt_file);
+        let prompt = prompt::read(&name, prompt, prompt_file, self.references, self.mistakes);
+        let cwd = self.cwd(&name, &own.dir, &default.dir);
         let same_agent = default.agent.get().is_none_or(|default| Some(default) == agent.as_ref());
         let of_agent = |own: &Field<NonEmpty>, default: &Field<NonEmpty>| match own {
             Field::Absent if same_agent => default.get().map(|text| text.0.clone()),
@@ -161,12 +169,21 @@ impl Resolver<'_> {
         })
     }
 
-    fn cwd(&mut self, own: &Field<NonEmpty>, default: &Field<NonEmpty>) -> Option<PathBuf> {
+    fn cwd(
+        &mut self,
+        name: &MemberName,
+        own: &Field<NonEmpty>,
+        default: &Field<NonEmpty>,
+    ) -> Option<PathBuf> {
         let Some(dir) = own.located().or_else(|| default.located()) else {
             return Some(self.root.to_owned());
         };
         let path = self.root.join(&dir.value.0);
-        if !path.is_dir() {
+        let is_there = match self.references.resolve(PathKey::Dir, Some(name), &path) {
+            ReferredPath::Outside(_) if self.references.policy == OutsidePaths::Skip => true,
+            ReferredPath::Inside(real) | ReferredPath::Outside(real) => real.is_dir(),
+        };
+        if !is_there {
             let message = format!("there is no folder {:?} beside this file", dir.value.0);
             self.mistakes.add(&dir.span, message);
             return None;

@@ -1,12 +1,14 @@
 //! Writes a starter `brigade.toml` for a folder.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
 use brigade_agents::driver::{AGENTS, Agent};
 use brigade_wire::name::{MAX_NAME, TeamName};
+use sha2::{Digest as _, Sha256};
 
+use super::regular_file;
 use crate::installed::Programs;
 
 /// Files that identify a build tool, and the commands of that tool that members may run without asking.
@@ -31,6 +33,9 @@ const PYTHON_RUNNERS: [(&str, &str); 2] = [("uv.lock", "uv run "), ("poetry.lock
 const NODE_RUNNERS: [(&str, &str); 4] =
     [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun")];
 
+/// The maximum size of a `package.json`, in bytes.
+const MAX_PACKAGE_SIZE: u64 = 1 << 20;
+
 /// Common `package.json` scripts that are safe to run.
 const NODE_SCRIPTS: [&str; 5] = ["build", "format", "lint", "test", "typecheck"];
 
@@ -47,8 +52,8 @@ pub struct StarterData {
 }
 
 impl StarterData {
-    /// Collects the data from the folder `dir` and the installed programs.
-    pub fn collect(programs: &Programs, dir: &Path) -> Self {
+    /// Collects the data from the folder `dir` and the installed programs. `in_use` are the names of other teams.
+    pub fn collect(programs: &Programs, dir: &Path, in_use: &BTreeSet<String>) -> Self {
         let is_here = |agent: &&Agent| programs.program(agent).is_some();
         let mut agents: Vec<&str> =
             AGENTS.iter().filter(is_here).map(|agent| agent.name).take(2).collect();
@@ -57,7 +62,7 @@ impl StarterData {
             agents.push("claude");
         }
         let name = dir.file_name().unwrap_or_default().to_string_lossy();
-        Self { team: team(&name), agents, is_staffed, allow: allow(dir) }
+        Self { team: free_name(&team(&name), in_use), agents, is_staffed, allow: allow(dir) }
     }
 }
 
@@ -71,8 +76,26 @@ fn team(name: &str) -> String {
     let parts: Vec<&str> = chars.split('-').filter(|part| !part.is_empty()).collect();
     match parts.join("-").parse::<TeamName>() {
         Ok(team) => team.to_string(),
-        Err(_) => "team".to_owned(),
+        // Different folders get different names, even if a team name allows none of their characters.
+        Err(_) => {
+            let hash = Sha256::digest(name);
+            hash.iter().take(3).fold("team-".to_owned(), |name, byte| format!("{name}{byte:02x}"))
+        }
     }
+}
+
+/// Returns the name, with a number if the name is in use.
+fn free_name(name: &str, in_use: &BTreeSet<String>) -> String {
+    if !in_use.contains(name) {
+        return name.to_owned();
+    }
+    // One of these names is free, because there are more of them than names in use.
+    let numbered = (2..in_use.len() + 3).map(|number| {
+        let number = format!("-{number}");
+        let base: String = name.chars().take(MAX_NAME - number.len()).collect();
+        base.trim_end_matches('-').to_owned() + &number
+    });
+    numbered.into_iter().find(|name| !in_use.contains(name)).unwrap_or_else(|| name.to_owned())
 }
 
 fn allow(dir: &Path) -> Vec<String> {
@@ -85,7 +108,7 @@ fn allow(dir: &Path) -> Vec<String> {
         let runner = runner.map_or("", |(_, runner)| runner);
         allow.extend(["pytest*", "ruff check*"].map(|command| format!("{runner}{command}")));
     }
-    if let Ok(package) = fs::read(dir.join("package.json")) {
+    if let Ok(package) = regular_file::read(&dir.join("package.json"), MAX_PACKAGE_SIZE) {
         let package: serde_json::Value = serde_json::from_slice(&package).unwrap_or_default();
         let has = |script: &&str| package.pointer(&format!("/scripts/{script}")).is_some();
         let runner = NODE_RUNNERS.into_iter().find(|(file, _)| is_there(file));
@@ -200,16 +223,27 @@ mod tests {
 
     #[test]
     fn every_folder_name_gives_a_valid_team_name() {
-        for (folder, name) in [
-            ("parser", "parser"),
-            ("My Project_2", "my-project-2"),
-            (".dotfiles", "dotfiles"),
-            ("日本", "team"),
-            ("--", "team"),
-            ("", "team"),
-        ] {
+        for (folder, name) in
+            [("parser", "parser"), ("My Project_2", "my-project-2"), (".dotfiles", "dotfiles")]
+        {
             assert_eq!(team(folder), name);
         }
+        // B1: names that a team cannot have differ from each other.
+        let names: BTreeSet<String> = ["日本", "中国", "--", ""].into_iter().map(team).collect();
+        assert_eq!(names.len(), 4);
+        assert!(names.iter().all(|name| name.parse::<TeamName>().is_ok()), "{names:?}");
         assert!(team(&"a-".repeat(99)).parse::<TeamName>().is_ok());
+    }
+
+    /// B1
+    #[test]
+    fn b1_a_name_in_use_gets_a_number() {
+        let long = "a".repeat(MAX_NAME);
+        let names = ["demo", "demo-2", long.as_str()];
+        let in_use = names.into_iter().map(str::to_owned).collect();
+        assert_eq!(free_name("other", &in_use), "other");
+        assert_eq!(free_name("demo", &in_use), "demo-3");
+        let name = free_name(&long, &in_use);
+        assert!(name.ends_with("a-2") && name.parse::<TeamName>().is_ok(), "{name}");
     }
 }

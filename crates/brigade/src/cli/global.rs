@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 pub(crate) struct GlobalArgs {
     /// Team to work on [env: BRIGADE_TEAM]
     ///
-    /// Default: the only team that exists, or the team of this folder's brigade.toml.
+    /// Default: the team of this folder's brigade.toml or, without such a file, the only team.
     #[arg(long, global = true, value_name = "TEAM")]
     pub(crate) team: Option<TeamName>,
 

@@ -53,7 +53,7 @@ pub(crate) struct StopArgs {
 /// Arguments of `brigade down`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DownArgs {
-    /// The team [default: the only one running, or the team of this folder's brigade.toml]
+    /// The team [default: the team of this folder's brigade.toml, else the only one running]
     #[arg(value_name = "TEAM")]
     pub(crate) which: Option<TeamName>,
     #[command(flatten)]

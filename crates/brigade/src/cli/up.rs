@@ -15,6 +15,11 @@ pub(crate) struct UpArgs {
     /// Team file [default: brigade.toml in this folder or the nearest parent folder]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// Continue a team of the same name that another file or folder started
+    ///
+    /// Use this after you have moved a brigade.toml whose team is up.
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) adopt: bool,
     /// Wait until every task is done, then stop the team
     ///
     /// Prints events as they happen; as JSON lines with --json. Exits with code 0 only if every task

@@ -8,40 +8,92 @@ use brigade_agents::driver;
 use brigade_core::text;
 use serde_json::json;
 
-use crate::context::current_dir;
+use crate::cli::GlobalArgs;
+use crate::context::{current_dir, trust};
 use crate::error::CliError;
 use crate::graph::{self, TaskTree};
+use crate::location::named_store;
 use crate::output::{self, Cell, FAINT, STRONG, Table};
 use crate::{env, exit};
+use brigade_host::location::StoreAddress;
 use brigade_host::preflight;
 use brigade_host::spec::{AccessLevel, MemberPlace, MemberSpec, TeamSpec};
-use brigade_host::team_file::{self, TeamFileError};
+use brigade_host::team_file::{self, OutsidePaths, PathKey, TeamFile, TeamFileError};
+use brigade_host::trust::TrustState;
 
 /// Maximum number of tasks to draw. A larger graph would be unreadable.
 const MAX_DRAWN: usize = 200;
 
 /// Reads the given team file, or the one for the current folder, and prints the team that the file defines.
-pub(crate) fn check(json: bool, file: Option<&Path>) -> Result<u8, CliError> {
+pub(crate) fn check(global: &GlobalArgs, file: Option<&Path>) -> Result<u8, CliError> {
+    let json = global.json;
     let path = file.map_or_else(found, |file| Ok(file.to_owned()))?;
-    let team = match team_file::read(&path) {
+    let read = match team_file::read(&path, OutsidePaths::Skip) {
+        // Only a trusted file may make brigade look at paths outside its folder.
+        Ok(file) if !file.outside.is_empty() && trust()?.state(&file)? == TrustState::Trusted => {
+            team_file::read(&path, OutsidePaths::Use)
+        }
+        read => read,
+    };
+    let file = match read {
         Err(TeamFileError::Mistakes { path, mistakes }) if json => {
             output::print_json(&json!({ "valid": false, "file": path, "mistakes": mistakes }))?;
             return Ok(exit::FAILED);
         }
         read => read?,
     };
-    let missing = missing(&team);
+    let (state, team) = (trust()?.state(&file)?, &file.spec);
+    if let Err(error) = check_worktrees(global, &file, state) {
+        if json {
+            let problems = [error.to_one_line()];
+            output::print_json(&json!({ "valid": false, "file": path, "problems": problems }))?;
+            return Ok(exit::FAILED);
+        }
+        return Err(error);
+    }
     if json {
-        let answer =
-            json!({ "valid": true, "file": path, "team": team, "missing_agents": missing });
-        output::print_json(&answer)?;
+        output::print_json(&json!({
+            "valid": true,
+            "file": path,
+            "trust": state,
+            "team": team,
+            "missing_agents": missing(team),
+        }))?;
         return Ok(exit::DONE);
     }
-    output::print(&text(&path, &team))?;
-    for missing in preflight::missing_programs(&env::programs(), all_members(&team)) {
+    output::print(&text(&path, team))?;
+    if state != TrustState::Trusted {
+        for outside in &file.outside {
+            output::note(&format!("not checked, outside this folder: {}", outside.path.display()));
+        }
+        output::note(
+            "you have not trusted this content of the file; `brigade trust` shows what it would do, and \
+             `brigade up` asks",
+        );
+    }
+    for missing in preflight::missing_programs(&env::programs(), all_members(team)) {
         output::note(&format!("not installed: {}; {}", missing.what, missing.remedy));
     }
     Ok(exit::DONE)
+}
+
+/// Fails if `up` would fail because a member cannot get a worktree. Like `up`, does not check a team on a NATS
+/// server, whose members may be meant for other hosts. Runs git only in folders that the file may use.
+fn check_worktrees(
+    global: &GlobalArgs,
+    file: &TeamFile,
+    state: TrustState,
+) -> Result<(), CliError> {
+    let store = named_store(global)?.or_else(|| file.store.clone());
+    if matches!(store, Some(StoreAddress::Servers(_))) {
+        return Ok(());
+    }
+    let is_outside = |member: &MemberSpec| {
+        let mut dirs = file.outside.iter().filter(|outside| outside.key == PathKey::Dir);
+        dirs.any(|outside| outside.members.contains(&member.name))
+    };
+    let may_use = |member: &&MemberSpec| state == TrustState::Trusted || !is_outside(member);
+    preflight::check_worktrees(&env::programs(), all_members(&file.spec).filter(may_use))
 }
 
 /// Returns the short path of the team file for the current folder.

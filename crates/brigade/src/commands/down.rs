@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::credentials;
 use crate::cli::{DownArgs, GlobalArgs, ShutdownArgs, StopArgs};
-use crate::context::{CliContext, host_alone, named_team};
+use crate::context::{CliContext, current_dir, host_alone, named_team};
 use crate::error::{CliError, Trouble};
 use crate::output::{self, STRONG};
 use crate::{exit, progress};
@@ -75,7 +75,10 @@ pub(crate) async fn without_store(
     let host = host_alone(global)?;
     let named = down.which.clone().map_or_else(|| named_team(global), |team| Ok(Some(team)))?;
     let killed = match down.how.now {
-        true => down::kill_without_store(&host, named.as_ref(), &progress::print).await?,
+        true => {
+            down::kill_without_store(&host, named.as_ref(), &current_dir(), &progress::print)
+                .await?
+        }
         false => None,
     };
     let Some((team, names)) = killed else {

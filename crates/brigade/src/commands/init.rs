@@ -1,7 +1,5 @@
 //! `brigade init`: sets up Claude Code, Codex and Gemini CLI to use brigade. `--undo` reverts the setup.
 
-use std::io::{self, BufRead as _, IsTerminal as _};
-
 use brigade_core::text;
 use serde_json::json;
 
@@ -11,7 +9,7 @@ use crate::init::plan::{self, InitPlan, Machine};
 use crate::init::record::RecordFolder;
 use crate::init::undo::{self, UndoOutcome};
 use crate::output::{self, STRONG};
-use crate::{diff, env, exit};
+use crate::{confirm, diff, env, exit};
 
 /// Name of the folder for the record of the changes, inside brigade's state folder.
 const RECORD: &str = "init";
@@ -122,15 +120,11 @@ fn consent(yes: bool, json: bool) -> Result<(), CliError> {
     if yes {
         return Ok(());
     }
-    if json || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+    if !confirm::can_ask(json) {
         let error = CliError::usage(CliTrouble::NobodyToAsk);
         return Err(error.hint("nothing was changed; `brigade init --yes` makes the changes"));
     }
-    output::print("apply? [y/N] ")?;
-    let mut answer = String::new();
-    let read = io::stdin().lock().read_line(&mut answer);
-    read.map_err(|source| failed("read the answer", source))?;
-    if matches!(answer.trim(), "y" | "Y" | "yes") {
+    if confirm::ask("apply?")? {
         return Ok(());
     }
     Err(CliError::failed(CliTrouble::NotApplied))

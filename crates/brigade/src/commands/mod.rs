@@ -30,6 +30,7 @@ mod status;
 mod task;
 mod team;
 mod teammate;
+mod trust;
 mod ui;
 mod up;
 
@@ -114,7 +115,8 @@ fn home(cli: &Cli) -> Result<Location, CliError> {
             CliCommand::Agents
             | CliCommand::Completions { .. }
             | CliCommand::Man { .. }
-            | CliCommand::New(_),
+            | CliCommand::New(_)
+            | CliCommand::Trust(_),
         ) => Ok(Location::Files),
         Some(
             CliCommand::Init { .. }
@@ -129,8 +131,10 @@ fn home(cli: &Cli) -> Result<Location, CliError> {
         }
         // `up --check` finds the brigade.toml and reports its mistakes itself.
         Some(CliCommand::Up(up)) if up.check => Ok(Location::Files),
-        Some(CliCommand::Up(UpArgs { file: Some(file), .. })) => {
-            location(&cli.global, TeamFileSource::File(file))
+        Some(CliCommand::Up(UpArgs { file, .. })) => {
+            let file = file.clone().map_or_else(check::found, Ok)?;
+            trust::require(cli.global.json, &file)?;
+            location(&cli.global, TeamFileSource::File(&file))
         }
         _ => location(&cli.global, TeamFileSource::CurrentFolder),
     }
@@ -175,8 +179,9 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Some(CliCommand::Agents) => agents::run(global.json).await,
         Some(CliCommand::Init { undo: true, .. }) => init::undo(global.json),
         Some(CliCommand::Init { yes, undo: false }) => init::run(global, yes),
-        Some(CliCommand::New(new)) => new::run(global.json, new),
-        Some(CliCommand::Up(up)) if up.check => check::check(global.json, up.file.as_deref()),
+        Some(CliCommand::New(new)) => new::run(&CliContext::reading(global).await?, new).await,
+        Some(CliCommand::Trust(args)) => trust::run(global.json, &args),
+        Some(CliCommand::Up(up)) if up.check => check::check(&global, up.file.as_deref()),
         Some(CliCommand::Mcp) => mcp::run(CliContext::new(global).await?).await,
         Some(CliCommand::Up(up)) => up::run(&CliContext::new(global).await?, &up).await,
         Some(CliCommand::Link(asked)) => link::run(global, asked).await,

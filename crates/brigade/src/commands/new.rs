@@ -1,18 +1,22 @@
 //! `brigade new`: writes a starter `brigade.toml`.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use brigade_core::seat::Seat;
 use brigade_core::text;
+use brigade_wire::name::MemberName;
 use serde_json::json;
 use thiserror::Error;
 
 use crate::cli::NewArgs;
+use crate::context::{CliContext, trust};
 use crate::error::{CliError, failed};
 use crate::{env, exit, output};
+use brigade_host::origin;
 use brigade_host::team_file::starter::{self, StarterData};
-use brigade_host::team_file::{self, NAME};
+use brigade_host::team_file::{self, NAME, OutsidePaths};
 
 /// File name of the schema, written next to `brigade.toml`.
 const SCHEMA: &str = "brigade.schema.json";
@@ -32,13 +36,19 @@ fn is_repository(dir: &Path) -> bool {
     git.is_file() || git.join("HEAD").exists()
 }
 
-pub(crate) fn run(json: bool, new: NewArgs) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, new: NewArgs) -> Result<u8, CliError> {
     let here =
         std::env::current_dir().map_err(|source| failed("find the current folder", source))?;
+    let trust = trust()?;
     let repository = here.ancestors().find(|dir| is_repository(dir));
     let dir = repository.unwrap_or(&here);
     let path = dir.join(NAME);
-    let data = StarterData::collect(&env::programs(), dir);
+    let leads = context.teams().await?.into_iter();
+    let leads: Vec<Seat> = leads.map(|team| context.seat_of(team, MemberName::lead())).collect();
+    let registry = context.host()?.registry;
+    let in_use =
+        origin::names_in_use(&registry, &leads, &trust, &team_file::identity(&path)).await?;
+    let data = StarterData::collect(&env::programs(), dir, &in_use);
     let schema = new.schema.then(|| dir.join(SCHEMA));
     let text = starter::text(&data, new.schema.then_some(SCHEMA));
     write(&path, &text, new.force)?;
@@ -48,8 +58,16 @@ pub(crate) fn run(json: bool, new: NewArgs) -> Result<u8, CliError> {
             .map_err(|source| failed("write the schema", source.into()))?;
         write(path, &(text + "\n"), true)?;
     }
+    // The user asked for this file and can see it, so `up` need not ask.
+    let file = team_file::read(&path, OutsidePaths::Skip)?;
+    if let Err(error) = trust.add(&file, false) {
+        output::note(&format!(
+            "{}; `brigade up` will ask whether you trust the file",
+            error.to_one_line()
+        ));
+    }
     let StarterData { team, agents, .. } = &data;
-    if json {
+    if context.json {
         let schema = schema.as_deref();
         output::print_json(
             &json!({ "path": path, "team": team, "agents": agents, "schema": schema }),
@@ -77,14 +95,26 @@ pub(crate) fn run(json: bool, new: NewArgs) -> Result<u8, CliError> {
 }
 
 fn write(path: &Path, text: &str, overwrite: bool) -> Result<(), CliError> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    let options =
-        if overwrite { options.create(true).truncate(true) } else { options.create_new(true) };
-    let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    let written = if overwrite { replace(path, text) } else { create(path, text) };
     written.map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists => CliError::failed(FileExists { path: path.to_owned() })
             .hint("edit it, or replace it with `brigade new --force`"),
         _ => failed(format!("write {}", path.display()), source),
     })
+}
+
+fn create(path: &Path, text: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
+}
+
+/// Replaces a file. If the path is a symbolic link or a pipe, replaces that and not the file that it leads to: the
+/// link may come from the repository.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let temp = path.with_extension(format!("{}.tmp", std::process::id()));
+    create(&temp, text)?;
+    let renamed = fs::rename(&temp, path);
+    if renamed.is_err() {
+        let _gone = fs::remove_file(&temp);
+    }
+    renamed
 }

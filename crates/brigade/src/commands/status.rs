@@ -9,7 +9,8 @@ use crate::error::CliError;
 use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table};
 use crate::{exit, progress};
 use brigade_host::Host;
-use brigade_host::down::{choose_team, no_team_hint};
+use brigade_host::down::{choose_team, no_team_hint, teams_to_show};
+use brigade_host::origin;
 use brigade_host::spec::MemberPlace;
 use brigade_host::state::{self, TeamState};
 use brigade_host::worktree::BranchDistance;
@@ -23,7 +24,10 @@ pub(crate) async fn run(context: &CliContext, only_metrics: bool) -> Result<u8, 
         // A team in a NATS store may run only on other hosts.
         Some(_) if host.is_shared => vec![context.team().await?],
         Some(_) => vec![choose_team(context, &host, None).await?],
-        None => host.registry.teams()?,
+        None if host.is_shared && origin::folder_team(&context.cwd)?.is_some() => {
+            vec![context.team().await?]
+        }
+        None => teams_to_show(context, &host).await?,
     };
     let mut states = Vec::new();
     for team in teams {
@@ -46,7 +50,17 @@ pub(crate) async fn run(context: &CliContext, only_metrics: bool) -> Result<u8, 
         }
     }
     if states.is_empty() {
-        if !context.json {
+        let others = host.registry.teams()?;
+        let names: Vec<&str> = others.iter().map(TeamName::as_str).collect();
+        if !context.json && !others.is_empty() {
+            output::print("the team of this folder's brigade.toml is not running on this host\n")?;
+            output::hint("`brigade up` starts it");
+            output::hint(&format!(
+                "other teams run here: {}; `brigade status --team {}` shows one",
+                names.join(", "),
+                names.first().unwrap_or(&"TEAM")
+            ));
+        } else if !context.json {
             output::print("no team is running on this host\n")?;
             output::hint(&hint(context, &host).await?);
         }

@@ -14,9 +14,9 @@ use brigade_core::task_view;
 use crate::cli::{ActivityWord, GlobalArgs, RevokeArgs, TeamCommand, TeamJoinArgs};
 use crate::context::{CliContext, cwd};
 use crate::error::{CliError, Trouble, members_hint};
-use crate::exit;
 use crate::output::{self, STRONG};
 use crate::slow_notice::{with_lock_notice, with_notice};
+use crate::{env, exit};
 
 pub(crate) async fn run(global: GlobalArgs, command: TeamCommand) -> Result<u8, CliError> {
     match command {
@@ -58,6 +58,15 @@ async fn create(context: &CliContext, name: TeamName, description: &str) -> Resu
     } else {
         let name = &seat.name;
         output::print(&format!("created team {STRONG}{team}{STRONG:#}; you are its {name}\n"))?;
+        // With another team, or in the folder of a brigade.toml, a command without `--team` would not use this team.
+        if context.named_team().is_none()
+            && !matches!(context.team().await, Ok(used) if used == *team)
+        {
+            output::hint(&format!(
+                "run `export {}={team}`, or add `--team {team}` to commands for this team",
+                env::TEAM
+            ));
+        }
     }
     Ok(exit::DONE)
 }

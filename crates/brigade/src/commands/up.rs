@@ -13,12 +13,12 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 use tokio::time::Instant;
 
-use brigade_host::up as host_up;
-use brigade_host::{down, team_file};
+use brigade_host::down;
+use brigade_host::up::{self as host_up, OtherOwner};
 
 use super::check;
 use crate::cli::UpArgs;
-use crate::context::CliContext;
+use crate::context::{CliContext, trust};
 use crate::error::{CliError, CliTrouble, Trouble};
 use crate::output::{self, FAINT, STRONG};
 use crate::{exit, progress};
@@ -38,14 +38,23 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
     let began = context.clock.now();
     let end = up.limit.map(|limit| Instant::now() + Duration::from_secs(limit));
     let file = up.file.clone().map_or_else(check::found, Ok)?;
-    let spec = team_file::read(&file)?;
+    let trusted = trust()?.read(&file)?;
+    let spec = trusted.spec();
     let lead = context.seat_of(spec.team.clone(), MemberName::lead());
     let host = context.host()?;
-    let result = host_up::up(context, &host, &lead, &spec, &progress::print).await?;
+    let other_owner = if up.adopt { OtherOwner::Adopt } else { OtherOwner::Refuse };
+    let result =
+        host_up::up(context, &host, &lead, &trusted, other_owner, &progress::print).await?;
     for (name, difference) in &result.differs {
         output::note(&format!(
             "{name} still runs with its old settings ({difference}); \
              restart it with `brigade stop {name}` and `brigade up`"
+        ));
+    }
+    for name in &result.not_in_file {
+        output::note(&format!(
+            "{name} is not in {} but keeps running; `brigade stop {name}` stops it",
+            file.display()
         ));
     }
     host.ensure_supervisor().await?;
@@ -84,9 +93,10 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
             "new": result.new,
             "tasks": result.tasks,
             "dead": dead.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "not_in_file": result.not_in_file,
         }))?;
     } else {
-        output::print(&summary(&host, &spec, result.new.len(), result.tasks))?;
+        output::print(&summary(&host, spec, result.new.len(), result.tasks))?;
         if let (Some(first), true) =
             (spec.members.first(), dead.is_empty() && !result.new.is_empty())
         {

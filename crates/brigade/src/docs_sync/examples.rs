@@ -140,7 +140,8 @@ fn team_files_and_json_blocks_parse() {
             match block.language.as_str() {
                 "toml" if block.text.lines().any(|line| line.starts_with("team =")) => {
                     std::fs::write(&file, &block.text).unwrap();
-                    team_file::read(&file).unwrap_or_else(|error| panic!("{at}: {error}"));
+                    team_file::read(&file, team_file::OutsidePaths::Use)
+                        .unwrap_or_else(|error| panic!("{at}: {error}"));
                     teams += 1;
                 }
                 "toml" => {

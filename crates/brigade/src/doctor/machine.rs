@@ -13,7 +13,7 @@ use brigade_host::installed;
 
 use crate::env;
 use brigade_host::spec::{MemberPlace, MemberSpec};
-use brigade_host::team_file::{self, TeamFileError};
+use brigade_host::team_file::{self, OutsidePaths, TeamFile, TeamFileError};
 
 pub(super) fn outdated(_: &DoctorSnapshot, found: &mut Findings) {
     for agent in AGENTS {
@@ -44,8 +44,8 @@ fn expected_members(snapshot: &DoctorSnapshot) -> Vec<(String, MemberSpec)> {
             expected.push((member_place(&spec.name, &hosted.team), spec));
         }
     }
-    if let Some(Ok(team)) = team_file_path().map(|path| team_file::read(&path)) {
-        for spec in team.members.into_iter().chain(team.lead) {
+    if let Some(Ok(team)) = read_team_file().map(|(_, file)| file) {
+        for spec in team.spec.members.into_iter().chain(team.spec.lead) {
             let place = format!("{} in {}", spec.name, team_file::NAME);
             if !expected
                 .iter()
@@ -58,9 +58,11 @@ fn expected_members(snapshot: &DoctorSnapshot) -> Vec<(String, MemberSpec)> {
     expected
 }
 
-/// Returns the path of the team file for the current folder.
-fn team_file_path() -> Option<PathBuf> {
-    team_file::find(&std::env::current_dir().ok()?).ok()
+/// Reads the team file for the current folder. The user may not trust it, so nothing outside its folder is read.
+fn read_team_file() -> Option<(PathBuf, Result<TeamFile, TeamFileError>)> {
+    let path = team_file::find(&std::env::current_dir().ok()?).ok()?;
+    let file = team_file::read(&path, OutsidePaths::Skip);
+    Some((path, file))
 }
 
 pub(super) fn missing(snapshot: &DoctorSnapshot, found: &mut Findings) {
@@ -111,8 +113,8 @@ pub(super) fn no_tmux(snapshot: &DoctorSnapshot, found: &mut Findings) {
 }
 
 pub(super) fn team_file(_: &DoctorSnapshot, found: &mut Findings) {
-    let Some(path) = team_file_path() else { return };
-    match team_file::read(&path) {
+    let Some((path, file)) = read_team_file() else { return };
+    match file {
         Err(TeamFileError::Mistakes { mistakes, .. }) => {
             let what = format!("it has mistakes: {}", mistakes.len());
             found.advise(path.as_path(), what, "`brigade up --check` shows them");

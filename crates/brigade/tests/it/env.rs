@@ -120,6 +120,8 @@ impl CliEnv {
             .env("XDG_STATE_HOME", self.path("state"))
             .env("CLAUDE_CONFIG_DIR", self.path("claude"))
             .env("TZ", "UTC")
+            // Tests write team files by hand. `trust.rs` and `hostile.rs` test what happens without this variable.
+            .env("BRIGADE_TRUST", "all")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(self.path("work"))
             .stdin(Stdio::null());

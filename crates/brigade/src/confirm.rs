@@ -1,0 +1,20 @@
+//! Asks the user for confirmation on the terminal.
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use crate::error::{CliError, failed};
+use crate::output;
+
+/// Returns whether a person can be asked: standard input and output are a terminal, and the output is not JSON.
+pub(crate) fn can_ask(json: bool) -> bool {
+    !json && io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Asks a question. Any answer but yes means no.
+pub(crate) fn ask(question: &str) -> Result<bool, CliError> {
+    output::print(&format!("{question} [y/N] "))?;
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    read.map_err(|source| failed("read the answer", source))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
