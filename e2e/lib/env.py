@@ -103,6 +103,8 @@ class TestEnv:
         (self.claude_dir / "settings.json").write_text(json.dumps(settings))
         # The environment variables for brigade (`environ`) and for the lead (`lead_environ`).
         self.environ = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"}
+        # The scenarios write brigade.toml themselves, so brigade need not ask whether to trust it.
+        self.environ["BRIGADE_TRUST"] = "all"
         self.lead_environ = self.environ | {
             "TERM": "xterm-256color",
             "SHELL": "/bin/sh",

@@ -17,6 +17,7 @@ EXPECTED = {
     "state/files/*/*/kept": "folder for the members' saved state, empty",
     "state/files/*/*/pulse": "folder for the members' pulses, empty",
     "state/files/*/*/creating": "when brigade began to create the team; it stays if the process is killed meanwhile",
+    "state/trust/*": "the team files that the user trusts",
     "state/commands": "the commands that were started on this host as members",
     "state/host": "folder for running teams, empty",
     "claude/teams": "Claude Code's folder for teams, empty",

@@ -63,21 +63,6 @@ impl Owner {
     }
 }
 
-/// Returns what this host knows about the owner of a team. `created` is the creation time of the team in the store.
-fn recorded_owner(
-    registry: &Registry,
-    team: &TeamName,
-    created: Option<u64>,
-) -> Result<Option<Owner>, HostError> {
-    if let Some(TeamOrigin { file, created: recorded }) = registry.origin(team)? {
-        // If the creation times differ, the record is about an earlier team of this name.
-        let is_current = recorded.is_none() || created.is_none() || recorded == created;
-        return Ok(is_current.then_some(Owner::File(file)));
-    }
-    // Earlier versions of brigade recorded only the folder of the file.
-    Ok(registry.team(team)?.map(|spec| Owner::Folder(spec.root)))
-}
-
 /// Returns the file or folder that the team belongs to if it does not belong to `file`. Uses only this host's
 /// registry.
 pub(crate) fn other_owner_on_host(
@@ -85,12 +70,16 @@ pub(crate) fn other_owner_on_host(
     team: &TeamName,
     file: &Path,
 ) -> Result<Option<PathBuf>, HostError> {
-    Ok(recorded_owner(registry, team, None)?.and_then(|owner| owner.other_than(file)))
+    let owner = match registry.origin(team)? {
+        Some(origin) => Some(Owner::File(origin.file)),
+        None => registry.team(team)?.map(|spec| Owner::Folder(spec.root)),
+    };
+    Ok(owner.and_then(|owner| owner.other_than(file)))
 }
 
 /// Returns the file or folder that the team belongs to if it does not belong to `file`. Returns `None` if the team
-/// does not exist. `is_shared` says that the store is used by several hosts: then a team that never ran on this host
-/// belongs to everyone who can use the store.
+/// does not exist. `is_shared` says that several hosts use the store: then a team that never ran on this host belongs
+/// to everyone who can use the store.
 pub(crate) async fn other_owner(
     registry: &Registry,
     lead: &Seat,
@@ -100,14 +89,22 @@ pub(crate) async fn other_owner(
     let config = lead.find_config().await?;
     let roster = config.as_ref().and_then(|config| lead.read(config).ok());
     let created = roster.as_ref().and_then(|roster| roster.created_at());
-    if let Some(owner) = recorded_owner(registry, &lead.team, created)? {
-        return Ok(owner.other_than(file));
-    }
-    let Some(roster) = roster.filter(|roster| !is_shared && !is_mirror(roster)) else {
-        return Ok(None);
+    let origin = registry.origin(&lead.team)?;
+    // If the creation times differ, the record is about an earlier team of this name.
+    let is_current = |origin: &TeamOrigin| {
+        origin.created.is_none() || created.is_none() || origin.created == created
     };
-    let cwd = roster.lead().and_then(|lead| Some(PathBuf::from(lead.cwd()?.into_owned())));
-    Ok(cwd.and_then(|cwd| Owner::Folder(cwd).other_than(file)))
+    let is_outdated = origin.as_ref().is_some_and(|origin| !is_current(origin));
+    if let Some(TeamOrigin { file: owner, .. }) = origin.filter(is_current) {
+        return Ok(Owner::File(owner).other_than(file));
+    }
+    // Earlier versions of brigade recorded only the folder of the file: as the lead's folder, and in the registry.
+    let owner = match roster.filter(|roster| !is_shared && !is_mirror(roster)) {
+        Some(roster) => roster.lead().and_then(|lead| Some(lead.cwd()?.into_owned().into())),
+        None if is_outdated => None,
+        None => registry.team(&lead.team)?.map(|spec| spec.root),
+    };
+    Ok(owner.and_then(|folder: PathBuf| Owner::Folder(folder).other_than(file)))
 }
 
 /// Fails if the team does not belong to `file`.

@@ -248,8 +248,8 @@ fn parse(text: &str, root: &Path, outside: OutsidePaths) -> Result<TeamFile, Vec
         store: file.store.get().cloned(),
         creds,
         digest: references.digest(),
+        outside: references.outside(),
         prompt_files: references.prompt_files,
-        outside: references.outside,
     })
 }
 

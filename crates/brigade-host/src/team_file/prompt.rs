@@ -35,6 +35,9 @@ pub(super) fn read(
     let resolved = references.resolve(PathKey::PromptFile, Some(name), path);
     let text = match &resolved {
         ReferredPath::Outside(_) if references.policy == OutsidePaths::Skip => return None,
+        _ if references.has_too_many_prompts() => {
+            Err("the prompt files are longer than 16 MiB together".to_owned())
+        }
         ReferredPath::Inside(path) | ReferredPath::Outside(path) => read_file(path, &file.value.0),
     };
     if let (ReferredPath::Inside(_), Ok(text)) = (&resolved, &text) {

@@ -3,7 +3,7 @@
 //! A repository can contain symbolic links to any place. This module follows them itself and stops at the first step
 //! that leaves the folder, so that nothing outside is touched before the user agrees.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -15,6 +15,9 @@ use sha2::{Digest as _, Sha256};
 /// The maximum number of symbolic links in a path. Linux has the same limit.
 const MAX_LINKS: usize = 40;
 
+/// The maximum size of all prompt files of a team together, in bytes. Every command in the folder reads them.
+const MAX_PROMPT_FILES_SIZE: usize = 16 << 20;
+
 /// Whether to use the files and folders outside the folder of a team file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutsidePaths {
@@ -25,7 +28,7 @@ pub enum OutsidePaths {
 }
 
 /// A key of a team file whose value is a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathKey {
     /// `creds`
@@ -73,9 +76,10 @@ pub(super) struct References {
     /// The same folder without symbolic links.
     real_root: PathBuf,
     pub(super) policy: OutsidePaths,
-    pub(super) outside: Vec<OutsidePath>,
+    outside: BTreeMap<(PathKey, PathBuf), Vec<MemberName>>,
     /// The prompt files, as written in the team file.
     pub(super) prompt_files: Vec<PathBuf>,
+    prompt_size: usize,
     hash: Sha256,
 }
 
@@ -86,8 +90,9 @@ impl References {
             root: root.to_owned(),
             real_root,
             policy,
-            outside: Vec::new(),
+            outside: BTreeMap::new(),
             prompt_files: Vec::new(),
+            prompt_size: 0,
             hash: Sha256::new(),
         };
         references.add_to_hash(b"file", text.as_bytes());
@@ -113,21 +118,29 @@ impl References {
     }
 
     fn add_outside(&mut self, key: PathKey, member: Option<&MemberName>, path: &Path) {
-        let known = self.outside.iter_mut().find(|known| known.key == key && known.path == *path);
-        match known {
-            Some(known) => known.members.extend(member.cloned()),
-            None => {
-                let members = member.cloned().into_iter().collect();
-                self.outside.push(OutsidePath { path: path.to_owned(), key, members });
-                self.add_to_hash(b"outside", key.to_string().as_bytes());
-                self.add_to_hash(b"path", path.as_os_str().as_encoded_bytes());
-            }
-        }
+        let members = self.outside.entry((key, path.to_owned())).or_default();
+        members.extend(member.cloned());
+        self.add_to_hash(b"outside", key.to_string().as_bytes());
+        self.add_to_hash(b"path", path.as_os_str().as_encoded_bytes());
+    }
+
+    /// Returns the paths outside the folder.
+    pub(super) fn outside(&self) -> Vec<OutsidePath> {
+        let outside = |((key, path), members): (&(PathKey, PathBuf), &Vec<MemberName>)| {
+            OutsidePath { path: path.clone(), key: *key, members: members.clone() }
+        };
+        self.outside.iter().map(outside).collect()
     }
 
     /// Adds the content of a prompt file in the folder to the digest.
     pub(super) fn add_prompt(&mut self, content: &[u8]) {
         self.add_to_hash(b"prompt", content);
+        self.prompt_size += content.len();
+    }
+
+    /// Returns whether the prompt files so far are longer than the maximum.
+    pub(super) fn has_too_many_prompts(&self) -> bool {
+        self.prompt_size > MAX_PROMPT_FILES_SIZE
     }
 
     /// Adds a value to the digest. The lengths make the result unambiguous.
@@ -162,7 +175,8 @@ fn follow(root: &Path, path: &Path) -> ReferredPath {
         if step == ".." {
             if at == root {
                 at.pop();
-                return ReferredPath::Outside(at.join(rest.into_iter().collect::<PathBuf>()));
+                at.extend(rest);
+                return ReferredPath::Outside(at);
             }
             at.pop();
             continue;

@@ -1,11 +1,12 @@
 //! Turns the parsed team file into the spec of a team. Fills in defaults and reports settings that make no sense.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use brigade_agents::driver::{self, AGENTS};
 use brigade_core::policy::{Rule, RuleDecision};
-use brigade_wire::name::{LEAD, MemberName};
+use brigade_wire::name::{LEAD, MemberName, inbox_stem};
 
 use super::mistake::Mistakes;
 use super::prompt;
@@ -33,12 +34,13 @@ pub(super) fn team(
     }
     let none = Defaults::default();
     let defaults = file.defaults.get().unwrap_or(&none);
-    let mut resolver = Resolver { root, defaults, references, mistakes };
+    let inboxes = HashMap::new();
+    let mut resolver = Resolver { root, defaults, references, mistakes, inboxes };
     let lead = file.lead.located().map(|lead| resolver.lead(lead));
     let mut members: Vec<Option<MemberSpec>> = Vec::new();
     let mut names: Vec<&Located<String>> = Vec::new();
     for (name, member) in file.members.get().map_or(&[][..], |members| &members.0) {
-        members.push(resolver.member(name, member, &names));
+        members.push(resolver.member(name, member));
         names.push(name);
     }
     let names: Vec<&str> = names.iter().map(|name| name.value.as_str()).collect();
@@ -64,6 +66,8 @@ struct Resolver<'r> {
     defaults: &'r Defaults,
     references: &'r mut References,
     mistakes: &'r mut Mistakes,
+    /// The members so far, by the names of their inbox files.
+    inboxes: HashMap<String, String>,
 }
 
 /// The settings that members and the lead have in common.
@@ -79,17 +83,14 @@ impl Resolver<'_> {
         self.spec(MemberName::lead(), span, &OwnSettings { common, prompt, prompt_file })
     }
 
-    fn member(
-        &mut self,
-        name: &Located<String>,
-        member: &Member,
-        before: &[&Located<String>],
-    ) -> Option<MemberSpec> {
+    fn member(&mut self, name: &Located<String>, member: &Member) -> Option<MemberSpec> {
         let Member { common, prompt, prompt_file, .. } = member;
         let own = OwnSettings { common, prompt, prompt_file };
-        let others = before.iter().map(|other| other.value.as_str());
+        // A file may have thousands of members, so compare only with the one that could conflict.
+        let inbox = inbox_stem(&name.value).to_ascii_lowercase();
+        let other = self.inboxes.insert(inbox, name.value.clone());
         let parsed = name.value.parse::<MemberName>().and_then(|parsed| {
-            parsed.check_free(others)?;
+            parsed.check_free(other.as_deref())?;
             Ok(parsed)
         });
         let lead = |parsed: &MemberName| parsed.check_free([LEAD]).is_err();

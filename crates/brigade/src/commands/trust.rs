@@ -4,7 +4,7 @@ use std::path::Path;
 
 use brigade_core::policy::{Rule, RuleDecision};
 use brigade_core::text::{count, one_line};
-use brigade_host::spec::{AccessLevel, ApprovalAuthority, MemberSpec};
+use brigade_host::spec::{AccessLevel, ApprovalAuthority, MemberPlace, MemberSpec};
 use brigade_host::team_file::{self, OutsidePaths, TeamFile};
 use brigade_host::trust::{Trust, TrustState};
 use serde_json::json;
@@ -181,9 +181,19 @@ fn review(path: &Path, file: &TeamFile, state: TrustState) -> String {
 }
 
 fn member_lines(member: &MemberSpec, file: &TeamFile) -> Vec<String> {
+    let window = match member.place {
+        MemberPlace::Headless => "",
+        MemberPlace::Tmux | MemberPlace::Native => " in a tmux window",
+    };
     let mut lines = vec![match &member.program {
-        Some(program) => format!("runs {} as {}", program.display(), member.agent),
-        None => format!("runs {}", member.agent),
+        Some(program) => {
+            let shown = match program.strip_prefix(&file.spec.root) {
+                Ok(inside) => Path::new(".").join(inside),
+                Err(_) => program.clone(),
+            };
+            format!("runs {} as {}{window}", shown.display(), member.agent)
+        }
+        None => format!("runs {}{window}", member.agent),
     }];
     lines.push(match (member.access, member.plan) {
         (AccessLevel::Full, false) => "may do everything without asking".to_owned(),

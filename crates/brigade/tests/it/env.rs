@@ -120,7 +120,7 @@ impl CliEnv {
             .env("XDG_STATE_HOME", self.path("state"))
             .env("CLAUDE_CONFIG_DIR", self.path("claude"))
             .env("TZ", "UTC")
-            // Tests write team files by hand. `trust.rs` and `hostile.rs` test what happens without this variable.
+            // Tests write team files by hand. `trust.rs` and `hostile_repository.rs` test what happens without this variable.
             .env("BRIGADE_TRUST", "all")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(self.path("work"))

@@ -380,7 +380,7 @@ fn a_member_with_a_worktree_has_its_own_branch() {
 fn deleting_a_team_ends_its_members() {
     brigade_testkit::needs!(Ps);
     let team = HostedTeam::new();
-    team.cli.run_ok(&["team", "create", "other"]);
+    team.cli.run_ok(&["team", "create", "demo"]);
     let agent = format!("acp:{FAKE_AGENT}");
     team.cli.run_ok(&["spawn", "carl", "--agent", &agent]);
     team.cli.run_ok(&["team", "delete", "--force"]);

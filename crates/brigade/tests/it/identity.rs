@@ -12,7 +12,7 @@ fn the_team_is_named_or_taken_from_the_folder() {
     --- stderr
     error: there are several teams: demo, other
     hint: choose a team with `--team TEAM`, or set BRIGADE_TEAM
-    --- exit 1
+    --- exit 2
     ");
     cli.write("work/brigade.toml", "team = \"other\"\n");
     assert_snapshot!(cli.run(&["send", "bob", "hi"]), @r#"

@@ -160,6 +160,7 @@ fn every_setting_is_read() {
         answer,
         json!({
             "valid": true,
+            "trust": "trusted",
             "file": "brigade.toml",
             "missing_agents": ["claude"],
             "team": {
