@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use brigade_core::seat::Seat;
 use brigade_link::is_mirror;
 use brigade_wire::name::TeamName;
+use brigade_wire::team::Team;
 
 use crate::error::{HostError, Trouble};
 use crate::registry::{Registry, TeamOrigin};
@@ -88,7 +89,7 @@ pub(crate) async fn other_owner(
 ) -> Result<Option<PathBuf>, HostError> {
     let config = lead.find_config().await?;
     let roster = config.as_ref().and_then(|config| lead.read(config).ok());
-    let created = roster.as_ref().and_then(|roster| roster.created_at());
+    let created = roster.as_ref().and_then(Team::created_at);
     let origin = registry.origin(&lead.team)?;
     // If the creation times differ, the record is about an earlier team of this name.
     let is_current = |origin: &TeamOrigin| {

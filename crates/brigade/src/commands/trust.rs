@@ -7,6 +7,7 @@ use brigade_core::text::{count, one_line};
 use brigade_host::spec::{AccessLevel, ApprovalAuthority, MemberPlace, MemberSpec};
 use brigade_host::team_file::{self, OutsidePaths, TeamFile};
 use brigade_host::trust::{Trust, TrustState};
+use brigade_wire::name::MemberName;
 use serde_json::json;
 
 use super::check::found;
@@ -171,7 +172,7 @@ fn review(path: &Path, file: &TeamFile, state: TrustState) -> String {
     if !file.outside.is_empty() {
         text += &format!("\n{BUSY}Outside this folder:{BUSY:#}\n");
         for outside in &file.outside {
-            let members: Vec<&str> = outside.members.iter().map(|name| name.as_str()).collect();
+            let members: Vec<&str> = outside.members.iter().map(MemberName::as_str).collect();
             let of = if members.is_empty() { "" } else { " of " };
             let path = one_line(&outside.path.to_string_lossy());
             text += &format!("  {path} ({}{of}{})\n", outside.key, members.join(", "));
@@ -202,9 +203,7 @@ fn member_lines(member: &MemberSpec, file: &TeamFile) -> Vec<String> {
         }
         (AccessLevel::Ask, _) => "asks for permission".to_owned(),
     });
-    if member.name == brigade_wire::name::MemberName::lead()
-        && file.spec.answers == ApprovalAuthority::Lead
-    {
+    if member.name == MemberName::lead() && file.spec.answers == ApprovalAuthority::Lead {
         lines.push("approves the plans and permission requests of the others".to_owned());
     }
     for (ruling, what) in [
