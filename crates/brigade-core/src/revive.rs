@@ -107,9 +107,14 @@ pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
 /// Returns the state of the team before it was last deleted.
 fn last_team(history: &[Record]) -> Option<RecordedTeam> {
     let mut recorded: Option<(OrderedObject, BTreeMap<u64, Vec<u8>>)> = None;
+    let mut is_deleted = false;
     for record in history {
         match &record.event {
+            Event::TeamDeleted {} => is_deleted = true,
+            // The board and the members disappear with the team. That is no reason not to restore them.
+            Event::TaskDeleted { .. } | Event::MemberLeft { .. } if is_deleted => {}
             Event::TeamCreated { team } => {
+                is_deleted = false;
                 let Ok(config) = serde_json::from_str::<OrderedObject>(team.get()) else {
                     continue;
                 };

@@ -21,7 +21,7 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::dir::{Dir, identity};
+use super::dir::{Dir, FileContents, identity};
 use super::journal::{self, Journal};
 use super::layout::{
     CONFIG, INBOXES, MAIL, TASKS, TEAM_JOURNAL, TEAMS, WORK, member_name, task_file, task_id,
@@ -341,17 +341,22 @@ impl TeamFollower {
         // lock until the change is recorded, so no other process is about to record a difference
         // that is found here.
         let Some(seen) = self.team_state.lock_seen()? else { return Ok(()) };
-        let config = match self.store.team_dir(&self.team) {
-            Ok(dir) => dir.read(CONFIG)?,
-            Err(StoreError::NoTeam { .. }) => None,
-            Err(error) => return Err(error),
-        };
+        let config = self.read_config()?;
         let bytes = config.as_ref().map(|config| config.bytes.as_slice());
         if bytes.is_some_and(|bytes| super::check_team(bytes).is_err()) {
             // The file is being written in place. The end of that write triggers another scan.
             return Ok(());
         }
         seen.record_roster(self.store.clock.as_ref(), None, bytes)
+    }
+
+    /// Reads the roster's file. Returns `None` if the team does not exist.
+    fn read_config(&self) -> Result<Option<FileContents>, StoreError> {
+        match self.store.team_dir(&self.team) {
+            Ok(dir) => dir.read(CONFIG),
+            Err(StoreError::NoTeam { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn scan_task(&self, id: TaskId) -> Result<(), StoreError> {
@@ -365,7 +370,13 @@ impl TeamFollower {
         if bytes.is_some_and(|bytes| brigade_wire::task::Task::read(bytes).is_err()) {
             return Ok(());
         }
-        seen.record_task(self.store.clock.as_ref(), None, id.get(), bytes)
+        let clock = self.store.clock.as_ref();
+        if bytes.is_none() && self.read_config()?.is_none() {
+            // The task disappeared with its team. Record the deletion of the team first, so that readers of the
+            // journal can tell this from the deletion of a single task.
+            seen.record_roster(clock, None, None)?;
+        }
+        seen.record_task(clock, None, id.get(), bytes)
     }
 
     /// Opens new journals, and publishes the records added to any journal.

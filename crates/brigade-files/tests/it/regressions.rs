@@ -8,6 +8,7 @@ use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::event::Event;
 use brigade_core::handshake;
 use brigade_core::mail;
+use brigade_core::revive;
 use brigade_core::store::{Actor, Mark};
 use brigade_files::layout::temp_name;
 use brigade_testkit::contract::run;
@@ -249,5 +250,50 @@ fn one_sender_cannot_fill_a_mailbox() {
         let keys: Vec<_> = keys.iter().map(|mail| mail.key).collect();
         mail::mark(&lead, &keys, Mark::Read).await.unwrap();
         env.say("alice", "team-lead", "there is room again").await;
+    });
+}
+
+/// B3: while a process watches the team, the tasks of a deleted team are recorded as deleted, too. Reviving
+/// the team must restore them nevertheless.
+#[test]
+fn b3_tasks_that_were_deleted_with_their_team_are_restored() {
+    Files::run(async |files| {
+        let env = files.reopen();
+        let lead = env.seat("team-lead");
+        let plan = |subject: &str| TaskPlan { subject: subject.to_owned(), ..TaskPlan::default() };
+        let gone = board::add(&lead, &plan("deleted before the team")).await.unwrap();
+        board::add(&lead, &plan("restored")).await.unwrap();
+        board::delete(&lead, gone).await.unwrap();
+        let mut watch = env.store.watch(&team()).await.unwrap();
+        env.store.delete_team(&team(), &Actor("team-lead".into())).await.unwrap();
+        while !matches!(watch.next().await.unwrap().event, Event::TaskDeleted { id: 2 }) {}
+        let revived = revive::revive(&lead).await.unwrap().unwrap();
+        assert_eq!((revived.members.len(), revived.tasks), (2, 1));
+        let tasks = env.store.tasks(&team()).await.unwrap();
+        assert_eq!(tasks.iter().map(|(id, _)| id.get()).collect::<Vec<_>>(), [2]);
+    });
+}
+
+/// B3: when another program deletes a team, the journal says first that the team is gone and then that its tasks
+/// are, also if the process that watches the team notices a missing task first.
+#[test]
+fn b3_the_deletion_of_a_team_is_recorded_before_that_of_its_tasks() {
+    Files::run(async |files| {
+        let env = files.reopen();
+        let plan = TaskPlan { subject: "a task".to_owned(), ..TaskPlan::default() };
+        let id = board::add(&env.seat("team-lead"), &plan).await.unwrap();
+        let mut watch = env.store.watch(&team()).await.unwrap();
+        // The file of the roster disappears with its folder, so that only the task's file is reported as changed.
+        fs::rename(files.config().parent().unwrap(), files.home.path().join("gone")).unwrap();
+        fs::remove_file(files.task(id.get())).unwrap();
+        let mut deleted = Vec::new();
+        while deleted.len() < 2 {
+            match watch.next().await.unwrap().event {
+                Event::TeamDeleted {} => deleted.push("team"),
+                Event::TaskDeleted { .. } => deleted.push("task"),
+                _ => {}
+            }
+        }
+        assert_eq!(deleted, ["team", "task"]);
     });
 }
