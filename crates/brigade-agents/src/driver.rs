@@ -30,7 +30,9 @@ mod text;
 pub(crate) use self::agents::IN_PROCESS;
 pub use self::agents::{AGENTS, AgentChoice, agent, is_command};
 pub use self::change::{ChangedPart, FileChange};
-pub use self::event::{AgentAsk, AgentEvent, DriverOutput, PermissionAnswer, TurnEnd, Usage};
+pub use self::event::{
+    AgentAsk, AgentEvent, DriverOutput, PermissionAnswer, TurnEnd, Usage, UsageRestarts,
+};
 
 /// One agent CLI.
 #[derive(Clone, Copy, Debug)]
@@ -231,6 +233,12 @@ pub trait Driver: Send + std::fmt::Debug {
     /// content of the file named by [`AgentEvent::RemembersIn`].
     fn recalled<'a>(&self, record: &'a str) -> Cow<'a, str> {
         Cow::Borrowed(record)
+    }
+
+    /// Returns which counts of [`AgentEvent::Used`] begin at zero again when the program is restarted and resumes its
+    /// session.
+    fn usage_restarts(&self) -> UsageRestarts {
+        UsageRestarts::default()
     }
 
     /// Returns the driver's next output, oldest first.

@@ -28,6 +28,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use brigade_core::seat::Seat;
+use brigade_core::text::without_escapes;
 
 use crate::driver::ToolServer;
 
@@ -235,7 +236,7 @@ impl RunningProgram {
             let _complete = tokio::time::timeout(GRACE, stderr_task).await;
         }
         let lines: Vec<String> = lock(&self.last_lines).iter().cloned().collect();
-        lines.join("\n")
+        without_escapes(&lines.join("\n"))
     }
 
     /// Ends the program and all processes that it started. Returns the exit code if the program exited by itself.

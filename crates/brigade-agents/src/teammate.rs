@@ -55,7 +55,7 @@ use brigade_core::board::{self, BoardError};
 use brigade_core::event::MessageKey;
 use brigade_core::handshake::{HandshakeError, RequestKind};
 use brigade_core::mail::MailError;
-use brigade_core::pulse::REPORT_INTERVAL;
+use brigade_core::pulse::{self, REPORT_INTERVAL};
 use brigade_core::roster::{Activity, RosterError};
 use brigade_core::seat::Seat;
 use brigade_core::store::{NoteKind, StoreError, Watch};
@@ -153,7 +153,8 @@ struct TeammateLoop<S> {
     delivery: Delivery,
     team_created: u64,
     joined: u64,
-    generation: Generation,
+    /// Whether reports to the lead contain the final text of a turn.
+    reports_result: bool,
     lead: Option<MemberName>,
     access: Access,
     plan_approved: bool,
@@ -308,6 +309,9 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             let created = team.created_at().unwrap_or_default();
             (created, joined.unwrap_or_default(), team.generation(), lead)
         };
+        // Claude Code of the old generation does not know the field. If brigade leads the team, brigade reads it.
+        let reports_result =
+            generation == Generation::New || seat.store.is_ours(&seat.team).await?;
         let saved = seat.store.get_note(&seat.team, &seat.name, NoteKind::Memory).await?;
         let saved: Option<SavedTeammate> =
             saved.and_then(|note| serde_json::from_slice(&note).ok());
@@ -320,6 +324,10 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             plan_approved: false,
             session_minute: 0,
         });
+        let vitals = Vitals::continued(
+            pulse::last_report(seat, &seat.name).await?.as_ref(),
+            saved.delivery.session.as_deref(),
+        );
         let access = match config.launch.access {
             Access::ReadOnly if saved.plan_approved => Access::Ask,
             access => access,
@@ -332,7 +340,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             delivery,
             team_created,
             joined,
-            generation,
+            reports_result,
             lead,
             access,
             plan_approved: saved.plan_approved,
@@ -346,7 +354,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             seen: None,
             failed: None,
             activity: None,
-            vitals: Vitals::default(),
+            vitals,
             observer,
             config,
         })
@@ -376,8 +384,10 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     /// creates the next worker instead.
     fn start(&mut self) -> std::io::Result<RunningAgent> {
         let resume = self.delivery.saved().session.clone();
+        let is_resumed = resume.is_some();
         let launch = LaunchOptions { access: self.access, resume, ..self.config.launch.clone() };
         self.driver = (self.config.agent.driver)(launch);
+        self.vitals.begin_process(is_resumed, self.driver.usage_restarts());
         let agent = match &self.config.runner {
             AgentRunner::Program(start) => {
                 let invocation = self.driver.invocation();

@@ -42,6 +42,30 @@ pub fn one_line(text: &str) -> String {
     plain(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
+/// Removes the escape sequences with which a program styles its output or moves the cursor.
+pub fn without_escapes(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c != '\u{1b}' {
+            kept.push(c);
+            continue;
+        }
+        match chars.next() {
+            // A control sequence ends with a letter or one of a few other characters.
+            Some('[') => drop(chars.find(|c| matches!(c, '\u{40}'..='\u{7e}'))),
+            // A command for the terminal ends with BEL, or with ESC and a backslash.
+            Some(']') => {
+                if chars.find(|c| matches!(c, '\u{7}' | '\u{1b}')) == Some('\u{1b}') {
+                    chars.next();
+                }
+            }
+            _ => {}
+        }
+    }
+    kept
+}
+
 /// Cuts text to `width` terminal columns and marks the cut with `…`.
 pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
@@ -104,6 +128,19 @@ mod tests {
         );
         assert_eq!(wrap("日本 語", 4), ["日本", "語"]);
         assert_eq!(wrap("", 4), [""]);
+    }
+
+    #[test]
+    fn b23_escape_sequences_are_removed() {
+        assert_eq!(
+            without_escapes("\u{1b}[2m12:00\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m"),
+            "12:00 ERROR"
+        );
+        assert_eq!(
+            without_escapes("a\u{1b}]0;title\u{7}b\u{1b}]8;;x\u{1b}\\c\u{1b}=d\u{1b}"),
+            "abcd"
+        );
+        assert_eq!(without_escapes("a\u{1b}[2"), "a");
     }
 
     #[test]

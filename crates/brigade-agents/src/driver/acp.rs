@@ -11,7 +11,7 @@ use super::rpc::{RpcError, RpcMessage, RpcPeer};
 use super::text::text;
 use super::{
     Access, AgentEvent, AskId, Driver, DriverOutput, Invocation, LaunchOptions, PermissionAnswer,
-    TextNumber, TurnEnd, Usage,
+    TextNumber, TurnEnd, Usage, UsageRestarts,
 };
 
 mod calls;
@@ -338,6 +338,10 @@ impl Acp {
 }
 
 impl Driver for Acp {
+    fn usage_restarts(&self) -> UsageRestarts {
+        UsageRestarts { tokens: self.quirks.usage.counts_prompts(), cost: false }
+    }
+
     fn invocation(&self) -> Invocation {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let mut args = self.launch.arguments.clone();

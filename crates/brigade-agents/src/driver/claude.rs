@@ -18,7 +18,7 @@ use super::lines::{JsonLines, line};
 use super::text::{input_line, one_line, text};
 use super::{
     Access, AgentAsk, AgentEvent, AskId, Driver, DriverOutput, Invocation, LaunchOptions,
-    PermissionAnswer, TOOL_SERVER_NAME, TextNumber, TurnEnd,
+    PermissionAnswer, TOOL_SERVER_NAME, TextNumber, TurnEnd, UsageRestarts,
 };
 use brigade_core::hash::derived_uuid;
 
@@ -339,6 +339,10 @@ impl Claude {
 }
 
 impl Driver for Claude {
+    fn usage_restarts(&self) -> UsageRestarts {
+        UsageRestarts { tokens: true, cost: true }
+    }
+
     fn invocation(&self) -> Invocation {
         Invocation { args: args::args(&self.launch, &self.session), env: Vec::new() }
     }

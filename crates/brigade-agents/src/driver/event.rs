@@ -138,3 +138,32 @@ pub struct Usage {
     /// Cost in US dollars, if the agent reports it.
     pub cost: Option<f64>,
 }
+
+impl Usage {
+    /// Adds the earlier usage to those counts that began at zero again.
+    pub(crate) fn with_earlier(self, earlier: Self, restarts: UsageRestarts) -> Self {
+        let add = |count: u64, earlier: u64| match restarts.tokens {
+            true => count.saturating_add(earlier),
+            false => count,
+        };
+        let cost = match (self.cost, earlier.cost) {
+            (Some(cost), Some(earlier)) if restarts.cost => Some(cost + earlier),
+            (cost, earlier) => cost.or(earlier),
+        };
+        Self {
+            input: add(self.input, earlier.input),
+            cached: add(self.cached, earlier.cached),
+            output: add(self.output, earlier.output),
+            cost,
+        }
+    }
+}
+
+/// The counts of [`Usage`] that begin at zero again when the program is restarted and resumes its session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UsageRestarts {
+    /// Whether the token counts begin again.
+    pub tokens: bool,
+    /// Whether the cost begins again.
+    pub cost: bool,
+}

@@ -1,7 +1,6 @@
 //! Reports to the lead that a member is idle. The report describes the member's last turn.
 
 use brigade_core::wire::inbox::with_message;
-use brigade_wire::generation::Generation;
 use brigade_wire::name::MemberName;
 use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
 use brigade_wire::task::{Status, Task};
@@ -96,7 +95,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             completed_task_id: turn.completed.map(|id| id.to_string()),
             completed_status: turn.completed.map(|_| "resolved".to_owned()),
             failure_reason,
-            result: text.filter(|_| self.generation == Generation::New),
+            result: text.filter(|_| self.reports_result),
         };
         let message = Protocol::from(idle).to_text();
         match mail::send_protocol(seat, lead, &message).await {

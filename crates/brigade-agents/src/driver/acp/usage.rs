@@ -19,6 +19,11 @@ pub(crate) enum UsageAt {
 }
 
 impl UsageAt {
+    /// Returns whether the agent reports the usage of each prompt, so that the driver adds it up.
+    pub(super) fn counts_prompts(self) -> bool {
+        matches!(self, Self::Prompt | Self::Quota)
+    }
+
     /// Returns the total usage after a prompt. `before` is the earlier total, and `result` is the response.
     pub(super) fn after(self, before: Usage, result: &Value) -> Option<Usage> {
         let (pointer, input, cached, output) = match self {
