@@ -1,12 +1,14 @@
 //! Error messages of the command line: what failed, why, and what to do next.
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 
 use brigade_core::text::plain;
 pub(crate) use brigade_host::error::{
     ErrorKind as Kind, HostError as CliError, Trouble, failed, members_hint,
 };
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::output::{self, ERROR, HINT};
@@ -55,6 +57,8 @@ pub(crate) enum CliTrouble {
     NoWorktree { name: String },
     #[error("{name} has not changed anything")]
     NoDifference { name: String },
+    #[error("there is no folder {}", dir.display())]
+    NoFolder { dir: std::path::PathBuf },
     #[error("{} already exists", path.display())]
     FileExists { path: std::path::PathBuf },
     #[cfg(feature = "nats")]
@@ -74,8 +78,43 @@ pub(crate) enum CliTrouble {
     LinkedAlready { team: String },
 }
 
+/// How to print errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ErrorFormat {
+    /// As text for people.
+    Text,
+    /// As a JSON object on one line, for programs.
+    Json,
+}
+
+impl ErrorFormat {
+    /// Returns the format that the command line asks for. Errors in the command line itself use it, too, so this does
+    /// not depend on the parser.
+    pub(crate) fn from_args(args: &[OsString]) -> Self {
+        let options = args.iter().take_while(|arg| *arg != "--");
+        if { options }.any(|arg| arg == "--json") { Self::Json } else { Self::Text }
+    }
+}
+
+/// The JSON form of an error.
+#[derive(Serialize)]
+struct ErrorDocument<'e> {
+    error: ErrorFields<'e>,
+}
+
+#[derive(Serialize)]
+struct ErrorFields<'e> {
+    /// What failed, and why.
+    message: &'e str,
+    /// What to do next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'e str>,
+    /// The exit code.
+    code: u8,
+}
+
 /// Prints an error and returns its exit code.
-pub(crate) fn report(error: &CliError) -> u8 {
+pub(crate) fn report(error: &CliError, format: ErrorFormat) -> u8 {
     let code = match error.kind {
         Kind::BrokenPipe => return exit::DONE,
         Kind::Failed => exit::FAILED,
@@ -83,8 +122,35 @@ pub(crate) fn report(error: &CliError) -> u8 {
         Kind::Nothing => exit::NOTHING,
         Kind::Locked => exit::LOCKED,
     };
-    output::eprint_line(&text(error));
+    match format {
+        ErrorFormat::Text => output::eprint_line(&text(error)),
+        ErrorFormat::Json => {
+            let mut message = error.to_string();
+            let mut cause = error.source.source();
+            while let Some(error) = cause {
+                let _infallible = write!(message, ": {error}");
+                cause = error.source();
+            }
+            print_json(&message, &error.hints.join("\n"), code);
+        }
+    }
     code
+}
+
+/// Prints an error in the command line as JSON, and returns its exit code.
+pub(crate) fn report_invalid(invalid: &clap::Error) -> u8 {
+    let text = invalid.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
+    print_json(message.trim(), rest.trim(), exit::USAGE);
+    exit::USAGE
+}
+
+fn print_json(message: &str, hint: &str, code: u8) {
+    let hint = (!hint.is_empty()).then_some(hint);
+    let document = ErrorDocument { error: ErrorFields { message, hint, code } };
+    // Serializing strings cannot fail.
+    output::eprint_line(&serde_json::to_string(&document).unwrap_or_default());
 }
 
 fn text(error: &CliError) -> String {
@@ -101,12 +167,17 @@ fn text(error: &CliError) -> String {
 }
 
 /// Installs a panic hook that reports the panic as a bug, asks the user to report it, and exits with code 70.
-pub(crate) fn catch_bugs() {
-    std::panic::set_hook(Box::new(|panic| {
-        output::eprint_line(&format!("{ERROR}error:{ERROR:#} this is a bug in brigade: {panic}"));
-        output::eprint_line(
-            "hint: please report it with the command you ran; acknowledged messages are safe",
-        );
+pub(crate) fn catch_bugs(format: ErrorFormat) {
+    std::panic::set_hook(Box::new(move |panic| {
+        let message = format!("this is a bug in brigade: {panic}");
+        let hint = "please report it with the command you ran; acknowledged messages are safe";
+        match format {
+            ErrorFormat::Json => print_json(&message, hint, exit::BUG),
+            ErrorFormat::Text => {
+                output::eprint_line(&format!("{ERROR}error:{ERROR:#} {message}"));
+                output::eprint_line(&format!("hint: {hint}"));
+            }
+        }
         std::process::exit(i32::from(exit::BUG));
     }));
 }

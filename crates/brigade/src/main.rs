@@ -31,34 +31,42 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::ErrorKind;
 
+use crate::error::ErrorFormat;
+
 fn main() -> ExitCode {
     allocator::configure_malloc();
     // The caller may have left files open, such as a lock or a secret. Members and agents must not inherit them.
     close_fds::set_fds_cloexec(3, &[]);
-    error::catch_bugs();
-    let mut args = std::env::args_os().skip(1);
-    let done = match args.next() {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let format = ErrorFormat::from_args(&args);
+    error::catch_bugs(format);
+    let done = match args.get(1) {
         // One guard process runs beside every agent. Skipping the command-line parser keeps the guard small.
-        Some(arg) if arg == commands::GUARD => commands::run_guard(&args.collect::<Vec<_>>()),
-        _ => run_command_line(&cli::normalize_args(std::env::args_os())),
+        Some(arg) if arg == commands::GUARD => {
+            commands::run_guard(args.get(2..).unwrap_or_default())
+        }
+        _ => run_command_line(&cli::normalize_args(args.into_iter()), format),
     };
     let code = match done {
         Ok(code) => code,
-        Err(error) => error::report(&error),
+        Err(error) => error::report(&error, format),
     };
     ExitCode::from(code)
 }
 
-fn run_command_line(args: &[OsString]) -> Result<u8, error::CliError> {
+fn run_command_line(args: &[OsString], format: ErrorFormat) -> Result<u8, error::CliError> {
     match cli::Cli::try_parse_from(args) {
         Ok(cli) => commands::run(cli),
         // `clap` handles --version while parsing, before it has seen --json.
         Err(stopped)
-            if stopped.kind() == ErrorKind::DisplayVersion
-                && args.iter().any(|arg| arg == "--json") =>
+            if stopped.kind() == ErrorKind::DisplayVersion && format == ErrorFormat::Json =>
         {
             output::print_json(&version::document())?;
             Ok(exit::DONE)
+        }
+        // Help is not an error and goes to standard output.
+        Err(invalid) if format == ErrorFormat::Json && invalid.use_stderr() => {
+            Ok(error::report_invalid(&invalid))
         }
         Err(invalid) => invalid.exit(),
     }

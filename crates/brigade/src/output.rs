@@ -154,7 +154,13 @@ impl From<String> for Cell {
     }
 }
 
-/// A table with aligned columns. Cells of the last column are cut to the remaining width.
+/// The width to which a table that is too wide shrinks a column at most.
+const MIN_COLUMN: usize = 4;
+/// The width to which a table that is too wide shrinks its last column before the others.
+const MIN_LAST_COLUMN: usize = 8;
+
+/// A table with aligned columns. If it is too wide, cells of the last column are cut, and then those of the widest
+/// columns.
 #[derive(Debug)]
 pub(crate) struct Table {
     rows: Vec<Vec<Cell>>,
@@ -177,18 +183,17 @@ impl Table {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
             cells.map(|cell| cell.text.width()).max().unwrap_or_default()
         };
-        let widths: Vec<usize> = (0..columns).map(wide).collect();
-        let before: usize = widths.iter().rev().skip(1).map(|width| width + 2).sum();
-        let room = width.map(|width| width.saturating_sub(before + indent.width()).max(8));
+        let mut widths: Vec<usize> = (0..columns).map(wide).collect();
+        if let Some(width) = width {
+            let gaps = 2 * columns.saturating_sub(1) + indent.width();
+            shrink(&mut widths, width.saturating_sub(gaps));
+        }
         let mut text = String::new();
         for row in &self.rows {
             text.push_str(indent);
             let mut gap = 0;
-            for (column, (cell, wide)) in row.iter().zip(&widths).enumerate() {
-                let shown = match room {
-                    Some(room) if column + 1 == columns => cut(&cell.text, room),
-                    _ => cell.text.clone(),
-                };
+            for (cell, wide) in row.iter().zip(&widths) {
+                let shown = cut(&cell.text, *wide);
                 if shown.is_empty() {
                     // Do not print an empty cell yet: it may be the last one, and lines must not end with spaces.
                     gap += wide + 2;
@@ -204,9 +209,36 @@ impl Table {
     }
 }
 
+/// Shrinks columns until they have at most `room` columns of the terminal together, or cannot shrink further.
+fn shrink(widths: &mut [usize], room: usize) {
+    let mut excess = widths.iter().sum::<usize>().saturating_sub(room);
+    if let Some(last) = widths.last_mut() {
+        let cut = excess.min(last.saturating_sub(MIN_LAST_COLUMN));
+        *last -= cut;
+        excess -= cut;
+    }
+    while excess > 0 {
+        let Some(widest) = widths.iter_mut().max().filter(|width| **width > MIN_COLUMN) else {
+            return;
+        };
+        *widest -= 1;
+        excess -= 1;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// B21: the lines of a table were wider than the terminal if its first columns were wide.
+    #[test]
+    fn b21_a_wide_table_fits_a_narrow_terminal() {
+        let mut table = Table::new(&["AGENT", "PLAN MODE ENFORCED BY", "PROGRAM"]);
+        table.row(["codex".into(), "permission requests".into(), "/usr/bin/codex".into()]);
+        let text = anstream::adapter::strip_str(&table.render("", Some(30))).to_string();
+        assert_eq!(text, "AGENT  PLAN MODE EN…  PROGRAM\ncodex  permission r…  /usr/bi…\n");
+        assert!(text.lines().all(|line| line.width() <= 30), "{text}");
+    }
 
     #[test]
     fn columns_are_aligned_by_width() {

@@ -6,7 +6,7 @@ use clap::CommandFactory;
 use clap_mangen::Man;
 
 use crate::cli::Cli;
-use crate::error::{CliError, failed};
+use crate::error::{CliError, CliTrouble, failed};
 use crate::{exit, output};
 use brigade_host::error::output_failed;
 
@@ -17,6 +17,15 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<u8, CliError> {
         output::print_raw(&page)?;
         return Ok(exit::DONE);
     };
+    // A single word is more likely the name of a command than a new folder.
+    if dir.components().count() == 1 && dir.is_relative() && !dir.starts_with(".") && !dir.exists()
+    {
+        let error = CliError::usage(CliTrouble::NoFolder { dir: dir.to_owned() });
+        let dir = dir.display();
+        return Err(error
+            .hint(format!("to write the manual pages into a new folder: `brigade man ./{dir}`"))
+            .hint("`brigade help COMMAND` prints the help of a command"));
+    }
     let written =
         std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(versioned_cli(), dir));
     written.map_err(|source| failed(format!("write manual pages to {}", dir.display()), source))?;

@@ -13,7 +13,7 @@ use brigade_core::task_view::{self, TaskView};
 /// Renders the graph as a tree with a legend. Symbols repeat everything that the colours show.
 pub(crate) fn text(drawing: &TaskTree<'_>, width: Option<usize>) -> String {
     let mut lines = Vec::new();
-    for root in drawing.children(None) {
+    for &root in drawing.children(None) {
         branch(drawing, root, "", "", &mut lines);
     }
     let mut text = String::new();
@@ -108,7 +108,7 @@ fn branch(drawing: &TaskTree<'_>, id: TaskId, stem: &str, below: &str, lines: &m
         subject: text::one_line(&node.subject),
         notes: notes(drawing, id),
     });
-    let mut children = drawing.children(Some(id)).into_iter().peekable();
+    let mut children = drawing.children(Some(id)).iter().copied().peekable();
     while let Some(child) = children.next() {
         let (branch_stem, branch_below) =
             if children.peek().is_some() { ("├─ ", "│  ") } else { ("└─ ", "   ") };

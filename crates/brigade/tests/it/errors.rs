@@ -154,3 +154,43 @@ fn logging_writes_to_stderr_or_a_file() {
     --- exit 2
     ");
 }
+
+/// B26: with `--json`, an error is one JSON object on standard error, and standard output stays empty.
+#[test]
+fn b26_errors_are_json_with_json() {
+    let cli = CliEnv::with_team();
+    assert_snapshot!(cli.run(&["send", "nobody", "hi", "--json"]), @r#"
+    --- stderr
+    {"error":{"message":"no member named \"nobody\" in team \"demo\"","hint":"members: team-lead, alice, bob","code":1}}
+    --- exit 1
+    "#);
+    // An error in the command line itself.
+    assert_snapshot!(cli.run(&["--json", "sned", "bob", "hi"]), @r#"
+    --- stderr
+    {"error":{"message":"unrecognized subcommand 'sned'","hint":"tip: some similar subcommands exist: 'new', 'send'\n\nUsage: brigade [OPTIONS] [COMMAND]\n\nFor more information, try '--help'.","code":2}}
+    --- exit 2
+    "#);
+    // `--json` after `--` is an argument.
+    assert_snapshot!(cli.run(&["send", "nobody", "--", "--json"]), @r#"
+    --- stderr
+    error: no member named "nobody" in team "demo"
+    hint: members: team-lead, alice, bob
+    --- exit 1
+    "#);
+}
+
+/// B17: a word that is no folder is more likely a command.
+#[test]
+fn b17_man_does_not_create_a_folder_for_a_word() {
+    let cli = CliEnv::new();
+    assert_snapshot!(cli.run(&["man", "nope"]), @"
+    --- stderr
+    error: there is no folder nope
+    hint: to write the manual pages into a new folder: `brigade man ./nope`
+    hint: `brigade help COMMAND` prints the help of a command
+    --- exit 2
+    ");
+    assert!(!cli.path("work/nope").exists());
+    cli.run_ok(&["man", "./pages"]);
+    assert!(cli.path("work/pages/brigade-send.1").exists());
+}
