@@ -14,14 +14,14 @@ use rustix::process::Signal;
 use tokio::time::Instant;
 
 use crate::context::{Context, several_teams};
-use crate::error::{ErrorKind, HostError, Trouble, failed};
+use crate::error::{ErrorKind, HostError, Trouble};
 use crate::host::{Host, is_led_remotely};
 use crate::origin::{self, FolderTeam};
 use crate::process::send_signal;
 use crate::progress::{Ended, Progress, ReportProgress};
 use crate::shutdown::{self, StopOptions};
 use crate::worktree::IgnoredFiles;
-use crate::{process_lock, state, team_file, variables};
+use crate::{signals, state, team_file, team_lock, variables};
 
 /// How long to wait for the supervisor to notice that no team is left.
 const SUPERVISOR_EXIT: Duration = Duration::from_secs(10);
@@ -70,7 +70,7 @@ pub async fn stop(
     let host = context.host()?;
     let team = &lead.team;
     context.refuse_to_lead(team, "ask a member to stop")?;
-    if host.registry.member(team, name)?.is_none() {
+    if host.registry.member(team, name)?.is_none() && host.member_process(team, name)?.is_none() {
         let error = Trouble::NotHere { name: name.to_string(), team: team.to_string() };
         let error = HostError::failed(error);
         let here: Vec<String> =
@@ -248,9 +248,13 @@ pub async fn take_down(
     manner: StopOptions<'_>,
     report: ReportProgress<'_>,
 ) -> Result<Vec<(MemberName, Ended)>, HostError> {
-    let lock = process_lock::wait_for(&host.registry.up(&lead.team)?).await;
-    let _alone = lock.map_err(|source| failed("wait for another `brigade up`", source))?;
-    let names = host.registry.members(&lead.team)?;
+    let _alone = team_lock::acquire(&host.registry, &lead.team, report).await?;
+    let mut names = host.registry.members(&lead.team)?;
+    for name in host.registry.withdrawn_members(&lead.team)? {
+        if host.member_process(&lead.team, &name)?.is_some() {
+            names.push(name);
+        }
+    }
     let ended = shutdown::members(host, lead, &names, manner, report).await?;
     let elsewhere = members_elsewhere(host, lead).await?;
     for (name, other) in &elsewhere {
@@ -276,6 +280,24 @@ pub async fn take_down(
         tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok(ended)
+}
+
+/// Takes a team down after a signal interrupted a command that stops the team when it ends. The next signal kills the
+/// members, and a further one gives up. Returns whether the team is down.
+pub async fn take_down_interrupted(
+    host: &Host,
+    lead: &Seat,
+    report: ReportProgress<'_>,
+) -> Result<bool, HostError> {
+    report(Progress::StoppingInterrupted(lead.team.clone()));
+    let stopping = take_down(host, lead, STOP_AFTER_WORK, report);
+    if signals::until_stop_signal(stopping).await?.is_some() {
+        return Ok(true);
+    }
+    report(Progress::KillingInterrupted(lead.team.clone()));
+    let kill = StopOptions { ask: None, ..STOP_AFTER_WORK };
+    let killing = take_down(host, lead, kill, report);
+    Ok(signals::until_stop_signal(killing).await?.is_some())
 }
 
 /// Returns the members that run on other hosts, each with the name of its host.

@@ -70,6 +70,10 @@ pub enum Trouble {
     DidNotStart { names: Vec<String> },
     #[error("{name} refused to stop: {why}")]
     Refuses { name: String, why: String },
+    #[error("cannot stop {}: {}", .names.join(", "), .why)]
+    StillRunning { names: Vec<String>, why: String },
+    #[error("another command has been bringing team {team} up or down for {seconds} s")]
+    TeamLocked { team: String, seconds: u64 },
     #[error("{} is not a worktree of the team's repository", dir.display())]
     NotAWorktree { dir: PathBuf },
     #[error("git: {said}")]

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr;
 
 use anstyle::Style;
-use brigade_core::text::{cut, one_line};
+use brigade_core::text::{cut, one_line, without_escapes};
 use jiff::tz::TimeZone;
 
 /// The style of the date above each day's events.
@@ -43,6 +43,17 @@ pub struct LogFormatter {
     /// The JSON of each task, from the latest record about the task.
     tasks: HashMap<u64, String>,
     deleted: DeletedWithTeam,
+    /// The width of the actor column. It grows with the longest actor so far.
+    actor_width: usize,
+}
+
+/// The parts of a line.
+#[derive(Debug)]
+struct LogLine {
+    at: Timestamp,
+    who: String,
+    what: String,
+    state: String,
 }
 
 /// Messages and tasks that were deleted together with a team. The journal may record these deletions only
@@ -65,7 +76,8 @@ impl LogFormatter {
     pub fn new(zone: TimeZone) -> Self {
         let (messages, tasks) = (HashMap::new(), HashMap::new());
         let deleted = DeletedWithTeam::default();
-        Self { zone, shows_work: false, day: None, messages, tasks, deleted }
+        let actor_width = ACTOR_WIDTH;
+        Self { zone, shows_work: false, day: None, messages, tasks, deleted, actor_width }
     }
 
     /// Creates a formatter that prints times in this zone and includes what agents say and do.
@@ -99,18 +111,22 @@ impl LogFormatter {
                 _ => {}
             }
         }
-        let mut text = String::new();
+        let mut lines = Vec::new();
         for record in records.iter().map(R::borrow) {
-            match &record.event {
-                Event::Read { .. } | Event::Shown { .. } => {}
+            let state = match &record.event {
+                Event::Read { .. } | Event::Shown { .. } => continue,
                 Event::Sent { to, key, .. } | Event::Seen { to, key, .. } => {
                     let times = deliveries.remove(&(to.clone(), *key)).unwrap_or_default();
-                    text.push_str(&self.line(record, &state(&times, &self.zone), width));
+                    state(&times, &self.zone)
                 }
-                _ => text.push_str(&self.line(record, "", width)),
-            }
+                _ => String::new(),
+            };
+            lines.extend(self.line(record, state));
         }
-        text
+        for line in &lines {
+            self.widen(line, width);
+        }
+        lines.into_iter().map(|line| self.render(line, width)).collect()
     }
 
     /// Formats one new record.
@@ -119,25 +135,37 @@ impl LogFormatter {
             Event::Sent { .. } | Event::Seen { .. } => state(&DeliveryTimes::default(), &self.zone),
             _ => String::new(),
         };
-        self.line(record, &state, width)
+        let Some(line) = self.line(record, state) else { return String::new() };
+        self.widen(&line, width);
+        self.render(line, width)
     }
 
-    /// Formats a record as one line. A line with the date precedes the first record of each day.
-    fn line(&mut self, record: &Record, state: &str, width: Option<usize>) -> String {
-        let at = record.at.to_zoned(self.zone.clone());
-        let Some((who, what)) = self.describe(record) else { return String::new() };
+    /// Returns the line of a record; `None` for records that are not shown.
+    fn line(&mut self, record: &Record, state: String) -> Option<LogLine> {
+        let (who, what) = self.describe(record)?;
+        Some(LogLine { at: record.at, who: one_line(&who), what: one_line(&what), state })
+    }
+
+    /// Makes the actor column wide enough for a line, but at most a third of the terminal wide.
+    fn widen(&mut self, line: &LogLine, width: Option<usize>) {
+        let limit = width.map_or(usize::MAX, |width| width / 3).max(ACTOR_WIDTH);
+        self.actor_width = self.actor_width.max(line.who.width().min(limit));
+    }
+
+    /// Formats a line. A line with the date precedes the first line of each day.
+    fn render(&mut self, line: LogLine, width: Option<usize>) -> String {
+        let LogLine { at, who, what, state } = line;
+        let date = at.to_zoned(self.zone.clone()).date();
         let mut text = String::new();
-        if self.day != Some(at.date()) {
-            self.day = Some(at.date());
-            let _infallible = writeln!(text, "{STRONG}{}{STRONG:#}", at.date());
+        if self.day != Some(date) {
+            self.day = Some(date);
+            let _infallible = writeln!(text, "{STRONG}{date}{STRONG:#}");
         }
-        let who = one_line(&who);
-        let what = one_line(&what);
-        let time = time(record.at, &self.zone);
-        let taken = time.width() + who.width().max(ACTOR_WIDTH) + state.width() + 6;
+        let time = time(at, &self.zone);
+        let taken = time.width() + who.width().max(self.actor_width) + state.width() + 6;
         let room = width.map_or(DEFAULT_TEXT_WIDTH, |width| width.saturating_sub(taken)).max(12);
         let what = cut(&what, room);
-        let gap = ACTOR_WIDTH.saturating_sub(who.width());
+        let gap = self.actor_width.saturating_sub(who.width());
         let _infallible = write!(text, "{FAINT}{time}{FAINT:#}  {who}{:gap$}  {what}", "");
         if !state.is_empty() {
             let _infallible = write!(text, "  {FAINT}{state}{FAINT:#}");
@@ -239,7 +267,7 @@ impl LogFormatter {
     }
 }
 
-/// The width of the actor column, enough for `alice → team-lead`.
+/// The least width of the actor column, enough for `alice → team-lead`.
 const ACTOR_WIDTH: usize = 18;
 
 fn time(at: Timestamp, zone: &TimeZone) -> String {
@@ -305,7 +333,7 @@ fn worked(act: &WorkEvent) -> Option<String> {
         WorkEvent::TurnEnded { end: TurnOutcome::Failed | TurnOutcome::Limited, why } => {
             format!("its turn failed: {}", why.as_deref().unwrap_or("no reason given"))
         }
-        WorkEvent::Trouble { why } => why.clone(),
+        WorkEvent::Trouble { why } => without_escapes(why),
         _ => return None,
     })
 }

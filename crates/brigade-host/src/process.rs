@@ -1,5 +1,9 @@
 //! Identifies processes by process id and start time, because ids are reused. The code is platform-specific.
 
+use std::ffi::OsString;
+#[cfg(target_os = "linux")]
+use std::os::unix::ffi::OsStringExt as _;
+
 use brigade_core::pulse::Process;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -21,6 +25,26 @@ pub fn send_signal(process: &Process, signal: Signal) {
     if let Some(pid) = pid.filter(|_| is_running(process)) {
         let _ended = kill_process(pid, signal);
     }
+}
+
+/// Returns the environment variables with which a process was started, or `None` if they cannot be read.
+#[cfg(target_os = "linux")]
+pub(crate) fn environment(process: &Process) -> Option<Vec<(OsString, OsString)>> {
+    let bytes = std::fs::read(format!("/proc/{}/environ", process.pid)).ok()?;
+    let variables = bytes.split(|byte| *byte == 0).filter_map(|variable| {
+        let at = variable.iter().position(|byte| *byte == b'=')?;
+        let (name, value) = (variable.get(..at)?, variable.get(at + 1..)?);
+        let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+        Some((text(name), text(value)))
+    });
+    let variables = variables.collect();
+    is_running(process).then_some(variables)
+}
+
+/// Other systems do not show the environment of a process.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn environment(_: &Process) -> Option<Vec<(OsString, OsString)>> {
+    None
 }
 
 /// Returns the start time of a process in the system's format, or `None` if the process has ended.

@@ -61,15 +61,6 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     Ok((on_disk.dev(), on_disk.ino()) == (opened.dev(), opened.ino()))
 }
 
-/// Waits until no other process holds the lock, and acquires it.
-pub async fn wait_for(path: &Path) -> io::Result<ProcessLock> {
-    loop {
-        if let Some(held) = take(path).await? {
-            return Ok(held);
-        }
-    }
-}
-
 /// Returns the process that holds the lock, or `None` if no process does.
 pub fn holder(path: &Path) -> io::Result<Option<Process>> {
     let mut file = match File::open(path) {

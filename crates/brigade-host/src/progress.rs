@@ -34,6 +34,8 @@ pub enum Progress {
     },
     /// A member was asked to stop, and has this long to agree.
     AskedToStop(MemberName, Duration),
+    /// A member cannot answer a request to stop, for this reason. It is stopped without an answer.
+    CannotAnswer(MemberName, String),
     /// A member refused to stop, with this reason. It will be stopped anyway.
     Refuses(MemberName, String),
     /// SIGTERM was sent to the process of a member.
@@ -56,6 +58,12 @@ pub enum Progress {
     CommandNotRestored(MemberName, String),
     /// Claude Code leads the team, and reads mail only while a teammate that it started itself is running.
     LeadDoesNotListen(TeamName, MemberName),
+    /// Another command brings the team up or down. Its process id is unknown if the command has not written it yet.
+    WaitingForCommand(TeamName, Option<u32>),
+    /// A person interrupted a command that stops the team when it ends. The members are asked to stop.
+    StoppingInterrupted(TeamName),
+    /// A person interrupted the command again. The members are killed.
+    KillingInterrupted(TeamName),
     /// The NATS servers at these addresses have not answered yet.
     WaitingForServer(Vec<String>),
 }

@@ -8,7 +8,10 @@
 //!   <team>/team.json     the spec of the team; the team is up while this file exists
 //!   <team>/origin.json   the team file that started the team
 //!   <team>/up            locked by the process that brings the team up or down
-//!   <team>/<member>/     spec.json, seat (locked by the process that runs the member), joined, trouble, log, key
+//!   <team>/take-over.pending
+//!                        exists while `brigade resume` takes over the team
+//!   <team>/<member>/     spec.json, seat (locked by the process that runs the member), joined, trouble, restart,
+//!                        log, key
 //! ```
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -28,8 +31,27 @@ use crate::spec::{MemberSpec, TeamSpec};
 const TEAM: &str = "team.json";
 const ORIGIN: &str = "origin.json";
 const SPEC: &str = "spec.json";
+const SEAT: &str = "seat";
 const JOINED: &str = "joined";
 const TROUBLE: &str = "trouble";
+const RESTART: &str = "restart";
+const TAKING_OVER: &str = "take-over.pending";
+
+/// The contents of `team.json`.
+#[derive(Serialize)]
+struct StoredTeam<'s> {
+    #[serde(flatten)]
+    spec: &'s TeamSpec,
+    #[serde(flatten)]
+    order: &'s MemberOrder,
+}
+
+/// The names of a team's lead and members, in the order of `brigade.toml`.
+#[derive(Default, Serialize, Deserialize)]
+struct MemberOrder {
+    #[serde(default)]
+    order: Vec<MemberName>,
+}
 
 /// The team file that started a team.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,10 +140,13 @@ impl Registry {
         read(&self.team_dir(team).join(TEAM))
     }
 
-    /// Stores the spec of a team, which marks the team as up.
+    /// Stores the spec of a team, which marks the team as up. Of the members, stores only the order of their names.
     pub fn put_team(&self, spec: &TeamSpec) -> Result<(), HostError> {
         create_dir(&self.team_dir(&spec.team))?;
-        write(&self.team_dir(&spec.team).join(TEAM), spec)
+        let order = spec.lead.iter().chain(&spec.members).map(|member| member.name.clone());
+        let order = MemberOrder { order: order.collect() };
+        let spec = TeamSpec { members: Vec::new(), ..spec.clone() };
+        write(&self.team_dir(&spec.team).join(TEAM), &StoredTeam { spec: &spec, order: &order })
     }
 
     /// Returns the file that started the team. `None` if no file did, or if an earlier version of brigade did.
@@ -143,10 +168,24 @@ impl Registry {
         removed(&dir, fs::remove_dir_all(&dir))
     }
 
-    /// Returns the team's members that should run on this host, sorted by name.
+    /// Returns the team's members that should run on this host: the lead, the other members in the order of
+    /// `brigade.toml`, and then members that were added later, sorted by name.
     pub fn members(&self, team: &TeamName) -> Result<Vec<MemberName>, HostError> {
         let names = children(&self.team_dir(team), SPEC)?;
-        Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+        let mut names: Vec<MemberName> =
+            names.iter().filter_map(|name| name.parse().ok()).collect();
+        let order = read::<MemberOrder>(&self.team_dir(team).join(TEAM))?.unwrap_or_default().order;
+        // Sorting is stable, so names that are not in the list stay sorted by name.
+        names
+            .sort_by_key(|name| order.iter().position(|other| other == name).unwrap_or(usize::MAX));
+        Ok(names)
+    }
+
+    /// Returns the members that should not run any more, but whose processes may still be running.
+    pub fn withdrawn_members(&self, team: &TeamName) -> Result<Vec<MemberName>, HostError> {
+        let names = children(&self.team_dir(team), SEAT)?;
+        let names = names.iter().filter_map(|name| name.parse().ok());
+        Ok(names.filter(|name| !self.member_dir(team, name).join(SPEC).exists()).collect())
     }
 
     /// Returns the spec of a member.
@@ -227,7 +266,7 @@ impl Registry {
 
     /// Returns the path of the lock file that the process running the member holds.
     pub fn seat(&self, team: &TeamName, name: &MemberName) -> PathBuf {
-        self.member_dir(team, name).join("seat")
+        self.member_dir(team, name).join(SEAT)
     }
 
     /// Returns the path of the log file of a member that has no terminal.
@@ -248,8 +287,7 @@ impl Registry {
 
     /// Records that the member was added to the roster.
     pub fn set_joined(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
-        let path = self.member_dir(team, name).join(JOINED);
-        File::create(&path).map(|_| ()).map_err(|source| file_failed("write", &path, source))
+        create_file(&self.member_dir(team, name).join(JOINED))
     }
 
     /// Returns why the supervisor marked the member as failed, or `None` if the member is not marked.
@@ -271,6 +309,43 @@ impl Registry {
             }
             None => remove(&path),
         }
+    }
+
+    /// Asks the supervisor to end the member's process, if it is running, and to start the member again. Clears the
+    /// member's failure.
+    pub fn request_restart(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
+        create_file(&self.member_dir(team, name).join(RESTART))?;
+        self.set_failure(team, name, None)
+    }
+
+    /// Returns whether a restart of the member was requested and has not begun.
+    pub fn is_restart_requested(&self, team: &TeamName, name: &MemberName) -> bool {
+        self.member_dir(team, name).join(RESTART).exists()
+    }
+
+    /// Records that the requested restart of the member has begun.
+    pub fn clear_restart(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
+        remove(&self.member_dir(team, name).join(RESTART))
+    }
+
+    /// Records that `brigade resume` begins to take over a team. The record remains if the process dies before it has
+    /// added all members.
+    pub fn begin_take_over(&self, team: &TeamName) -> Result<(), HostError> {
+        create_dir(&self.team_dir(team))?;
+        create_file(&self.team_dir(team).join(TAKING_OVER))
+    }
+
+    /// Returns whether `brigade resume` began to take over the team and has not finished.
+    pub fn is_taking_over(&self, team: &TeamName) -> bool {
+        self.team_dir(team).join(TAKING_OVER).exists()
+    }
+
+    /// Records that the take-over of the team is complete, or that there is nothing to take over.
+    pub fn end_take_over(&self, team: &TeamName) -> Result<(), HostError> {
+        remove(&self.team_dir(team).join(TAKING_OVER))?;
+        // The folder is empty if there was nothing to take over.
+        let _not_empty = fs::remove_dir(self.team_dir(team));
+        Ok(())
     }
 }
 
@@ -295,6 +370,10 @@ fn started_command(agent: &str, cwd: &Path) -> String {
 fn create_dir(dir: &Path) -> Result<(), HostError> {
     let created = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     created.map_err(|source| file_failed("create the folder", dir, source))
+}
+
+fn create_file(path: &Path) -> Result<(), HostError> {
+    File::create(path).map(drop).map_err(|source| file_failed("write", path, source))
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, HostError> {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use brigade_agents::driver;
 use brigade_core::revive::{self, Revived};
+use brigade_core::seat::Seat;
 use brigade_wire::name::{MemberName, TeamName};
 
 use crate::context::Context;
@@ -12,7 +13,7 @@ use crate::error::{ErrorKind, HostError, Trouble};
 use crate::host::Host;
 use crate::progress::{Progress, ReportProgress};
 use crate::spec::TeamSpec;
-use crate::{spawn, wait};
+use crate::{spawn, state, wait};
 
 /// A team that was restarted.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub async fn resume(
     let teams: Vec<TeamName> = match named.or(context.named_team()) {
         Some(team) => {
             // The registry lists no members of this team if the team was deleted or never ran on this host.
-            if host.registry.members(team)?.is_empty() {
+            if host.registry.members(team)?.is_empty() || host.registry.is_taking_over(team) {
                 take_over(context, &host, team, report).await?;
             }
             vec![choose_team(context, &host, Some(team)).await?]
@@ -49,11 +50,14 @@ pub async fn resume(
     }
     let mut resumed = Vec::new();
     for team in teams {
+        if host.registry.is_taking_over(&team) {
+            take_over(context, &host, &team, report).await?;
+        }
         restore(context, &team, report).await?;
         let lead = context.seat_of(team.clone(), MemberName::lead());
         let names = host.registry.members(&team)?;
         for name in &names {
-            host.registry.set_failure(&team, name, None)?;
+            state::retry_if_dead(&host, &lead, name).await?;
         }
         host.ensure_supervisor().await?;
         let failed = wait::until_ready(&host, &lead, &names, report).await?;
@@ -84,25 +88,44 @@ async fn restore(
 }
 
 /// Takes over a team that did not run on this host and whose lead has ended, for example the team of an ended
-/// Claude Code session. From then on this host runs the members whose agents brigade can drive.
+/// Claude Code session. From then on this host runs the members whose agents brigade can drive. If a process died
+/// while it took over the team, completes that.
 async fn take_over(
     context: &Context,
     host: &Host,
     team: &TeamName,
     report: ReportProgress<'_>,
 ) -> Result<(), HostError> {
-    if context.team_exists(team).await? {
-        // Another program still leads the team.
-        return Ok(());
-    }
-    restore(context, team, report).await?;
     let lead_seat = context.seat_of(team.clone(), MemberName::lead());
+    if context.team_exists(team).await? {
+        let is_ours = lead_seat.store.is_ours(team).await?;
+        if !is_ours || !host.registry.is_taking_over(team) {
+            // Another program leads the team, or the team was not started on this host.
+            return Ok(());
+        }
+    }
+    host.registry.begin_take_over(team)?;
+    restore(context, team, report).await?;
+    add_restored(context, host, &lead_seat, report).await?;
+    host.registry.end_take_over(team)
+}
+
+/// Adds the members of a restored team to this host's registry.
+async fn add_restored(
+    context: &Context,
+    host: &Host,
+    lead_seat: &Seat,
+    report: ReportProgress<'_>,
+) -> Result<(), HostError> {
+    let team = &lead_seat.team;
     let Some(config) = lead_seat.find_config().await? else { return Ok(()) };
     let Ok(roster) = lead_seat.read(&config) else { return Ok(()) };
     let lead = roster.lead().and_then(|lead| Some(lead.name()?.into_owned()));
     let lead_cwd = roster.lead().and_then(|lead| Some(lead.cwd()?.into_owned()));
     let root = lead_cwd.map_or_else(|| context.cwd.clone(), Into::into);
-    host.registry.put_team(&TeamSpec::new(team.clone(), root))?;
+    if host.registry.team(team)?.is_none() {
+        host.registry.put_team(&TeamSpec::new(team.clone(), root))?;
+    }
     for member in roster.members() {
         let Some(name) = member.name().filter(|name| lead.as_deref() != Some(&**name)) else {
             continue;

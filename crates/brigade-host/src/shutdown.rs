@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use brigade_core::handshake::{self, HandshakeError};
 use brigade_core::mail::{self, InboxFilter};
-use brigade_core::pulse::Liveness;
+use brigade_core::pulse::{Judgement, Liveness, Process, Pulse, ReportedState};
 use brigade_core::roster::{self, RosterError};
 use brigade_core::seat::Seat;
 use brigade_core::store::{NoteKind, StoreError};
@@ -14,10 +14,11 @@ use brigade_wire::body::Body;
 use brigade_wire::message::Message;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::protocol::Protocol;
+use jiff::SignedDuration;
 use rustix::process::Signal;
 use tokio::time::Instant;
 
-use crate::error::HostError;
+use crate::error::{HostError, Trouble};
 use crate::process::send_signal;
 use crate::progress::{Ended, Progress, ReportProgress};
 use crate::worktree::{IgnoredFiles, Removed, Worktree};
@@ -27,6 +28,10 @@ use crate::{Host, state};
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a process may take to end after SIGTERM before it gets SIGKILL.
 const GRACE: Duration = Duration::from_secs(8);
+/// How long to wait for a process after SIGKILL, or for a process that brigade cannot identify.
+const LAST_WAIT: Duration = Duration::from_secs(5);
+/// A member that has been idle for this long after a failed turn does not start another turn by itself.
+const FAILED_FOR: SignedDuration = SignedDuration::from_secs(1);
 
 /// How to stop members.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +57,14 @@ struct Stopping {
     /// When SIGTERM was sent to the member's process.
     terminated: Option<Instant>,
     ended: Option<Ended>,
+    /// Why the member's process cannot be ended.
+    stuck: Option<String>,
+}
+
+impl Stopping {
+    fn is_over(&self) -> bool {
+        self.ended.is_some() || self.stuck.is_some()
+    }
 }
 
 /// Stops these members, all at the same time. Returns how the shutdown of each ended.
@@ -73,12 +86,16 @@ pub async fn members(
             refused: None,
             terminated: None,
             ended: None,
+            stuck: None,
         };
         let ours = host.acting_seat(lead, name).await?.name == lead.name;
-        // A member whose agent is not running cannot answer.
-        let (process, _, judged) = state::liveness(host, lead, name).await?;
-        let can_answer = process.is_some() && judged.liveness != Liveness::Dead;
-        if let Some(limit) = manner.ask.filter(|_| ours && can_answer) {
+        let (process, pulse, judged) = state::liveness(host, lead, name).await?;
+        let obstacle = why_no_answer(pulse.as_ref(), &judged);
+        let asks = manner.ask.filter(|_| ours && process.is_some());
+        if let (Some(_), Some(why)) = (asks, &obstacle) {
+            report(Progress::CannotAnswer(name.clone(), why.clone()));
+        }
+        if let Some(limit) = asks.filter(|_| obstacle.is_none()) {
             match handshake::request_shutdown(lead, name.as_str(), manner.reason).await {
                 Ok(asked) => {
                     one.request = Some(asked.request_id);
@@ -93,15 +110,59 @@ pub async fn members(
     }
     let limit = manner.ask.unwrap_or_default();
     loop {
-        for one in stopping.iter_mut().filter(|one| one.ended.is_none()) {
+        for one in stopping.iter_mut().filter(|one| !one.is_over()) {
             step(host, lead, one, manner, began.elapsed() >= limit, report).await?;
         }
-        if stopping.iter().all(|one| one.ended.is_some()) {
+        if stopping.iter().all(Stopping::is_over) {
             break;
         }
         tokio::time::sleep(POLL_INTERVAL).await;
     }
+    let stuck = stopping.iter().filter_map(|one| Some((&one.name, one.stuck.as_ref()?)));
+    still_running(host, &lead.team, stuck)?;
     Ok(stopping.into_iter().filter_map(|one| Some((one.name, one.ended?))).collect())
+}
+
+/// Returns why a member's agent cannot answer a request to stop, or `None` if it may be able to.
+fn why_no_answer(pulse: Option<&Pulse>, judged: &Judgement) -> Option<String> {
+    match pulse.map(|pulse| &pulse.state) {
+        _ if judged.liveness == Liveness::Dead => Some(judged.evidence.clone()),
+        Some(ReportedState::Idle { failed: Some(why) }) if judged.liveness == Liveness::Idle => {
+            Some(format!("its last turn failed: {why}"))
+        }
+        _ => None,
+    }
+}
+
+/// Returns why the process of a member cannot be ended, if SIGTERM was sent long enough ago.
+fn why_stuck(process: &Process, terminated: Instant) -> Option<String> {
+    let waited = terminated.elapsed();
+    match process.pid {
+        0 if waited > LAST_WAIT => Some("brigade cannot identify the process".to_owned()),
+        0 => None,
+        pid if waited > GRACE + LAST_WAIT => Some(format!("process {pid} survives SIGKILL")),
+        _ => None,
+    }
+}
+
+/// Fails if there are members whose processes cannot be ended.
+fn still_running<'s>(
+    host: &Host,
+    team: &TeamName,
+    stuck: impl Iterator<Item = (&'s MemberName, &'s String)>,
+) -> Result<(), HostError> {
+    let stuck: Vec<(&MemberName, &String)> = stuck.collect();
+    let [(_, why), ..] = stuck.as_slice() else { return Ok(()) };
+    let names = stuck.iter().map(|(name, _)| name.to_string()).collect();
+    let mut error = HostError::failed(Trouble::StillRunning { names, why: (*why).clone() });
+    for (name, _) in stuck {
+        let lock = host.registry.seat(team, name);
+        error = error.hint(format!(
+            "find the process with `fuser {0}` or `lsof {0}`, end it, and run the command again",
+            lock.display()
+        ));
+    }
+    Err(error)
 }
 
 /// Ends the processes of these members without asking. For use when the store cannot be reached: the members'
@@ -120,16 +181,23 @@ pub async fn kill(
         }
     }
     let began = Instant::now();
+    let mut stuck = Vec::new();
     for name in names {
         while let Some(process) = host.member_process(team, name)? {
+            if let Some(why) = why_stuck(&process, began) {
+                stuck.push((name, why));
+                break;
+            }
             if began.elapsed() > GRACE {
                 send_signal(&process, Signal::KILL);
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }
-        report(Progress::Ended(name.clone(), Ended::Forced));
+        if stuck.last().is_none_or(|(stuck, _)| *stuck != name) {
+            report(Progress::Ended(name.clone(), Ended::Forced));
+        }
     }
-    Ok(())
+    still_running(host, team, stuck.iter().map(|(name, why)| (*name, why)))
 }
 
 async fn step(
@@ -180,19 +248,48 @@ async fn step(
         }
         report(Progress::Refuses(one.name.clone(), why));
     }
+    let mut cannot_answer = false;
+    if one.terminated.is_none()
+        && one.request.is_some()
+        && !is_late
+        && let Some(why) = lost_ability_to_answer(host, lead, &one.name).await?
+    {
+        cannot_answer = true;
+        report(Progress::CannotAnswer(one.name.clone(), why));
+    }
     match one.terminated {
-        None if one.request.is_none() || is_late => {
+        None if one.request.is_none() || is_late || cannot_answer => {
             // Withdraw the member first, so that the supervisor does not restart it.
             host.registry.withdraw_member(&lead.team, &one.name)?;
             send_signal(&process, Signal::TERM);
             one.terminated = Some(Instant::now());
             report(Progress::ToldToEnd(one.name.clone()));
         }
-        // If the killed process leaves its agent behind, the guard process ends the agent.
-        Some(at) if at.elapsed() > GRACE => send_signal(&process, Signal::KILL),
-        _ => {}
+        Some(at) => {
+            one.stuck = why_stuck(&process, at);
+            if at.elapsed() > GRACE {
+                // If the killed process leaves its agent behind, the guard process ends the agent.
+                send_signal(&process, Signal::KILL);
+            }
+        }
+        None => {}
     }
     Ok(())
+}
+
+/// Returns why a member that was asked to stop can no longer answer, for example because the turn that showed it the
+/// request has failed.
+async fn lost_ability_to_answer(
+    host: &Host,
+    lead: &Seat,
+    name: &MemberName,
+) -> Result<Option<String>, HostError> {
+    let (process, pulse, judged) = state::liveness(host, lead, name).await?;
+    let has_settled = |pulse: &Pulse| lead.clock.now().duration_since(pulse.since) >= FAILED_FOR;
+    if process.is_none() || !pulse.as_ref().is_some_and(has_settled) {
+        return Ok(None);
+    }
+    Ok(why_no_answer(pulse.as_ref(), &judged))
 }
 
 /// The answer to a shutdown request.

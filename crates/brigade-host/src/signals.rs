@@ -13,6 +13,16 @@ pub enum StopSignal {
     Requested,
 }
 
+/// Carries out an operation until it is complete. Returns `None` if this process receives a signal before that.
+pub async fn until_stop_signal<T>(
+    operation: impl Future<Output = Result<T, HostError>>,
+) -> Result<Option<T>, HostError> {
+    tokio::select! {
+        done = operation => done.map(Some),
+        signal = stop_signal() => signal.map(|_| None),
+    }
+}
+
 /// Waits until this process receives a signal that asks it to end.
 pub async fn stop_signal() -> Result<StopSignal, HostError> {
     let listen = |kind| signal(kind).map_err(|source| failed("listen for signals", source));

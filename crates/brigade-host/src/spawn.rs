@@ -132,7 +132,9 @@ pub async fn spawn(
         let error = HostError::failed(Trouble::OtherMember { name, difference });
         return Err(error.hint("choose another name, or stop the existing member first"));
     }
-    host.registry.set_failure(&lead.team, &spec.name, None)?;
+    if !new {
+        state::retry_if_dead(host, lead, &spec.name).await?;
+    }
     let dead = wait::until_ready(host, lead, std::slice::from_ref(&spec.name), report).await?;
     Ok(Spawned { new, trouble: dead.into_iter().next().map(|(_, why)| why) })
 }

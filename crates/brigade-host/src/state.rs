@@ -1,6 +1,7 @@
 //! The state of a team, collected from the registry, process locks, pulses, the board and inboxes.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use brigade_core::board;
 use brigade_core::handshake;
@@ -65,6 +66,8 @@ pub struct MemberState {
     pub worktree: Option<BranchDistance>,
     /// The ids of the member's tasks that are in progress.
     pub tasks: Vec<u64>,
+    /// The ids of the member's tasks that were not started.
+    pub assigned: Vec<u64>,
 }
 
 /// The number of tasks on the board: in total, completed, and in progress.
@@ -90,6 +93,17 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
         let Some(spec) = host.registry.member(&lead.team, &name)? else { continue };
         members.push(member(host, lead, spec).await?);
     }
+    let on_roster = roster_names(lead).await?;
+    for state in &mut members {
+        if let (Some(pid), Some(on_roster)) = (state.pid, &on_roster)
+            && host.registry.has_joined(&lead.team, &state.name)
+            && !on_roster.contains(state.name.as_str())
+        {
+            // The member's process ends by itself when it notices that the member has left.
+            let evidence = format!("left the team; process {pid} is still ending");
+            state.judged = Judgement { liveness: Liveness::Dead, evidence };
+        }
+    }
     let mut unplayed = Vec::new();
     if host.is_shared {
         let (remote, not_running) = remote_members(host, lead).await?;
@@ -106,12 +120,14 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
             state.judged.liveness = Liveness::Waiting;
             state.judged.evidence = format!("{}; asked: {}", state.judged.evidence, request.id);
         }
-        let mine = |task: &&Task<'_>| {
-            task.owner().is_some_and(|owner| owner == name.as_str())
-                && task.status() == Some(Status::InProgress)
+        let owned = |status: Status| -> Vec<u64> {
+            let mine = tasks.iter().filter(|task| {
+                task.status() == Some(status)
+                    && task.owner().is_some_and(|owner| owner == name.as_str())
+            });
+            mine.filter_map(|task| task.id()?.parse().ok()).collect()
         };
-        state.tasks =
-            tasks.iter().filter(mine).filter_map(|task| task.id()?.parse().ok()).collect();
+        (state.tasks, state.assigned) = (owned(Status::InProgress), owned(Status::Pending));
     }
     Ok(TeamState {
         team: lead.team.clone(),
@@ -128,6 +144,14 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
             .await
             .map_or(0, |mail| mail.len()),
     })
+}
+
+/// Returns the names on the roster, or `None` if the team does not exist or its roster cannot be read.
+async fn roster_names(lead: &Seat) -> Result<Option<HashSet<String>>, HostError> {
+    let Some(config) = lead.find_config().await? else { return Ok(None) };
+    let Ok(roster) = Team::read(&config.bytes) else { return Ok(None) };
+    let names = roster.members().filter_map(|member| Some(member.name()?.into_owned()));
+    Ok(Some(names.collect()))
 }
 
 /// Returns the state of a member that runs on this host.
@@ -151,6 +175,7 @@ pub async fn member(host: &Host, lead: &Seat, spec: MemberSpec) -> Result<Member
         // A member that has not joined yet has no inbox.
         unread: unread.map(|mail| mail.len()).unwrap_or_default(),
         tasks: Vec::new(),
+        assigned: Vec::new(),
         name: spec.name,
     })
 }
@@ -202,6 +227,7 @@ async fn remote_members(
             unread: unread.map(|mail| mail.len()).unwrap_or_default(),
             worktree: None,
             tasks: Vec::new(),
+            assigned: Vec::new(),
             name,
         });
     }
@@ -248,6 +274,31 @@ pub async fn liveness(
     Ok((process, pulse, judged))
 }
 
+/// Asks the supervisor to start a member again if its process or its agent is dead.
+pub async fn retry_if_dead(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), HostError> {
+    let (_, _, judged) = liveness(host, lead, name).await?;
+    match judged.liveness {
+        Liveness::Dead => host.registry.request_restart(&lead.team, name),
+        _ => host.registry.set_failure(&lead.team, name, None),
+    }
+}
+
+/// Returns why a member of this host does not receive messages, or `None` if it does. A member that the supervisor is
+/// about to start receives its messages soon. A failed agent is started again by the next message.
+pub async fn why_not_reached(
+    host: &Host,
+    seat: &Seat,
+    name: &MemberName,
+) -> Result<Option<String>, HostError> {
+    if host.registry.member(&seat.team, name)?.is_none() {
+        return Ok(None);
+    }
+    let (process, _, judged) = liveness(host, seat, name).await?;
+    let is_lost = is_lost(host, seat, name, false, judged.liveness);
+    let is_left_alone = judged.liveness == Liveness::Dead && host.supervisor()?.is_none();
+    Ok((process.is_none() && (is_lost || is_left_alone)).then_some(judged.evidence))
+}
+
 /// For a member without a pulse: returns true if the member ran before and no supervisor is running to restart it.
 fn ran_before(host: &Host, lead: &Seat, name: &MemberName) -> Result<bool, HostError> {
     let joined = host.is_shared && host.registry.has_joined(&lead.team, name);
@@ -264,5 +315,7 @@ pub fn is_lost(
     liveness: Liveness,
 ) -> bool {
     let is_marked_failed = || host.registry.failure(&lead.team, name).is_some();
-    liveness == Liveness::Dead && (is_played || is_marked_failed())
+    liveness == Liveness::Dead
+        && !host.registry.is_restart_requested(&lead.team, name)
+        && (is_played || is_marked_failed())
 }

@@ -17,7 +17,7 @@ use brigade_core::roster::{self, Activity, MemberPlan, RosterError};
 use brigade_core::seat::Seat;
 use brigade_core::wire::backend;
 use brigade_wire::name::{MemberName, NameError, TeamName};
-use rustix::process::setsid;
+use rustix::process::{Signal, setsid};
 use tokio::process::Child;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -26,10 +26,11 @@ use tokio::time::Instant;
 use crate::context::Context;
 use crate::error::{HostError, failed};
 use crate::policy_answers::{RequestSchedule, Requests};
+use crate::process::send_signal;
 use crate::progress::Log;
 use crate::restarts::{RestartStep, Restarts};
 use crate::spec::{MemberPlace, MemberSpec};
-use crate::{Host, policy_answers, process_lock, signals, start, state};
+use crate::{Host, policy_answers, process_lock, signals, start, state, up};
 
 /// How often to check all teams while no event arrives.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -227,6 +228,15 @@ async fn check_member(
         // The member has left the team, so it must not be started again.
         return registry.remove_member(team, name);
     }
+    if registry.is_restart_requested(team, name) {
+        if let Some(process) = &process {
+            // SIGTERM would make the member leave its team.
+            send_signal(process, Signal::KILL);
+            return Ok(());
+        }
+        registry.clear_restart(team, name)?;
+        member.restarts = Restarts::default();
+    }
     let is_marked_failed = registry.failure(team, name).is_some();
     match is_marked_failed {
         // A command such as `brigade resume` cleared the failure, so that the member is started again.
@@ -266,7 +276,7 @@ async fn check_member(
     }
 }
 
-/// Adds the member to the roster and sends the member its prompt, unless that was done before. Returns false if
+/// Adds the member to the roster, and sends the member its prompt and its tasks, unless that was done before. Returns false if
 /// the member has left the team.
 async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, HostError> {
     let is_listed = seat.for_member(spec.name.clone()).role().await?.is_some();
@@ -302,6 +312,11 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
         let prompt_id = format!("prompt {}", joined.unwrap_or_default());
         let text = MessageText { text: prompt, summary: None };
         mail::send_once(seat, &spec.name, &prompt_id, text).await?;
+    }
+    if acting.name == seat.name
+        && let Some(team) = host.registry.team(&seat.team)?
+    {
+        up::assign_tasks(seat, &team.tasks, |owner| *owner == spec.name).await?;
     }
     host.registry.set_joined(&seat.team, &spec.name)?;
     Ok(true)

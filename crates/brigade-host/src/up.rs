@@ -8,15 +8,15 @@ use brigade_core::roster::{self, RosterError, TeamPlan};
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
 use brigade_wire::name::{MemberName, TaskId};
-use brigade_wire::task::Task;
+use brigade_wire::task::{Status, Task};
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::error::{HostError, Trouble, failed};
+use crate::error::{HostError, Trouble};
 use crate::progress::{Progress, ReportProgress};
 use crate::spec::{MemberPlace, MemberSpec, TaskSpec, TeamSpec};
 use crate::trust::TrustedTeamFile;
-use crate::{Host, origin, preflight, process_lock, state};
+use crate::{Host, origin, preflight, state, team_lock};
 
 /// The metadata key under which a task stores its name in the team file.
 const KEY: &str = "brigadeKey";
@@ -32,6 +32,8 @@ pub struct UpResult {
     pub tasks: usize,
     /// The members that should run on this host but are not in the team file.
     pub not_in_file: Vec<MemberName>,
+    /// The number of tasks that were assigned to members which had joined before.
+    pub assigned: usize,
 }
 
 /// What to do if a team of the same name belongs to another team file.
@@ -58,8 +60,7 @@ pub async fn up(
     }
     refuse_native(host, spec)?;
     check_programs(host, spec, report)?;
-    let lock = process_lock::wait_for(&host.registry.up(&lead.team)?).await;
-    let _lock = lock.map_err(|source| failed("wait for another `brigade up`", source))?;
+    let _lock = team_lock::acquire(&host.registry, &lead.team, report).await?;
     if other_owner == OtherOwner::Refuse {
         origin::check_owner(&host.registry, lead, host.is_shared, file.path()).await?;
     }
@@ -83,8 +84,11 @@ pub async fn up(
     }
     let mut result = UpResult { tasks: add_tasks(lead, &spec.tasks).await?, ..UpResult::default() };
     origin::record(&host.registry, lead, file.path()).await?;
-    host.registry.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
+    host.registry.put_team(spec)?;
     add_all(host, lead, spec, &mut result, report).await?;
+    // The supervisor assigns the tasks of the members that have not joined yet.
+    let has_joined = |owner: &MemberName| host.registry.has_joined(&lead.team, owner);
+    result.assigned = assign_tasks(lead, &spec.tasks, has_joined).await?;
     Ok(result)
 }
 
@@ -142,7 +146,7 @@ async fn join(
     }
     let mut result = UpResult::default();
     origin::record(&host.registry, lead, file.path()).await?;
-    host.registry.put_team(&TeamSpec { members: Vec::new(), ..spec.clone() })?;
+    host.registry.put_team(spec)?;
     add_all(host, lead, spec, &mut result, report).await?;
     Ok(result)
 }
@@ -157,7 +161,7 @@ async fn add_all(
     for member in spec.members.iter().chain(&spec.lead) {
         if let Some(other) = state::remote_host(host, lead, &member.name).await? {
             report(Progress::RunsElsewhere(member.name.clone(), other));
-        } else if add(host, lead, member, result)? {
+        } else if add(host, lead, member, result).await? {
             result.new.push(member.name.clone());
         }
     }
@@ -170,7 +174,7 @@ async fn add_all(
 }
 
 /// Adds a member to the registry. Returns false if the registry already has the member.
-fn add(
+async fn add(
     host: &Host,
     lead: &Seat,
     spec: &MemberSpec,
@@ -184,8 +188,7 @@ fn add(
     {
         result.differs.push((spec.name.clone(), difference));
     }
-    // If the member was marked as failed, let the supervisor start it again.
-    host.registry.set_failure(&lead.team, &spec.name, None)?;
+    state::retry_if_dead(host, lead, &spec.name).await?;
     Ok(false)
 }
 
@@ -238,19 +241,30 @@ async fn add_tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, HostError> 
     Ok(new)
 }
 
-/// Assigns the tasks to the owners named in the team file. Call this after the members have joined, because only
-/// members can own tasks. Does not change tasks that already have an owner.
-pub async fn assign_tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<(), HostError> {
+/// Assigns tasks to those of their owners in the team file for whom `is_due` returns true. These owners must have
+/// joined, because only members can own tasks. Does not change tasks that already have an owner. Returns how many
+/// tasks were assigned.
+pub async fn assign_tasks(
+    lead: &Seat,
+    tasks: &[TaskSpec],
+    is_due: impl Fn(&MemberName) -> bool,
+) -> Result<usize, HostError> {
+    let mut assigned = 0;
+    if !tasks.iter().filter_map(|task| task.owner.as_ref()).any(&is_due) {
+        return Ok(assigned);
+    }
     let (existing, _) = board::list(lead).await?;
     for (id, document) in &existing {
         let Ok(task) = Task::read(&document.bytes) else { continue };
         let key = task_key(&task);
         let spec = tasks.iter().find(|spec| Some(&spec.key) == key.as_ref());
-        let Some(owner) = spec.and_then(|spec| spec.owner.as_ref()) else { continue };
-        if task.owner().is_none() {
+        let owner = spec.and_then(|spec| spec.owner.as_ref()).filter(|owner| is_due(owner));
+        let Some(owner) = owner else { continue };
+        if task.owner().is_none() && task.status() != Some(Status::Completed) {
             let owner = brigade_wire::change::Change::Set(owner.clone());
             board::update(lead, *id, &Update { owner, ..Update::default() }).await?;
+            assigned += 1;
         }
     }
-    Ok(())
+    Ok(assigned)
 }

@@ -12,6 +12,8 @@ pub(crate) const NOTHING: u8 = 4;
 pub(crate) const BUG: u8 = 70;
 /// Locked by another program; try again.
 pub(crate) const LOCKED: u8 = 75;
+/// Interrupted by a signal, for example by Ctrl-C.
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// The list of exit codes in the help and the manual page.
 pub(crate) const HELP: &str = "\
@@ -21,4 +23,5 @@ Exit codes:
    2  invalid command line
    4  nothing found: an empty inbox, an empty board
   70  a bug in brigade
-  75  locked by another program; try again";
+  75  locked by another program; try again
+ 130  interrupted, for example by Ctrl-C";

@@ -20,6 +20,9 @@ pub(crate) fn print(progress: Progress) {
         Progress::AskedToStop(name, limit) => {
             step(name, &format!("asked to stop within {} s", limit.as_secs()));
         }
+        Progress::CannotAnswer(name, why) => {
+            step(name, &format!("cannot answer, so it is stopped anyway: {}", one_line(&why)));
+        }
         Progress::Refuses(name, why) => {
             step(name, &format!("refuses to stop: {}", one_line(&why)));
         }
@@ -84,6 +87,18 @@ pub(crate) fn print(progress: Progress) {
         Progress::LeadDoesNotListen(team, name) => output::note(&format!(
             "the lead of team {team} reads its mail only while a teammate that it started itself is \
              running; until then messages from {name} wait in the lead's inbox"
+        )),
+        Progress::WaitingForCommand(team, pid) => {
+            let process = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
+            output::eprint_line(&format!(
+                "waiting for another `brigade up` or `brigade down` of team {team}{process}"
+            ));
+        }
+        Progress::StoppingInterrupted(team) => output::note(&format!(
+            "interrupted: stopping team {team}; press Ctrl-C again to kill its members"
+        )),
+        Progress::KillingInterrupted(team) => output::note(&format!(
+            "interrupted again: killing the members of team {team}; press Ctrl-C again to leave at once"
         )),
         Progress::WaitingForServer(servers) => {
             output::eprint_line(&format!("waiting for {} to answer", servers.join(", ")));

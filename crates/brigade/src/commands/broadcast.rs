@@ -18,6 +18,8 @@ struct BroadcastDocument<'a> {
     to: Vec<&'a str>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     waits: BTreeMap<&'a str, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    not_running: BTreeMap<&'a str, String>,
 }
 
 pub(crate) async fn run(context: &CliContext, message: MessageArgs) -> Result<u8, CliError> {
@@ -34,9 +36,15 @@ pub(crate) async fn run(context: &CliContext, message: MessageArgs) -> Result<u8
     let to: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
     let waits = sent.iter().filter_map(|sent| Some((sent.to.as_str(), note_delay(sent)?)));
     let waits: BTreeMap<&str, String> = waits.collect();
+    let mut not_running = BTreeMap::new();
+    for sent in &sent {
+        let why = send::note_not_running(context, &seat, &sent.to).await;
+        not_running.extend(why.map(|why| (sent.to.as_str(), why)));
+    }
     if context.json {
         let ids = sent.iter().map(|sent| (sent.to.as_str(), sent.receipt.msg_id.as_str()));
-        output::print_json(&BroadcastDocument { message_ids: ids.collect(), to, waits })?;
+        let message_ids = ids.collect();
+        output::print_json(&BroadcastDocument { message_ids, to, waits, not_running })?;
     } else {
         output::print(&format!("sent to {}\n", to.join(", ")))?;
     }

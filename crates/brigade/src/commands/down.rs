@@ -1,11 +1,14 @@
 //! `brigade down` and `brigade stop`
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use brigade_core::text;
 use brigade_host::down::{self, DownResult};
-use brigade_host::progress::Ended;
+use brigade_host::progress::{Ended, Progress};
 use brigade_host::shutdown::StopOptions;
+use brigade_host::signals;
 use brigade_host::worktree::IgnoredFiles;
 use brigade_wire::name::MemberName;
 use serde_json::json;
@@ -23,11 +26,50 @@ fn manner(ending: &ShutdownArgs, may_refuse: bool) -> StopOptions<'_> {
     StopOptions { ask, reason: ending.reason.as_deref(), may_refuse, ignored_files }
 }
 
+/// Prints progress, and remembers which members were asked to stop and have not ended.
+#[derive(Default)]
+struct StopTracker {
+    stopping: Mutex<BTreeSet<MemberName>>,
+}
+
+impl StopTracker {
+    fn print(&self, step: Progress) {
+        let mut stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
+        match &step {
+            Progress::AskedToStop(name, _) | Progress::ToldToEnd(name) => {
+                stopping.insert(name.clone());
+            }
+            Progress::Ended(name, _) => {
+                stopping.remove(name);
+            }
+            _ => {}
+        }
+        progress::print(step);
+    }
+
+    /// Says what an interrupted command has done, and which command continues it.
+    fn note_interrupted(&self, command: &str) {
+        let stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
+        let names: Vec<&str> = stopping.iter().map(MemberName::as_str).collect();
+        let asked = match names.as_slice() {
+            [] => "nothing is in progress".to_owned(),
+            names => format!("asked to stop, and may still do so: {}", names.join(", ")),
+        };
+        output::note(&format!("interrupted; {asked}; `{command}` completes it"));
+    }
+}
+
 /// Runs `brigade stop`.
 pub(crate) async fn stop(context: &CliContext, stop: &StopArgs) -> Result<u8, CliError> {
     let lead = context.seat_of(context.team().await?, MemberName::lead());
     let manner = manner(&stop.how, !stop.how.now);
-    let ended = down::stop(context, &lead, &stop.name, manner, &progress::print).await?;
+    let tracker = StopTracker::default();
+    let report = |step: Progress| tracker.print(step);
+    let stopping = down::stop(context, &lead, &stop.name, manner, &report);
+    let Some(ended) = signals::until_stop_signal(stopping).await? else {
+        tracker.note_interrupted(&format!("brigade stop {} --team {}", stop.name, lead.team));
+        return Ok(exit::INTERRUPTED);
+    };
     if context.json {
         output::print_json(&document(&[(stop.name.clone(), ended.clone())]))?;
     }
@@ -46,7 +88,14 @@ pub(crate) async fn stop(context: &CliContext, stop: &StopArgs) -> Result<u8, Cl
 /// Runs `brigade down`.
 pub(crate) async fn run(context: &CliContext, down: &DownArgs) -> Result<u8, CliError> {
     let manner = manner(&down.how, false);
-    let taken = down::down(context, down.which.as_ref(), manner, &progress::print).await?;
+    let tracker = StopTracker::default();
+    let report = |step: Progress| tracker.print(step);
+    let stopping = down::down(context, down.which.as_ref(), manner, &report);
+    let Some(taken) = signals::until_stop_signal(stopping).await? else {
+        let team = down.which.as_ref().map(|team| format!(" {team}")).unwrap_or_default();
+        tracker.note_interrupted(&format!("brigade down{team}"));
+        return Ok(exit::INTERRUPTED);
+    };
     let DownResult { team, members, lost_tasks, stays_elsewhere } = taken;
     if lost_tasks > 0 {
         let tasks = text::count(lost_tasks, "unfinished task");

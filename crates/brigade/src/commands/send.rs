@@ -5,6 +5,10 @@ use std::io::Read;
 use brigade_core::mail::{self, MAX_TEXT_BYTES, MessageText};
 use serde::Serialize;
 
+use brigade_core::seat::Seat;
+use brigade_host::state;
+use brigade_wire::name::MemberName;
+
 use super::note_delay;
 use crate::cli::MessageArgs;
 use crate::context::CliContext;
@@ -19,6 +23,8 @@ struct SendDocument<'a> {
     to: [&'a str; 1],
     #[serde(skip_serializing_if = "Option::is_none")]
     waits: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_running: Option<String>,
 }
 
 pub(crate) async fn run(
@@ -32,12 +38,29 @@ pub(crate) async fn run(
     let sent = with_lock_notice(mail::send(&seat, to, message)).await?;
     let id = &sent.receipt.msg_id;
     let waits = note_delay(&sent);
+    let not_running = note_not_running(context, &seat, &sent.to).await;
     if context.json {
-        output::print_json(&SendDocument { message_id: id, to: [sent.to.as_str()], waits })?;
+        let to = [sent.to.as_str()];
+        output::print_json(&SendDocument { message_id: id, to, waits, not_running })?;
     } else {
         output::print(&format!("sent to {} {FAINT}({id}){FAINT:#}\n", sent.to))?;
     }
     Ok(exit::DONE)
+}
+
+/// Prints a note if the recipient is not running on this host and is not going to be started, and returns the reason.
+/// The message is already sent, so an error here is no error of the command.
+pub(super) async fn note_not_running(
+    context: &CliContext,
+    seat: &Seat,
+    to: &MemberName,
+) -> Option<String> {
+    let why = state::why_not_reached(&context.host().ok()?, seat, to).await.ok()??;
+    let team = &seat.team;
+    output::note(&format!(
+        "{to} is not running ({why}) and gets the message when it runs again: `brigade resume {team}`"
+    ));
+    Some(why)
 }
 
 /// Returns the text of a message. If the argument is `-`, reads the text from standard input.

@@ -4,8 +4,8 @@ use brigade_agents::driver::{Access, AgentChoice};
 use brigade_core::roster::{self, MemberPlan};
 use brigade_core::seat::Seat;
 use brigade_core::wire::backend;
-use brigade_host::spawn;
 use brigade_host::spec::{ApprovalAuthority, MemberPlace, MemberSpec};
+use brigade_host::{Host, spawn, supervisor_environment};
 use brigade_wire::name::MemberName;
 use serde_json::json;
 
@@ -27,6 +27,28 @@ pub(crate) async fn run(context: &CliContext, args: &SpawnArgs) -> Result<u8, Cl
         }
         SpawnPlace::Tmux => run_in_background(context, &seat, args, MemberPlace::Tmux).await,
     }
+}
+
+/// Prints a note if new members inherit other values of their vendors' variables than this process has. Does not print
+/// the values.
+pub(super) fn note_environment<'s>(
+    host: &Host,
+    new: impl IntoIterator<Item = &'s MemberSpec>,
+) -> Result<(), CliError> {
+    let new: Vec<&MemberSpec> = new.into_iter().collect();
+    let agents = new.iter().map(|spec| spec.agent.as_str());
+    let names = supervisor_environment::differences(host, agents, env::read)?;
+    if names.is_empty() {
+        return Ok(());
+    }
+    let members: Vec<&str> = new.iter().map(|spec| spec.name.as_str()).collect();
+    output::note(&format!(
+        "new members inherit the environment of the supervisor, not of this shell, and these variables differ: {}; \
+         to use the values of this shell for {}, run `brigade down` and then start the team from this shell",
+        names.join(", "),
+        members.join(", ")
+    ));
+    Ok(())
 }
 
 /// Runs the member in this terminal.
@@ -78,6 +100,7 @@ async fn run_in_background(
         ..spawn::default_spec(args.name.clone(), args.agent.clone(), context.cwd.clone())
     };
     let lead = seat.for_member(MemberName::lead());
+    note_environment(&context.host()?, [&spec])?;
     let spawned = spawn::spawn(context, &lead, &spec, &progress::print).await?;
     let name = &spec.name;
     if context.json {

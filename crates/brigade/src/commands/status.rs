@@ -85,6 +85,16 @@ async fn hint(context: &CliContext, host: &Host) -> Result<String, CliError> {
     })
 }
 
+/// Lists a member's tasks: those in progress, and those that were not started.
+fn task_ids(in_progress: &[u64], assigned: &[u64]) -> String {
+    let list = |mark: &str, ids: &[u64]| {
+        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        (!ids.is_empty()).then(|| format!("{mark} {}", ids.join(",")))
+    };
+    let lists = [list("◐", in_progress), list("○", assigned)];
+    lists.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
 fn render(host: &Host, state: &TeamState) -> String {
     let TeamState { team, supervisor, tasks, approvals, unread, .. } = state;
     let mut text =
@@ -101,7 +111,6 @@ fn render(host: &Host, state: &TeamState) -> String {
     text.push('\n');
     let mut table = Table::new(&["NAME", "AGENT", "STATE", "TASKS", "UNREAD", "TOKENS", "DETAILS"]);
     for member in &state.members {
-        let tasks: Vec<String> = member.tasks.iter().map(ToString::to_string).collect();
         let (read, wrote) = member.tokens;
         let tokens = if read + wrote == 0 { String::new() } else { format!("{read}/{wrote}") };
         let unread = if member.unread == 0 { String::new() } else { member.unread.to_string() };
@@ -110,7 +119,7 @@ fn render(host: &Host, state: &TeamState) -> String {
             Cell::new(STRONG, member.name.as_str()),
             member.agent.as_str().into(),
             Cell::new(progress::style(judged.liveness), judged.liveness.label()),
-            tasks.join(",").into(),
+            task_ids(&member.tasks, &member.assigned).into(),
             unread.into(),
             tokens.into(),
             Cell::new(FAINT, &judged.evidence),

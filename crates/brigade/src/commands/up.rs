@@ -14,16 +14,16 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use brigade_host::down;
-use brigade_host::up::{self as host_up, OtherOwner};
+use brigade_host::up::{self as host_up, OtherOwner, UpResult};
 
-use super::check;
+use super::{check, spawn};
 use crate::cli::UpArgs;
 use crate::context::{CliContext, trust};
 use crate::error::{CliError, CliTrouble, Trouble};
 use crate::output::{self, FAINT, STRONG};
 use crate::{exit, progress};
 use brigade_host::history_text::LogFormatter;
-use brigade_host::spec::{MemberPlace, TeamSpec};
+use brigade_host::spec::{MemberPlace, MemberSpec, TeamSpec};
 use brigade_host::state::TeamState;
 use brigade_host::{Host, state, wait};
 
@@ -57,6 +57,8 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
             file.display()
         ));
     }
+    let is_new = |member: &&MemberSpec| result.new.contains(&member.name);
+    spawn::note_environment(&host, spec.members.iter().chain(&spec.lead).filter(is_new))?;
     host.ensure_supervisor().await?;
     let names: Vec<MemberName> =
         spec.members.iter().chain(&spec.lead).map(|member| member.name.clone()).collect();
@@ -74,16 +76,21 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
         dead = ready => dead?,
         stopped = brigade_host::signals::stop_signal() => {
             stopped?;
+            if up.until_done {
+                return stop_interrupted(&host, &lead).await;
+            }
             output::note(&format!(
                 "team {} is still starting; `brigade status` shows its progress, `brigade down` stops it",
                 spec.team
             ));
-            return Ok(exit::FAILED);
+            return Ok(exit::INTERRUPTED);
         }
     };
+    let mut assigned = result.assigned;
     if host.may_lead {
-        host_up::assign_tasks(&lead, &spec.tasks).await?;
+        assigned += host_up::assign_tasks(&lead, &spec.tasks, |_| true).await?;
     }
+    let is_new = !result.new.is_empty();
     if up.until_done {
         return until_done(context, &host, &lead, began, end).await;
     }
@@ -92,14 +99,13 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
             "team": spec.team,
             "new": result.new,
             "tasks": result.tasks,
+            "assigned": assigned,
             "dead": dead.iter().map(|(name, _)| name).collect::<Vec<_>>(),
             "not_in_file": result.not_in_file,
         }))?;
     } else {
-        output::print(&summary(&host, spec, result.new.len(), result.tasks))?;
-        if let (Some(first), true) =
-            (spec.members.first(), dead.is_empty() && !result.new.is_empty())
-        {
+        output::print(&summary(&host, spec, &UpResult { assigned, ..result }))?;
+        if let (Some(first), true) = (spec.members.first(), dead.is_empty() && is_new) {
             output::hint(&format!(
                 "assign work with `brigade task add \"…\" --owner {}`, watch with `brigade ui`, \
                  stop with `brigade down`",
@@ -117,13 +123,19 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
     }
 }
 
-fn summary(host: &Host, spec: &TeamSpec, new: usize, tasks: usize) -> String {
+fn summary(host: &Host, spec: &TeamSpec, result: &UpResult) -> String {
     let team = &spec.team;
-    let mut text = match (new, tasks) {
-        (0, 0) => format!("team {STRONG}{team}{STRONG:#} is already up; no changes\n"),
-        _ => {
+    let assigned = match result.assigned {
+        0 => String::new(),
+        assigned => format!(", {} assigned", text::count(assigned, "task")),
+    };
+    let mut text = match (result.new.len(), result.tasks) {
+        (0, 0) if result.assigned == 0 => {
+            format!("team {STRONG}{team}{STRONG:#} is already up; no changes\n")
+        }
+        (new, tasks) => {
             let (new, tasks) = (text::count(new, "new member"), text::count(tasks, "new task"));
-            format!("team {STRONG}{team}{STRONG:#} is up: {new}, {tasks}\n")
+            format!("team {STRONG}{team}{STRONG:#} is up: {new}, {tasks}{assigned}\n")
         }
     };
     let in_tmux = spec.members.iter().any(|member| member.place != MemberPlace::Headless);
@@ -132,6 +144,17 @@ fn summary(host: &Host, spec: &TeamSpec, new: usize, tasks: usize) -> String {
         text.push_str(&format!("{FAINT}windows: {attach}{FAINT:#}\n"));
     }
     text
+}
+
+/// Takes the team down after the person interrupted `up --until-done`.
+async fn stop_interrupted(host: &Host, lead: &Seat) -> Result<u8, CliError> {
+    if !down::take_down_interrupted(host, lead, &progress::print).await? {
+        let team = &lead.team;
+        output::note(&format!(
+            "members of team {team} may still be running; `brigade down {team} --now` kills them"
+        ));
+    }
+    Ok(exit::INTERRUPTED)
 }
 
 /// Waits until every task is done, then takes the team down.
@@ -177,10 +200,7 @@ async fn until_done(
             let batch = tokio::select! {
                 stopped = &mut stop_signal => {
                     stopped?;
-                    // If the user interrupts the command, stop the team as well.
-                    let ended = down::take_down(host, lead, down::STOP_AFTER_WORK, &progress::print).await;
-                    ended?;
-                    return Ok(exit::FAILED);
+                    return stop_interrupted(host, lead).await;
                 }
                 batch = tokio::time::timeout_at(until, events.next()) => batch,
             };

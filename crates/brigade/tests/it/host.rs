@@ -10,8 +10,8 @@ use crate::env::{CliEnv, FAKE_AGENT};
 use crate::process::{kill, wait_until};
 
 /// An environment with a team file. Dropping the environment ends the members.
-struct HostedTeam {
-    cli: CliEnv,
+pub(crate) struct HostedTeam {
+    pub(crate) cli: CliEnv,
 }
 
 impl Drop for HostedTeam {
@@ -22,7 +22,7 @@ impl Drop for HostedTeam {
 
 impl HostedTeam {
     /// Creates a team file with two members in their own folders, and two tasks, one of which blocks the other.
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let cli = CliEnv::new();
         for dir in ["a", "b"] {
             std::fs::create_dir_all(cli.path(&format!("work/{dir}"))).unwrap();
@@ -48,11 +48,11 @@ after = ["one"]
         Self { cli }
     }
 
-    fn received(&self, dir: &str) -> String {
+    pub(crate) fn received(&self, dir: &str) -> String {
         std::fs::read_to_string(self.cli.path(&format!("work/{dir}/heard"))).unwrap_or_default()
     }
 
-    fn pid(&self, name: &str) -> u64 {
+    pub(crate) fn pid(&self, name: &str) -> u64 {
         self.cli.member(name)["pid"].as_u64().unwrap()
     }
 

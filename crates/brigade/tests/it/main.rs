@@ -20,6 +20,7 @@ mod graphs;
 mod guard;
 mod help;
 mod host;
+mod host_faults;
 #[cfg(target_os = "linux")]
 mod hostile_repository;
 mod identity;

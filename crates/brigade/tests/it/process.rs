@@ -11,9 +11,26 @@ pub(crate) fn kill(pid: u64) {
     kill_process(pid, Signal::KILL).unwrap();
 }
 
+/// Suspends a process with SIGSTOP.
+pub(crate) fn suspend(pid: u64) {
+    let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+}
+
+/// Resumes a suspended process.
+pub(crate) fn resume(pid: u64) {
+    let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    kill_process(pid, Signal::CONT).unwrap();
+}
+
 /// Sends SIGTERM to a child process.
 pub(crate) fn terminate(child: &Child) {
     kill_process(Pid::from_child(child), Signal::TERM).unwrap();
+}
+
+/// Sends SIGINT to a child process, as Ctrl-C does.
+pub(crate) fn interrupt(child: &Child) {
+    kill_process(Pid::from_child(child), Signal::INT).unwrap();
 }
 
 pub(crate) fn is_alive(pid: u64) -> bool {
