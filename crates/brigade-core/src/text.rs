@@ -56,9 +56,9 @@ pub fn without_escapes(text: &str) -> String {
             Some('[') => drop(chars.find(|c| matches!(c, '\u{40}'..='\u{7e}'))),
             // A command for the terminal ends with BEL, or with ESC and a backslash.
             Some(']') => {
-                if chars.find(|c| matches!(c, '\u{7}' | '\u{1b}')) == Some('\u{1b}') {
-                    chars.next();
-                }
+                let is_end = |c: &char| matches!(c, '\u{7}' | '\u{1b}');
+                let end = chars.find(is_end);
+                end.filter(|end| *end == '\u{1b}').and_then(|_| chars.next());
             }
             _ => {}
         }

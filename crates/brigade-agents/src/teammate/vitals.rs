@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn b7_a_limit_that_ended_a_turn_is_over_with_the_next_turn_or_after_a_while() {
         let ended = AgentEvent::TurnEnded(TurnEnd::Limited("429".to_owned()));
-        assert_eq!(limited_after(&[ended.clone()]).as_deref(), Some("429"));
+        assert_eq!(limited_after(std::slice::from_ref(&ended)).as_deref(), Some("429"));
         assert_eq!(limited_after(&[ended, AgentEvent::TurnStarted]), None);
         let ended = Timestamp::UNIX_EPOCH;
         let limit = Limit { why: "429".to_owned(), ended_turn: Some(ended) };
@@ -221,7 +221,7 @@ mod tests {
         let usage = |input, output, cost| Usage { input, output, cached: 0, cost };
         let restarts = UsageRestarts { tokens: true, cost: true };
         let mut vitals = Vitals::default();
-        let mut used = |vitals: &mut Vitals, usage| {
+        let used = |vitals: &mut Vitals, usage| {
             let event = vitals.with_earlier_usage(AgentEvent::Used(usage));
             vitals.on_event(&event, Timestamp::UNIX_EPOCH);
             vitals.used

@@ -316,3 +316,12 @@ fn b15_spawn_says_which_variables_of_the_agent_it_does_not_inherit() {
     let same = team.cli.run_with_env(&spawn("dora"), &[("OPENAI_API_KEY", "secret-1")]);
     assert!(!same.stderr.contains("note:"), "{same}");
 }
+
+#[test]
+fn b23_the_log_shows_an_agents_error_output_without_escape_sequences() {
+    let team = team_with_script(r"printf '\033[2mno\033[0m licence\n' >&2; exit 1");
+    assert_eq!(team.cli.run(&["up"]).code, Some(1));
+    let log = team.cli.run_ok(&["log", "--work"]);
+    assert!(log.contains("last output: no licence"), "{log}");
+    assert!(!log.contains("u{1b}"), "{log}");
+}

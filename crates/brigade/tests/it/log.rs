@@ -122,3 +122,17 @@ fn follow_ends_when_stdout_is_closed() {
     // `log --follow` notices the closed pipe and exits, although it has no new event to write.
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+/// B22: the column of the texts moved to the right in lines of members with long names.
+#[test]
+fn b22_the_texts_of_a_log_form_a_column() {
+    let cli = CliEnv::with_team();
+    let name = "the-reviewer-of-the-parser";
+    cli.run_ok(&["team", "join", name]);
+    cli.run_ok(&["send", name, "hello"]);
+    let log = cli.run_ok(&["log"]);
+    let column = |text: &str| log.lines().find_map(|line| line.find(text)).unwrap();
+    assert_eq!(column("team created"), column("joined"), "{log}");
+    // The arrow is two bytes longer than it is wide.
+    assert_eq!(column("hello"), column("joined") + 2, "{log}");
+}
