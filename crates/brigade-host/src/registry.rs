@@ -39,7 +39,7 @@ const TAKING_OVER: &str = "take-over.pending";
 
 /// The contents of `team.json`.
 #[derive(Serialize)]
-struct StoredTeam<'s> {
+struct TeamJson<'s> {
     #[serde(flatten)]
     spec: &'s TeamSpec,
     #[serde(flatten)]
@@ -146,7 +146,7 @@ impl Registry {
         let order = spec.lead.iter().chain(&spec.members).map(|member| member.name.clone());
         let order = MemberOrder { order: order.collect() };
         let spec = TeamSpec { members: Vec::new(), ..spec.clone() };
-        write(&self.team_dir(&spec.team).join(TEAM), &StoredTeam { spec: &spec, order: &order })
+        write(&self.team_dir(&spec.team).join(TEAM), &TeamJson { spec: &spec, order: &order })
     }
 
     /// Returns the file that started the team. `None` if no file did, or if an earlier version of brigade did.

@@ -161,8 +161,7 @@ fn several_requests_are_answered_at_once() {
     assert_snapshot!(cli.run(&["approve", "1", "2", "--json"]), @r#"
     [{"number":2,"request_id":"plan_approval-<ms>@alice@demo","kind":"plan","to":"alice","approved":true}]
     --- stderr
-    error: request "perm-1" was already answered
-    hint: a person said yes at <timestamp>
+    {"error":{"message":"request \"perm-1\" was already answered","hint":"a person said yes at <timestamp>","code":1}}
     --- exit 1
     "#);
 }
