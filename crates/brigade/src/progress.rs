@@ -21,7 +21,8 @@ pub(crate) fn print(progress: Progress) {
             step(name, &format!("asked to stop within {} s", limit.as_secs()));
         }
         Progress::CannotAnswer(name, why) => {
-            step(name, &format!("cannot answer, so it is stopped anyway: {}", one_line(&why)));
+            let why = one_line(&why);
+            step(name, &format!("cannot answer a request to stop, so it is ended now: {why}"));
         }
         Progress::Refuses(name, why) => {
             step(name, &format!("refuses to stop: {}", one_line(&why)));

@@ -133,6 +133,12 @@ fn render(host: &Host, state: &TeamState) -> String {
             ));
         }
     }
+    if state.members.is_empty() && state.unplayed.is_empty() {
+        text.push_str(&format!(
+            "  {FAINT}no members; `brigade up` starts those of brigade.toml, `brigade down {team}` deletes the \
+             team{FAINT:#}\n"
+        ));
+    }
     if !state.unplayed.is_empty() {
         let names: Vec<&str> = state.unplayed.iter().map(MemberName::as_str).collect();
         text.push_str(&format!("  {FAINT}not running: {}{FAINT:#}\n", names.join(", ")));

@@ -90,7 +90,7 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
     if host.may_lead {
         assigned += host_up::assign_tasks(&lead, &spec.tasks, |_| true).await?;
     }
-    let is_new = !result.new.is_empty();
+    let has_new = !result.new.is_empty();
     if up.until_done {
         return until_done(context, &host, &lead, began, end).await;
     }
@@ -105,7 +105,7 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
         }))?;
     } else {
         output::print(&summary(&host, spec, &UpResult { assigned, ..result }))?;
-        if let (Some(first), true) = (spec.members.first(), dead.is_empty() && is_new) {
+        if let (Some(first), true) = (spec.members.first(), dead.is_empty() && has_new) {
             output::hint(&format!(
                 "assign work with `brigade task add \"…\" --owner {}`, watch with `brigade ui`, \
                  stop with `brigade down`",

@@ -175,6 +175,12 @@ fn b12_an_interrupted_down_or_stop_says_what_it_has_done() {
     assert_eq!(down.code, Some(130), "{down}");
     assert!(down.stderr.contains("asked to stop, and may still do so: alice, bob"), "{down}");
     assert!(down.stderr.contains("`brigade down` completes it"), "{down}");
+    // A team without members remains if they stop later; `status` says how to delete it.
+    for name in ["alice", "bob"] {
+        team.cli.run_ok(&["stop", name, "--now"]);
+    }
+    let status = team.cli.run_ok(&["status"]);
+    assert!(status.contains("`brigade down demo` deletes the team"), "{status}");
 }
 
 #[test]
@@ -188,7 +194,7 @@ fn b13_a_member_that_cannot_answer_is_stopped_at_once() {
     let began = Instant::now();
     let alice = team.cli.run(&["stop", "alice", "--limit", "60"]);
     assert_eq!(alice.code, Some(0), "{alice}");
-    let why = "cannot answer, so it is stopped anyway: its last turn failed: ";
+    let why = "cannot answer a request to stop, so it is ended now: its last turn failed: ";
     assert!(alice.stderr.contains(why) && alice.stderr.contains("not logged in"), "{alice}");
     assert!(!alice.stderr.contains("asked to stop"), "{alice}");
     // Bob's agent fails when it is shown the request.
