@@ -181,21 +181,26 @@ pub async fn kill(
         }
     }
     let began = Instant::now();
+    let mut left: Vec<&MemberName> = names.iter().collect();
     let mut stuck = Vec::new();
-    for name in names {
-        while let Some(process) = host.member_process(team, name)? {
-            if let Some(why) = why_stuck(&process, began) {
-                stuck.push((name, why));
-                break;
+    while !left.is_empty() {
+        let mut running = Vec::new();
+        for name in left {
+            match host.member_process(team, name)? {
+                None => report(Progress::Ended(name.clone(), Ended::Forced)),
+                Some(process) => match why_stuck(&process, began) {
+                    Some(why) => stuck.push((name, why)),
+                    None => {
+                        if began.elapsed() > GRACE {
+                            send_signal(&process, Signal::KILL);
+                        }
+                        running.push(name);
+                    }
+                },
             }
-            if began.elapsed() > GRACE {
-                send_signal(&process, Signal::KILL);
-            }
-            tokio::time::sleep(POLL_INTERVAL).await;
         }
-        if stuck.last().is_none_or(|(stuck, _)| *stuck != name) {
-            report(Progress::Ended(name.clone(), Ended::Forced));
-        }
+        left = running;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     still_running(host, team, stuck.iter().map(|(name, why)| (*name, why)))
 }
