@@ -104,9 +104,9 @@ struct ErrorDocument<'e> {
 
 #[derive(Serialize)]
 struct ErrorFields<'e> {
-    /// What failed, and why.
+    /// The failure and its causes.
     message: &'e str,
-    /// What to do next.
+    /// The next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<&'e str>,
     /// The exit code.

@@ -36,7 +36,7 @@ pub(super) struct Vitals {
 /// A vendor's rate or usage limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Limit {
-    /// What the agent reported about the limit.
+    /// The agent's message about the limit.
     why: String,
     /// When the limit ended the agent's turn. `None` while the agent retries within a turn.
     ended_turn: Option<Timestamp>,
@@ -174,7 +174,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         }
         let now = self.config.seat.clock.now();
         match (&self.vitals.limited, self.activity) {
-            // Nothing tells when a limit is over, so an old one is only the reason why the last turn failed.
+            // No event reports the end of this limit. After a while, it is only the reason why the last turn failed.
             (Some(limit), _) if limit.is_old(now) => {
                 ReportedState::Idle { failed: Some(limit.why.clone()) }
             }
@@ -210,7 +210,7 @@ mod tests {
         let limit = Limit { why: "429".to_owned(), ended_turn: Some(ended) };
         assert!(!limit.is_old(ended + SignedDuration::from_mins(4)));
         assert!(limit.is_old(ended + SignedDuration::from_mins(6)));
-        // An agent that retries within its turn says itself when the limit is over.
+        // While an agent retries within its turn, its next output ends the limit.
         let retrying = Limit { ended_turn: None, ..limit };
         assert!(!retrying.is_old(ended + SignedDuration::from_hours(9)));
     }

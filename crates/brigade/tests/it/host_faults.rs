@@ -83,7 +83,7 @@ fn b4_tasks_have_their_owners_though_up_was_interrupted() {
     assert_eq!((&again["tasks"], &again["assigned"]), (&0.into(), &0.into()), "{again}");
 }
 
-/// A task that lost its owner is assigned again, and `up` says so.
+/// A task that lost its owner is assigned again, and `up` reports that.
 #[test]
 fn b4_up_says_that_it_assigned_tasks() {
     let team = HostedTeam::new();
