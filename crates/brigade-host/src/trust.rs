@@ -97,8 +97,10 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Opens the record in brigade's state folder. `is_agent` says that an agent runs the command, not a person.
+    /// Opens the record in brigade's state folder. `is_agent` says that an agent runs the command, not a person. An
+    /// agent may use only the files that a person trusted, because it can write team files itself.
     pub fn new(state_dir: &Path, policy: TrustPolicy, is_agent: bool) -> Self {
+        let policy = if is_agent { TrustPolicy::Recorded } else { policy };
         Self { dir: state_dir.join("trust"), policy, is_agent }
     }
 

@@ -229,7 +229,8 @@ fn b18_check_reports_that_a_worktree_cannot_be_created() {
 
 #[test]
 fn b24_several_teams_have_one_exit_code() {
-    let cli = CliEnv::with_team();
+    let teams = TwoFolders(CliEnv::with_team());
+    let cli = &teams.0;
     cli.run_ok(&["team", "create", "other"]);
     for team in ["demo", "other"] {
         let agent = format!("acp:{FAKE_AGENT}");
@@ -240,9 +241,6 @@ fn b24_several_teams_have_one_exit_code() {
         let why = "error: there are several teams: demo, other\n\
                    hint: choose a team with `--team TEAM`, or set BRIGADE_TEAM\n";
         assert_eq!((refused.code, refused.stderr.as_str()), (Some(2), why), "{args:?}");
-    }
-    for team in ["demo", "other"] {
-        cli.run_ok(&["down", "--now", team]);
     }
 }
 

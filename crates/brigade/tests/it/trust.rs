@@ -185,6 +185,8 @@ fn an_agent_cannot_trust_a_file() {
         cli.run_with_env(&["trust", "--yes"], &agent).stderr.contains("only a person may trust")
     );
     assert_eq!(cli.run(&["trust", "--list"]).code, Some(4));
+    let up = cli.run_with_env(&["up"], &[("BRIGADE_ANSWERS", "lead"), ("BRIGADE_TRUST", "all")]);
+    assert!(up.stderr.contains("brigade.toml is not trusted"), "{up}");
     assert_snapshot!(cli.run_with_env(&["up"], &[("BRIGADE_TRUST", "yes")]), @"
     --- stderr
     error: BRIGADE_TRUST is not valid
