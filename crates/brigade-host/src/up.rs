@@ -36,7 +36,7 @@ pub struct UpResult {
     pub assigned: usize,
 }
 
-/// What to do if a team of the same name belongs to another team file.
+/// The reaction to a team of the same name that belongs to another team file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OtherOwner {
     /// Fail.

@@ -16,7 +16,7 @@ use rustix::fs::{CWD, FileType, Mode, inotify, mknodat};
 use crate::env::{CliEnv, Outcome};
 use crate::trust::untrusting;
 
-/// A command that takes longer waits for a pipe that nobody writes to.
+/// A command that takes longer probably waits for a pipe.
 const LIMIT: Duration = Duration::from_secs(60);
 
 const SECRET: &str = "the-secret-of-the-user";
@@ -121,12 +121,12 @@ fn pipe(path: &Path) {
     mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
 }
 
-/// What `brigade up` must say about a file.
+/// The text that `brigade up` must print about a file.
 #[derive(Clone, Copy, Debug)]
 enum Says {
-    /// That the file is not trusted. The review of `brigade trust` contains this text.
+    /// The file is not trusted. `brigade trust` prints this text.
     NotTrusted(&'static str),
-    /// That the file cannot be used, with this text in the error.
+    /// The file cannot be used. The error contains this text.
     Error(&'static str),
 }
 use Says::{Error, NotTrusted};
@@ -457,6 +457,24 @@ fn new_replaces_links_and_not_the_files_behind_them() {
         assert_eq!(fs::read_to_string(it.cli.path(file)).unwrap(), SECRET);
     }
     assert!(!it.cli.path("work/brigade.toml").is_symlink());
+}
+
+/// The name of a folder comes from the repository, too.
+#[test]
+fn folder_names_do_not_control_the_terminal() {
+    let it = Repository::new();
+    let address = it.server.local_addr().unwrap();
+    let file = format!("team = \"demo\"\nstore = \"nats://{address}\"\n");
+    let folder = "work/a\u{1b}[2J \u{202e}b; c";
+    it.cli.write(&format!("{folder}/brigade.toml"), &file);
+    for args in COMMANDS.iter().filter(|args| !args.contains(&"--json")) {
+        let mut command = it.cli.command(args);
+        command.current_dir(it.cli.path(folder));
+        let outcome = it.run_command(command, args);
+        let text = outcome.to_string();
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{args:?}: {text:?}");
+        assert_eq!(it.damage(), Vec::<&str>::new(), "{args:?}: {text}");
+    }
 }
 
 /// A repository that names the team of another project reaches neither its members nor its mail.

@@ -129,7 +129,7 @@ fn finding_9_commands_in_a_folder_mean_the_team_of_its_file() {
     --- exit 4
     ");
     assert_eq!(folders.run_in("b", &["stop", "alice", "--now"]).code, Some(1));
-    // Without a team file, the only team is meant.
+    // Without a team file, commands use the only team.
     assert_eq!(folders.run_in("", &["send", "alice", "hi"]).code, Some(0));
     let demo = folders.0.json(&["status"])[0].clone();
     assert_eq!((&demo["team"], &demo["members"][0]["name"]), (&json!("demo"), &json!("alice")));
