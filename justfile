@@ -1,7 +1,5 @@
 # Recipes for everyday work. A change must pass `just ci`.
 
-fuzz_dir := "crates/brigade-wire/fuzz"
-
 # List the recipes.
 default:
     @just --list
@@ -18,7 +16,7 @@ ci:
 nightly: model (bend "2000000") (store "all") (nats "all")
     cargo bench -q -p brigade-wire --bench splice
     cargo build --release -p brigade -p scripted-model
-    for name in claude agents guest native host hosts teammates ui readme install; do e2e/$name/run || exit 1; done
+    for name in policy claude agents guest native host hosts teammates ui readme install; do e2e/$name/run || exit 1; done
     e2e/soak/run
 
 # Read every recorded Claude Code file, write it again, and print whether the bytes are the same.
@@ -138,20 +136,27 @@ guest *arguments:
     cargo build --release -p brigade -p scripted-model
     e2e/guest/run {{arguments}}
 
+# Test lines that permission rules allow in real shells, under strace; see e2e/policy/README.md.
+policy *arguments:
+    e2e/policy/run {{arguments}}
+
 # Run every fuzz target for SECONDS each; needs a nightly compiler and cargo-fuzz.
 fuzz seconds="120":
     #!/usr/bin/env bash
     set -euo pipefail
-    cd {{fuzz_dir}}/..
-    for target in $(cargo +nightly fuzz list); do
-        mkdir -p "fuzz/corpus/$target"
-        # No sanitizer is needed, because the crate has no unsafe code.
-        cargo +nightly fuzz run --sanitizer none "$target" "fuzz/corpus/$target" ../../fixtures -- \
-            -dict=fuzz/wire.dict -max_len=8192 -max_total_time={{seconds}} -print_final_stats=1 \
-            2>&1 | tee "fuzz/corpus/$target.log" | grep -E 'panicked|SUMMARY|number_of_executed_units'
+    for crate in wire core; do
+        cd "{{justfile_directory()}}/crates/brigade-$crate"
+        for target in $(cargo +nightly fuzz list); do
+            mkdir -p "fuzz/corpus/$target"
+            # No sanitizer is needed, because the crates have no unsafe code.
+            cargo +nightly fuzz run --sanitizer none "$target" "fuzz/corpus/$target" ../../fixtures -- \
+                -dict="$(echo fuzz/*.dict)" -max_len=8192 -max_total_time={{seconds}} -print_final_stats=1 \
+                2>&1 | tee "fuzz/corpus/$target.log" | grep -E 'panicked|SUMMARY|number_of_executed_units'
+        done
     done
+    cd "{{justfile_directory()}}"
     awk '/number_of_executed_units/ { sum += $2 } END { print "total executions: " sum }' \
-        fuzz/corpus/*.log
+        crates/*/fuzz/corpus/*.log
 
 # Build every package for this machine's platform in target/dist; see docs/install.md.
 dist:

@@ -22,6 +22,8 @@
 //! # }
 //! ```
 
+use std::path::{Path, PathBuf};
+
 use brigade_wire::inbox::with_message;
 use brigade_wire::message::Message;
 use brigade_wire::name::MemberName;
@@ -34,7 +36,7 @@ use crate::handshake::{
     self, Answer, Answered, AnsweredRequest, HandshakeError, Request, RequestDigest, RequestKind,
 };
 use crate::mail::MailError;
-use crate::policy::{self, Rule, RuleDecision};
+use crate::policy::{self, Rule, RuleDecision, ToolUse};
 use crate::seat::{Seat, SeatUser};
 
 /// A plan or permission request.
@@ -76,6 +78,15 @@ pub enum ApprovalSubject {
         /// The folder in which the tool would run, if known.
         cwd: Option<String>,
     },
+}
+
+/// The rules of a member, and the folder in which they apply.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemberRules {
+    /// The rules, in the order in which they are checked.
+    pub rules: Vec<Rule>,
+    /// The folder that the member works in.
+    pub folder: PathBuf,
 }
 
 /// A request that a rule answered.
@@ -125,8 +136,9 @@ impl Approval {
                 };
                 let input: Value = serde_json::from_str(input.as_str()).unwrap_or_default();
                 // The input may name a working directory for this one command.
-                let command_cwd = input.get("cwd").and_then(Value::as_str).map(str::to_owned);
-                let cwd = command_cwd.or(cwd).filter(|cwd| !cwd.is_empty());
+                let agent_cwd = cwd.unwrap_or_default();
+                let cwd = policy::run_folder(&input, Path::new(&agent_cwd));
+                let cwd = Some(cwd.to_string_lossy().into_owned()).filter(|cwd| !cwd.is_empty());
                 ApprovalSubject::Permission { tool, input, description: asked.description, cwd }
             }
             _ => return None,
@@ -177,16 +189,26 @@ pub async fn answer(
 /// Answers every waiting permission request that a rule for the asking member allows or denies. The other requests
 /// keep waiting. Even if several processes and people answer at the same time, each request gets only one answer.
 /// Also sends answers that an earlier process decided on but did not send before it died.
+///
+/// `real_path` resolves the symbolic links of a path, because this crate does not read the disk. A path that does
+/// not exist stays as it is.
 pub async fn apply_rules(
     seat: &Seat,
-    rules_of: impl Fn(&MemberName) -> Vec<Rule>,
+    rules_of: impl Fn(&MemberName) -> MemberRules,
+    real_path: impl Fn(&Path) -> PathBuf,
 ) -> Result<Vec<RuleAnswer>, HandshakeError> {
     handshake::finish(seat).await?;
     let mut ruled = Vec::new();
     for approval in waiting(seat).await? {
-        let ApprovalSubject::Permission { tool, input, .. } = &approval.subject else { continue };
-        let rules = rules_of(&approval.from);
-        let Some((index, ruling)) = policy::decide(&rules, tool, input) else { continue };
+        let ApprovalSubject::Permission { tool, input, cwd, .. } = &approval.subject else {
+            continue;
+        };
+        let MemberRules { rules, folder } = rules_of(&approval.from);
+        // Claude Code does not report the folder, but keeps its shell in the folders that it works in.
+        let cwd = cwd.as_ref().map_or(folder.as_path(), Path::new);
+        let (cwd, folder) = (real_path(cwd), real_path(&folder));
+        let call = ToolUse { tool, input, cwd: &cwd, folder: &folder };
+        let Some((index, ruling)) = policy::decide(&rules, &call) else { continue };
         let rule = index + 1;
         let hand = SeatUser::Rule { number: rule, of: approval.from.clone() };
         let why = format!("denied by rule {rule} for {}", approval.from);

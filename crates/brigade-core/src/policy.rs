@@ -1,40 +1,66 @@
 //! Rules that answer permission requests before a person or the lead is asked.
 //!
-//! A rule only compares text; it does not understand commands. In case of doubt, the request waits for an answer.
-//! In an allow rule, a `*` matches only arguments of a single command. An ask or deny rule is checked against
-//! every part of a command line. Rules spare honest agents the wait for an answer. They do not protect against an
-//! agent that hides what it does.
+//! An allow rule is about the commands that really run. The line is split into its commands, and a rule must allow
+//! each of them. If the line contains anything whose meaning depends on the shell, its variables or the folder, no
+//! rule allows it: the request waits for an answer. Ask and deny rules compare text, with the whole line and with
+//! every part of it that could be a command.
+//!
+//! The rules are checked in their order, and the first one that completes a decision decides:
+//!
+//! - An ask or deny rule decides if it matches any part of the line.
+//! - An allow rule decides if it and the allow rules before it allow all commands of the line.
+//!
+//! Rules do not limit what an allowed program does. A program that runs code from the member's folder, such as
+//! `cargo test`, runs whatever the agent wrote there.
 //!
 //! ```
-//! use brigade_core::policy::{Rule, RuleDecision, decide};
+//! use std::path::Path;
+//!
+//! use brigade_core::policy::{Rule, RuleDecision, ToolUse, decide};
 //! use serde_json::json;
 //!
 //! let rules = [Rule { ruling: RuleDecision::Allow, tool: None, command: Some("cargo test *".into()) }];
-//! let decision = |command| decide(&rules, "shell", &json!({ "command": command }));
+//! let decision = |command: &str| {
+//!     let (input, folder) = (json!({ "command": command }), Path::new("/work"));
+//!     decide(&rules, &ToolUse { tool: "Bash", input: &input, cwd: folder, folder })
+//! };
 //! assert_eq!(decision("cargo test -p core"), Some((0, RuleDecision::Allow)));
 //! assert_eq!(decision("cargo test -p core; rm -r ."), None);
+//! assert_eq!(decision("./cargo test"), None);
 //! ```
 
-mod line;
+mod git;
+mod line_text;
+mod options;
+mod paths;
+mod pattern;
+mod runners;
+mod scripts;
+pub mod shell;
+mod tools;
+mod word;
+
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::line::command;
-use self::line::{is_operator, parts};
+use self::pattern::Pattern;
+use self::shell::{SimpleCommand, Unclear};
+pub use self::tools::{command, run_folder};
+pub use self::word::Word;
 
-/// A rule: which requests it matches, and what it decides. The first matching rule decides. If no rule matches,
-/// the request waits for an answer.
+/// A rule: which requests it matches, and what it decides. If no rule decides, the request waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     /// The rule's decision.
     pub ruling: RuleDecision,
     /// The pattern for the name that the agent uses for the tool; `*` matches any characters. A rule without this
-    /// field matches any tool.
+    /// field matches any tool. If it is an allow rule with a command, it matches only tools that run command lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The pattern for the tool's input: the command line or, for tools without one, the input as JSON. `*`
-    /// matches any characters. A rule without this field matches any input.
+    /// The pattern for the tool's input: the command line or, for tools without one, the input as JSON. A rule
+    /// without this field matches any input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }
@@ -51,110 +77,130 @@ pub enum RuleDecision {
     Deny,
 }
 
-/// Returns the index and the decision of the first matching rule; `None` if no rule matches.
-pub fn decide(rules: &[Rule], tool: &str, input: &Value) -> Option<(usize, RuleDecision)> {
-    let text = RuleInput::new(input);
-    let mut numbered = rules.iter().enumerate();
-    numbered
-        .find(|(_, rule)| rule.applies_to(tool, &text))
-        .map(|(number, rule)| (number, rule.ruling))
+/// The use of a tool that an agent requests permission for.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolUse<'c> {
+    /// The name that the agent uses for the tool.
+    pub tool: &'c str,
+    /// The input that the tool would get.
+    pub input: &'c Value,
+    /// The folder in which the tool would run ([`run_folder`]). The caller resolves symbolic links in it.
+    pub cwd: &'c Path,
+    /// The folder that the member works in. No rule allows a tool that would run outside this folder.
+    pub folder: &'c Path,
 }
 
-/// The input of a tool, in the form against which rules are matched.
-enum RuleInput {
-    Command(String),
-    Json(String),
-}
-
-impl RuleInput {
-    fn new(input: &Value) -> Self {
-        command(input).map_or_else(|| Self::Json(input.to_string()), Self::Command)
-    }
-}
-
-impl Rule {
-    fn applies_to(&self, tool: &str, text: &RuleInput) -> bool {
+/// Returns the decision of the rules, and the index of the rule that decides. If several rules together allow the
+/// commands of a line, it is the index of the first one. `None` if no rule decides.
+pub fn decide(rules: &[Rule], tool_use: &ToolUse<'_>) -> Option<(usize, RuleDecision)> {
+    let mut request = RuleRequest::new(tool_use);
+    for (index, rule) in rules.iter().enumerate() {
         let tool_matches =
-            self.tool.as_ref().is_none_or(|pattern| matches(pattern, tool, |_| true));
-        tool_matches
-            && self.command.as_ref().is_none_or(|pattern| self.matches_input(pattern, text))
-    }
-
-    fn matches_input(&self, pattern: &str, text: &RuleInput) -> bool {
-        match (self.ruling, text) {
-            (RuleDecision::Allow, RuleInput::Command(line)) => {
-                let one_command = |star: &str| !star.contains(is_operator);
-                !leaves_folder(pattern, line) && matches(pattern, line, one_command)
+            rule.tool.as_ref().is_none_or(|pattern| line_text::matches(pattern, tool_use.tool));
+        if !tool_matches {
+            continue;
+        }
+        match rule.ruling {
+            RuleDecision::Ask | RuleDecision::Deny => {
+                if rule.command.as_ref().is_none_or(|pattern| request.mentions(pattern)) {
+                    return Some((index, rule.ruling));
+                }
             }
-            (RuleDecision::Allow, RuleInput::Json(json)) => {
-                // A `*` stays within one JSON string. A `*` that ends the pattern matches the rest of the input.
-                let (pattern, rest) = match pattern.strip_suffix('*') {
-                    Some(begin) => (begin, true),
-                    None => (pattern, false),
-                };
-                let within = |star: &str| !star.contains(['"', '\\']);
-                !leaves_folder(pattern, json)
-                    && if rest {
-                        matches_prefix(pattern, json, within)
-                    } else {
-                        matches(pattern, json, within)
-                    }
-            }
-            (
-                RuleDecision::Ask | RuleDecision::Deny,
-                RuleInput::Command(text) | RuleInput::Json(text),
-            ) => {
-                matches(pattern, text, |_| true)
-                    || parts(text).iter().any(|part| matches(pattern, part, |_| true))
+            RuleDecision::Allow => {
+                if let Some(first) = request.allow(index, rule) {
+                    return Some((first, RuleDecision::Allow));
+                }
             }
         }
     }
+    None
 }
 
-/// Returns whether a text contains a `..` that could lead out of the folder that the pattern names.
-fn leaves_folder(pattern: &str, text: &str) -> bool {
-    pattern.contains('*')
-        && !pattern.contains("..")
-        && (text.contains("../") || text.contains("/.."))
+/// Checks the pattern of an allow rule for commands. The error says why the pattern can never match.
+pub fn check_allowed_command(pattern: &str) -> Result<(), Unclear> {
+    Pattern::parse(pattern).map(|_| ())
 }
 
-/// Returns whether the pattern matches the whole text. Each `*` matches only texts that `star` accepts.
-fn matches(pattern: &str, text: &str, star: impl Fn(&str) -> bool + Copy) -> bool {
-    match_ends(pattern, text, star).any(|end| end == text.len())
+/// A request, in the form against which rules are matched.
+struct RuleRequest<'c> {
+    tool_use: &'c ToolUse<'c>,
+    /// The command line.
+    line: Option<String>,
+    /// The commands of the line, each with the index of the rule that allows it. `None` if the line is not
+    /// understood.
+    commands: Option<Vec<(SimpleCommand, Option<usize>)>>,
+    /// Whether the tool would run in the member's folder.
+    is_inside: bool,
+    /// Whether the input has no unknown field that could change what a command does.
+    has_known_fields: bool,
+    json: String,
 }
 
-/// Returns whether the pattern matches a prefix of the text.
-fn matches_prefix(pattern: &str, text: &str, star: impl Fn(&str) -> bool + Copy) -> bool {
-    match_ends(pattern, text, star).next().is_some()
-}
+impl<'c> RuleRequest<'c> {
+    fn new(tool_use: &'c ToolUse<'c>) -> Self {
+        let line = tools::shell_line(tool_use.input);
+        let commands = line.as_deref().and_then(|line| shell::parse(line).ok());
+        let commands =
+            commands.filter(|commands| are_parts(tools::further_lines(tool_use.input), commands));
+        let fields = tool_use.input.as_object();
+        Self {
+            tool_use,
+            line,
+            commands: commands
+                .map(|commands| commands.into_iter().map(|command| (command, None)).collect()),
+            is_inside: paths::is_inside(tool_use.cwd, tool_use.folder),
+            has_known_fields: fields
+                .is_some_and(|fields| tools::has_known_fields(tool_use.tool, fields)),
+            json: tool_use.input.to_string(),
+        }
+    }
 
-/// Returns the end offset of each prefix of `text` that matches the pattern. The running time is at most
-/// proportional to the product of both lengths, so no pattern can make this function hang.
-fn match_ends(
-    pattern: &str,
-    text: &str,
-    star: impl Fn(&str) -> bool,
-) -> impl Iterator<Item = usize> {
-    let mut pieces = pattern.split('*');
-    let first = pieces.next().unwrap_or_default();
-    let mut starts: Vec<usize> =
-        text.strip_prefix(first).map(|_| first.len()).into_iter().collect();
-    for piece in pieces {
-        let (mut next, mut behind, mut nearest) = (Vec::new(), starts.iter().peekable(), None);
-        for end in text.char_indices().map(|(at, _)| at).chain([text.len()]) {
-            while let Some(start) = behind.next_if(|start| **start <= end) {
-                nearest = Some(*start);
-            }
-            if !text.get(end..).is_some_and(|rest| rest.starts_with(piece)) {
-                continue;
-            }
-            // If `star` accepts a text, it accepts every suffix of that text, so checking the last start
-            // before `end` is enough.
-            if nearest.and_then(|start| text.get(start..end)).is_some_and(&star) {
-                next.push(end + piece.len());
+    /// Returns whether the pattern of an ask or deny rule matches any part of the request.
+    fn mentions(&self, pattern: &str) -> bool {
+        let is_shell = tools::is_shell_tool(self.tool_use.tool);
+        let json = (self.line.is_none() || !is_shell).then_some(self.json.as_str());
+        let lines =
+            self.line.as_deref().into_iter().chain(tools::further_lines(self.tool_use.input));
+        lines.chain(json).any(|text| line_text::matches_any_part(pattern, text))
+    }
+
+    /// Applies an allow rule. Returns the index of the first rule that allows a part of the request, if the whole
+    /// request is now allowed.
+    fn allow(&mut self, index: usize, rule: &Rule) -> Option<usize> {
+        let is_shell = tools::is_shell_tool(self.tool_use.tool);
+        let is_known = self.has_known_fields || !(is_shell || self.line.is_some());
+        if !self.is_inside || (is_shell && !is_known) {
+            return None;
+        }
+        let Some(pattern) = &rule.command else { return Some(index) };
+        // A rule without a tool is about the commands of known tools only.
+        if !is_known || (rule.tool.is_none() && !is_shell) {
+            return None;
+        }
+        if self.line.is_none() {
+            let matches = rule.tool.is_some() && line_text::matches_json(pattern, &self.json);
+            return matches.then_some(index);
+        }
+        let pattern = Pattern::parse(pattern).ok()?;
+        let commands = self.commands.as_mut()?;
+        for (command, by) in commands.iter_mut() {
+            if by.is_none() && pattern.allows(command, self.tool_use.folder) {
+                *by = Some(index);
             }
         }
-        starts = next;
+        let rules: Option<Vec<usize>> = commands.iter().map(|(_, by)| *by).collect();
+        rules?.into_iter().min()
     }
-    starts.into_iter()
+}
+
+/// Returns whether each line is the beginning of one of the commands. An agent that reports the parts of its line
+/// beside the line must not name another command there.
+fn are_parts<'l>(mut lines: impl Iterator<Item = &'l str>, commands: &[SimpleCommand]) -> bool {
+    lines.all(|line| {
+        let Ok(parts) = shell::parse(line) else { return false };
+        parts.iter().all(|part| {
+            let begins = |command: &SimpleCommand| command.words.starts_with(&part.words);
+            commands.iter().any(begins)
+        })
+    })
 }

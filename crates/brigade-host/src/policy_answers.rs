@@ -1,15 +1,18 @@
 //! Answers permission requests on behalf of the lead, by the rules in the team file.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use brigade_core::approvals;
+use brigade_core::approvals::{self, MemberRules};
 use brigade_core::policy::RuleDecision;
 use brigade_core::seat::Seat;
-use brigade_wire::name::MemberName;
+use brigade_wire::name::{MemberName, TeamName};
 
 use crate::Host;
 use crate::error::HostError;
 use crate::progress::Log;
+use crate::spec::MemberSpec;
 
 /// How long to wait before checking a request a second time. If a process decided on an answer but died before
 /// sending the answer, the second check sends it.
@@ -62,9 +65,10 @@ pub(crate) async fn answer_by_rule(
     }
     let rules_of = |name: &MemberName| {
         let spec = host.registry.member(&seat.team, name).ok().flatten();
-        spec.map(|spec| spec.rules).unwrap_or_default()
+        spec.map(|spec| rules_of(host, &seat.team, spec)).unwrap_or_default()
     };
-    for ruled in approvals::apply_rules(seat, rules_of).await.map_err(HostError::failed)? {
+    let ruled = approvals::apply_rules(seat, rules_of, real_path).await;
+    for ruled in ruled.map_err(HostError::failed)? {
         let ruling = if ruled.decision == RuleDecision::Allow { "allowed" } else { "denied" };
         log(&format!(
             "{} of team {}: {} {ruling} by rule {}",
@@ -73,6 +77,17 @@ pub(crate) async fn answer_by_rule(
     }
     let waiting = approvals::waiting(seat).await.map_err(HostError::failed)?;
     Ok(if waiting.is_empty() { Requests::None } else { Requests::Wait })
+}
+
+/// Returns the member's rules and the folder that it works in: its worktree, if it has one.
+fn rules_of(host: &Host, team: &TeamName, spec: MemberSpec) -> MemberRules {
+    let worktree = host.worktree(team, &spec).map(|worktree| worktree.dir);
+    MemberRules { folder: worktree.unwrap_or(spec.cwd), rules: spec.rules }
+}
+
+/// Resolves symbolic links and `..` in a path. A path that does not exist stays as it is.
+fn real_path(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 #[cfg(test)]

@@ -2,13 +2,15 @@
 
 mod hour;
 
-use brigade_core::approvals::{self, Approval, ApprovalSubject};
+use std::path::{Path, PathBuf};
+
+use brigade_core::approvals::{self, Approval, ApprovalSubject, MemberRules, RuleAnswer};
 use brigade_core::authority::Denied;
 use brigade_core::event::{Event, Record};
 use brigade_core::handshake::{self, Answer, HandshakeError, PermissionAsk};
-use brigade_core::policy::{Rule, RuleDecision};
+use brigade_core::policy::RuleDecision;
 use brigade_core::roster;
-use brigade_core::seat::SeatUser;
+use brigade_core::seat::{Seat, SeatUser};
 use brigade_core::store::Question;
 use brigade_testkit::env::{TestEnv, member, team, write};
 use brigade_wire::name::MemberName;
@@ -31,11 +33,17 @@ async fn ask(env: &TestEnv, who: &str, command: &str) -> String {
     handshake::request_permission(&env.seat(who), &permission).await.unwrap().request_id
 }
 
-fn rules(of: &MemberName) -> Vec<Rule> {
-    match of.as_str() {
+fn rules(of: &MemberName) -> MemberRules {
+    let rules = match of.as_str() {
         "bob" => vec![rule(RuleDecision::Deny, "rm *"), rule(RuleDecision::Allow, "git *")],
         _ => Vec::new(),
-    }
+    };
+    MemberRules { rules, folder: "/elsewhere".into() }
+}
+
+/// Applies [`rules`]. No path contains a symbolic link.
+async fn apply(seat: &Seat) -> Result<Vec<RuleAnswer>, HandshakeError> {
+    approvals::apply_rules(seat, rules, Path::to_owned).await
 }
 
 /// Returns the recorded answers as text: who answered which request, and the answer.
@@ -88,11 +96,11 @@ fn rules_answer_matching_requests_and_keep_the_rest_waiting() {
         }
         handshake::submit_plan(&env.seat("bob"), "git away", None).await.unwrap();
         let lead = env.seat("team-lead");
-        let ruled = approvals::apply_rules(&lead, rules).await.unwrap();
+        let ruled = apply(&lead).await.unwrap();
         let ruled: Vec<_> =
             ruled.iter().map(|found| (found.approval.number, found.rule, found.decision)).collect();
         assert_eq!(ruled, [(1, 2, RuleDecision::Allow), (3, 1, RuleDecision::Deny)]);
-        assert_eq!(approvals::apply_rules(&lead, rules).await.unwrap(), []);
+        assert_eq!(apply(&lead).await.unwrap(), []);
         let waiting = approvals::waiting(&lead).await.unwrap();
         assert_eq!(waiting.iter().map(|found| found.number).collect::<Vec<_>>(), [2, 4, 5, 6]);
         assert_eq!(
@@ -103,8 +111,37 @@ fn rules_answer_matching_requests_and_keep_the_rest_waiting() {
             ]
         );
         // Only the lead's seat can apply rules.
-        let refused = approvals::apply_rules(&env.seat("bob"), rules).await.unwrap_err();
+        let refused = apply(&env.seat("bob")).await.unwrap_err();
         assert!(matches!(refused, HandshakeError::Denied(Denied::LeadOnly { .. })), "{refused}");
+    });
+}
+
+/// Finding 14: a rule does not allow a command that runs outside the member's folder, even if a symbolic link leads
+/// there.
+#[test]
+fn finding_14_the_real_folder_of_a_command_counts() {
+    in_memory(async |env| {
+        ask(&env, "bob", "git status").await;
+        let lead = env.seat("team-lead");
+        let elsewhere = |path: &Path| match path.to_str() {
+            Some("/elsewhere") => PathBuf::from("/real"),
+            _ => path.to_owned(),
+        };
+        let rules_in = |folder: &str| {
+            let folder = PathBuf::from(folder);
+            move |name: &MemberName| MemberRules { folder: folder.clone(), ..rules(name) }
+        };
+        for folder in ["/other", "/elsewhere/sub", "/"] {
+            let outside = |path: &Path| match path.to_str() {
+                Some("/elsewhere") => PathBuf::from("/outside"),
+                _ => Path::new("/inside").join(path.strip_prefix("/").unwrap()),
+            };
+            let ruled = approvals::apply_rules(&lead, rules_in(folder), outside).await.unwrap();
+            assert_eq!(ruled, [], "{folder}");
+        }
+        // Both paths lead to the same folder.
+        let ruled = approvals::apply_rules(&lead, rules_in("/real"), elsewhere).await.unwrap();
+        assert_eq!(ruled.len(), 1);
     });
 }
 
@@ -116,7 +153,7 @@ fn each_request_is_answered_once() {
             ask(&files.env, "bob", "git status").await;
         }
         let ruling = |env: TestEnv| async move {
-            let ruled = approvals::apply_rules(&env.seat("team-lead"), rules).await.unwrap();
+            let ruled = apply(&env.seat("team-lead")).await.unwrap();
             ruled.len()
         };
         let person = |env: TestEnv| async move {
@@ -177,13 +214,11 @@ fn an_agent_without_the_right_cannot_answer() {
         handshake::request_shutdown(&agent, "bob", None).await.unwrap();
         let lead = env.seat("team-lead");
         assert_eq!(approvals::waiting(&lead).await.unwrap().len(), 2);
-        assert_eq!(
-            approvals::apply_rules(&lead, |_| vec![rule(RuleDecision::Allow, "make")])
-                .await
-                .unwrap()
-                .len(),
-            1
-        );
+        let make = |_: &MemberName| MemberRules {
+            rules: vec![rule(RuleDecision::Allow, "make")],
+            folder: "/elsewhere".into(),
+        };
+        assert_eq!(approvals::apply_rules(&lead, make, Path::to_owned).await.unwrap().len(), 1);
         handshake::answer_plan(&lead, &plan, Answer::Yes).await.unwrap();
     });
 }
@@ -280,9 +315,9 @@ fn an_unfinished_answer_is_sent_later() {
         handshake::answer_permission(&lead, &id, Answer::Yes).await.unwrap_err();
         std::fs::remove_dir(files.inbox("bob")).unwrap();
         assert_eq!(approvals::waiting(&lead).await.unwrap(), []);
-        assert_eq!(approvals::apply_rules(&lead, rules).await.unwrap(), []);
+        assert_eq!(apply(&lead).await.unwrap(), []);
         assert_eq!(files.env.texts("bob").await.len(), 1);
-        assert_eq!(approvals::apply_rules(&lead, rules).await.unwrap(), []);
+        assert_eq!(apply(&lead).await.unwrap(), []);
         assert_eq!(files.env.texts("bob").await.len(), 1);
     });
 }
@@ -334,7 +369,7 @@ fn withdrawing_does_not_decide_the_leads_question() {
         assert!(!is_decided("team-lead", format!("permission-{gone}")).await);
         assert!(is_decided("bob", format!("takes-back-permission-{gone}")).await);
         assert_eq!(approvals::waiting(&lead).await.unwrap(), []);
-        assert_eq!(approvals::apply_rules(&lead, rules).await.unwrap(), []);
+        assert_eq!(apply(&lead).await.unwrap(), []);
         handshake::answer_permission(&lead, &gone, Answer::Yes).await.unwrap_err();
         assert_eq!(env.texts("bob").await, [], "a message was sent");
 

@@ -1,6 +1,7 @@
 //! Integration tests of brigade-core, in one binary.
 
 #![expect(
+    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
@@ -15,6 +16,8 @@ mod graph;
 mod handshake;
 mod mail;
 mod policy;
+#[path = "../../fuzz/laws.rs"]
+mod policy_laws;
 mod roster;
 mod shutdown;
 mod signing;

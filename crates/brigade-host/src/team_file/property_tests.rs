@@ -98,7 +98,13 @@ fn rules() -> impl Strategy<Value = Vec<Rule>> {
     let ruling =
         prop_oneof![Just(RuleDecision::Allow), Just(RuleDecision::Ask), Just(RuleDecision::Deny)];
     let rule = (ruling, option::of(non_blank()), option::of(non_blank()));
-    vec(rule.prop_map(|(ruling, tool, command)| Rule { ruling, tool, command }), 0..3)
+    let rule = rule.prop_map(|(ruling, tool, command)| {
+        // The pattern of an allow rule for commands must be a command.
+        let is_for_commands = ruling == RuleDecision::Allow && tool.is_none();
+        let command = if is_for_commands { Some("make *".to_owned()) } else { command };
+        Rule { ruling, tool, command }
+    });
+    vec(rule, 0..3)
 }
 
 fn member(name: MemberName) -> impl Strategy<Value = MemberSpec> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use brigade_agents::driver::{self, AGENTS};
-use brigade_core::policy::{Rule, RuleDecision};
+use brigade_core::policy::{self, Rule, RuleDecision};
 use brigade_wire::name::{LEAD, MemberName, inbox_stem};
 
 use super::mistake::Mistakes;
@@ -209,6 +209,9 @@ fn rules(own: &Common, default: &Common, mistakes: &mut Mistakes) -> Vec<Rule> {
         };
         commands.map(rule).collect::<Vec<_>>()
     };
+    for list in [&own.allow, &default.allow].into_iter().filter_map(Field::located) {
+        list.value.iter().for_each(|command| check_allowed(&list.span, &command.0, mistakes));
+    }
     let mut rules = short(RuleDecision::Deny, [&own.deny, &default.deny]);
     for table in [&own.rules, &default.rules] {
         let table = table.get().into_iter().flatten();
@@ -225,6 +228,20 @@ fn full_rule(rule: &Located<RuleTable>, mistakes: &mut Mistakes) -> Option<Rule>
         let hint = "add ruling = \"allow\", \"ask\" or \"deny\"";
         mistakes.hinted(span, "this rule has no key `ruling`", hint);
     }
+    if let (Some(RuleDecision::Allow), true, Some(command)) =
+        (ruling.get(), tool.is_absent(), command.located())
+    {
+        check_allowed(&command.span, &command.value.0, mistakes);
+    }
     let text = |field: &Field<NonEmpty>| field.get().map(|text| text.0.clone());
     Some(Rule { ruling: *ruling.get()?, tool: text(tool), command: text(command) })
+}
+
+/// Reports the pattern of an allow rule that can never match a command.
+fn check_allowed(span: &Range<usize>, pattern: &str, mistakes: &mut Mistakes) {
+    if let Err(reason) = policy::check_allowed_command(pattern) {
+        let message = format!("the rule {pattern:?} can never allow a command: {reason}");
+        let hint = "write one command, for example \"cargo test *\"; several rules can allow a pipeline together";
+        mistakes.hinted(span, message, hint);
+    }
 }

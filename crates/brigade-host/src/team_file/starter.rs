@@ -13,15 +13,18 @@ use crate::installed::Programs;
 
 /// Files that identify a build tool, and the commands of that tool that members may run without asking.
 const BUILD_TOOLS: &[(&str, &[&str])] = &[
-    ("Cargo.toml", &["cargo build*", "cargo check*", "cargo clippy*", "cargo fmt*", "cargo test*"]),
-    ("go.mod", &["go build*", "go test*", "go vet*"]),
-    ("pom.xml", &["mvn test*"]),
-    ("build.gradle", &["./gradlew test*"]),
-    ("build.gradle.kts", &["./gradlew test*"]),
-    ("mix.exs", &["mix test*"]),
-    ("deno.json", &["deno test*", "deno lint*"]),
-    ("Makefile", &["make test*"]),
-    ("justfile", &["just test*"]),
+    (
+        "Cargo.toml",
+        &["cargo build *", "cargo check *", "cargo clippy *", "cargo fmt *", "cargo test *"],
+    ),
+    ("go.mod", &["go build *", "go test *", "go vet *"]),
+    ("pom.xml", &["mvn test *"]),
+    ("build.gradle", &["./gradlew test *"]),
+    ("build.gradle.kts", &["./gradlew test *"]),
+    ("mix.exs", &["mix test *"]),
+    ("deno.json", &["deno test *", "deno lint *"]),
+    ("Makefile", &["make test *"]),
+    ("justfile", &["just test *"]),
 ];
 
 /// Files that identify a Python project.
@@ -106,7 +109,7 @@ fn allow(dir: &Path) -> Vec<String> {
     if PYTHON.into_iter().any(is_there) {
         let runner = PYTHON_RUNNERS.into_iter().find(|(file, _)| is_there(file));
         let runner = runner.map_or("", |(_, runner)| runner);
-        allow.extend(["pytest*", "ruff check*"].map(|command| format!("{runner}{command}")));
+        allow.extend(["pytest *", "ruff check *"].map(|command| format!("{runner}{command}")));
     }
     if let Ok(package) = regular_file::read(&dir.join("package.json"), MAX_PACKAGE_SIZE) {
         let package: serde_json::Value = serde_json::from_slice(&package).unwrap_or_default();
@@ -114,9 +117,9 @@ fn allow(dir: &Path) -> Vec<String> {
         let runner = NODE_RUNNERS.into_iter().find(|(file, _)| is_there(file));
         let runner = runner.map_or("npm", |(_, runner)| runner);
         let scripts = NODE_SCRIPTS.into_iter().filter(has);
-        allow.extend(scripts.map(|script| format!("{runner} run {script}*")));
+        allow.extend(scripts.map(|script| format!("{runner} run {script} *")));
     }
-    allow.extend(["git diff*", "git log*", "git status*"].map(str::to_owned));
+    allow.extend(["git diff *", "git log *", "git status *"].map(str::to_owned));
     allow.dedup();
     allow
 }

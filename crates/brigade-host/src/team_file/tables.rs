@@ -65,7 +65,8 @@ tables! {
         restart: Restart,
         /// The folder that the agent works in, relative to this file; the folder of this file by default.
         dir: NonEmpty,
-        /// Commands that the agent may run without asking. `*` matches any text.
+        /// Commands that the agent may run without asking. `*` at the end matches any arguments, elsewhere one
+        /// argument, and inside a word the rest of that word.
         allow: Vec<NonEmpty>,
         /// Commands that the agent may run only after asking, even if `allow` matches them.
         ask: Vec<NonEmpty>,
@@ -111,10 +112,11 @@ tables! {
     RuleTable needs "ruling" {
         /// The answer: `allow`, `ask` or `deny`.
         ruling: RuleDecision,
-        /// The tool, by the name that the agent uses; any tool by default. `*` matches any text.
+        /// The tool, by the name that the agent uses; any tool by default. `*` matches any text. An `allow` rule
+        /// with a command and without a tool is for tools that run command lines.
         tool: NonEmpty,
-        /// The command, or the JSON input of a tool that runs no command; any command or input by default. `*`
-        /// matches any text.
+        /// The command, or the JSON input of a tool that runs no command; any command or input by default. In an
+        /// `allow` rule, `*` matches arguments or a part of one; otherwise it matches any text.
         command: NonEmpty,
     }
 

@@ -52,7 +52,7 @@ const BROKEN: &[(&str, &str)] = &[
     ),
     (
         "invalid rules",
-        "team = \"demo\"\n[members.a]\nagent = \"codex\"\ndeny = [\"\"]\n[[members.a.rules]]\ntool = \"Bash\"\n[[members.a.rules]]\nrulling = \"deny\"\n",
+        "team = \"demo\"\n[members.a]\nagent = \"codex\"\ndeny = [\"\"]\nallow = [\"git log | head *\", \"make *\"]\n[[members.a.rules]]\nruling = \"allow\"\ncommand = \"sudo make\"\n[[members.a.rules]]\ntool = \"Bash\"\n[[members.a.rules]]\nrulling = \"deny\"\n",
     ),
     (
         "invalid tasks",

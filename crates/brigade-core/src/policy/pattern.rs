@@ -1,0 +1,160 @@
+//! The pattern of an allow rule: the words of one command.
+
+use std::path::Path;
+
+use super::shell::{self, Redirection, SimpleCommand, Unclear};
+use super::word::Word;
+use super::{git, options, paths, runners, scripts};
+
+/// The pattern of an allow rule.
+///
+/// A `*` inside a word matches any characters of that word. A `*` that is a word of its own matches one argument or,
+/// at the end of the pattern, any number of arguments.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    command: SimpleCommand,
+    /// Whether the pattern ends with a `*` of its own.
+    open: bool,
+}
+
+impl Pattern {
+    pub(super) fn parse(text: &str) -> Result<Self, Unclear> {
+        let mut commands = shell::parse_list(text)?;
+        let (Some(mut command), None) = (commands.pop(), commands.pop()) else {
+            return Err(Unclear::SEVERAL_COMMANDS);
+        };
+        if !command.redirections.is_empty() {
+            return Err(Unclear::REDIRECTION);
+        }
+        let values = command.assignments.iter().map(|assignment| &assignment.value);
+        let words = command.words.iter().chain(values);
+        if words.flat_map(Word::signs).any(|(character, special)| special && character != '*') {
+            return Err(Unclear::UNQUOTED_PATTERN);
+        }
+        if runners::is_runner(command.program()) {
+            return Err(Unclear::RUNNER);
+        }
+        let depends = |program: &Word| program.is_literal() && !shell::is_plain_program(program);
+        if command.words.first().is_none_or(depends) {
+            return Err(Unclear::PROGRAM);
+        }
+        let open = command.words.len() > 1 && command.words.last().is_some_and(is_star);
+        if open {
+            command.words.pop();
+        }
+        let any = command.words.len() == 1 && command.words.first().is_some_and(is_star);
+        Ok(Self { command, open: open || any })
+    }
+
+    /// Returns whether the pattern allows a command that runs in `folder` or below it.
+    pub(super) fn allows(&self, command: &SimpleCommand, folder: &Path) -> bool {
+        let program = command.program();
+        let shell = runners::is_shell(program);
+        self.matches(command)
+            && !runners::is_runner(program)
+            && !(shell && self.has_star())
+            && command.words.iter().skip(1).all(expands_to_arguments)
+            && command.redirections.iter().all(|redirection| match redirection {
+                Redirection::From(file) => paths::stays_inside(file, folder),
+                Redirection::To(_) => false,
+            })
+            && (program != "cd" || changes_to_inside(command, folder))
+            && dangerous(command).into_iter().all(|at| self.is_literal_at(at))
+    }
+
+    fn matches(&self, command: &SimpleCommand) -> bool {
+        let SimpleCommand { assignments, words, .. } = &self.command;
+        let same_variables = assignments.len() == command.assignments.len()
+            && assignments.iter().zip(&command.assignments).all(|(pattern, assigned)| {
+                pattern.name == assigned.name && matches_word(&pattern.value, &assigned.value)
+            });
+        let enough = match self.open {
+            true => command.words.len() >= words.len(),
+            false => command.words.len() == words.len(),
+        };
+        let more = command.words.iter().skip(words.len());
+        let same_place =
+            |word: &Word| self.command.program().contains('/') || !word.text().contains('/');
+        same_variables
+            && enough
+            && command.words.first().is_some_and(same_place)
+            && words.iter().zip(&command.words).all(|(pattern, word)| matches_word(pattern, word))
+            && more.map(Word::text).all(|text| !leads_up(text))
+    }
+
+    fn has_star(&self) -> bool {
+        self.open || !self.command.words.iter().all(Word::is_literal)
+    }
+
+    /// Returns whether the pattern itself contains the command's word at this position.
+    fn is_literal_at(&self, at: usize) -> bool {
+        self.command.words.get(at).is_some_and(Word::is_literal)
+    }
+}
+
+fn is_star(word: &Word) -> bool {
+    word.text() == "*" && !word.is_literal()
+}
+
+/// Returns the positions of the words with which a program does more than its name says: it runs another program, or
+/// writes a file.
+fn dangerous(command: &SimpleCommand) -> Vec<usize> {
+    let (program, words) = (runners::base_name(command.program()), command.words.as_slice());
+    let git = if program == "git" { git::dangerous(words) } else { Vec::new() };
+    [options::dangerous(program, words), scripts::dangerous(program, words), git].concat()
+}
+
+/// Returns whether the shell can expand the word only to arguments that are no options. A word such as `*.rs` is
+/// also a pattern for a file named `--config=x.rs`.
+fn expands_to_arguments(word: &Word) -> bool {
+    let start = word.literal_start();
+    word.is_literal() || !(start.is_empty() || start.starts_with('-'))
+}
+
+/// Returns whether the command is `cd FOLDER` and stays in the member's folder. `cd -` and a `cd` without a folder
+/// depend on earlier commands and variables.
+fn changes_to_inside(command: &SimpleCommand, folder: &Path) -> bool {
+    let [_, target] = command.words.as_slice() else { return false };
+    let text = target.text();
+    target.is_literal()
+        && !text.is_empty()
+        && !text.starts_with(['-', '+'])
+        && paths::stays_inside(text, folder)
+}
+
+/// Returns whether a text contains a `..` that could lead out of a folder, also after an option: `-I../x`,
+/// `--dir=..`. `./...` and `main..topic` do not.
+fn leads_up(text: &str) -> bool {
+    let before_slash = text
+        .match_indices("../")
+        .any(|(at, _)| !text.get(..at).is_some_and(|before| before.ends_with('.')));
+    before_slash || text == ".." || ["/..", "=..", ":.."].iter().any(|end| text.ends_with(end))
+}
+
+/// Returns whether a word of a pattern matches a word of a command. If the word of the command is itself a pattern
+/// for file names, then each name to which it can expand must match.
+fn matches_word(pattern: &Word, word: &Word) -> bool {
+    if leads_up(word.text()) && !pattern.is_literal() && !pattern.text().contains("..") {
+        return false;
+    }
+    let word: Vec<(char, bool)> = word.signs().collect();
+    // The positions in `word` that the part of the pattern so far can reach.
+    let mut reached = vec![false; word.len() + 1];
+    if let Some(start) = reached.first_mut() {
+        *start = true;
+    }
+    for (character, is_star) in pattern.signs() {
+        let mut next = vec![false; reached.len()];
+        let mut any = false;
+        for (at, now) in next.iter_mut().enumerate() {
+            any |= reached.get(at).copied().unwrap_or_default();
+            let before = at.checked_sub(1);
+            let is_same = before.is_some_and(|before| {
+                word.get(before) == Some(&(character, false)) && reached.get(before) == Some(&true)
+            });
+            *now = if is_star { any } else { is_same };
+        }
+        reached = next;
+    }
+    reached.last() == Some(&true)
+}
