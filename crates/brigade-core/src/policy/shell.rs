@@ -135,6 +135,11 @@ pub(super) fn parse_list(line: &str) -> Result<Vec<SimpleCommand>, Unclear> {
     if line.chars().any(is_hidden) {
         return Err(Unclear("it contains a control character or an invisible character"));
     }
+    parse_unchecked(line)
+}
+
+/// Like [`parse_list`], but accepts control characters and invisible characters as parts of words.
+pub(super) fn parse_unchecked(line: &str) -> Result<Vec<SimpleCommand>, Unclear> {
     let mut parser = Parser { rest: line };
     let commands = parser.list()?;
     if commands.is_empty() {

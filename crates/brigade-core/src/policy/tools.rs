@@ -107,7 +107,8 @@ pub fn run_folder(input: &Value, cwd: &Path) -> PathBuf {
 /// Returns the script if the line has the form `sh -c SCRIPT`. A login shell (`-l`) also reads the start-up files of the
 /// user, an interactive shell (`-i`) also has the user's aliases; only the first is accepted.
 fn script(line: &str) -> Option<String> {
-    let commands = shell::parse(line).ok()?;
+    // The script itself is checked later; here, its characters do not matter.
+    let commands = shell::parse_unchecked(line).ok()?;
     let [command] = commands.as_slice() else { return None };
     let plain = command.assignments.is_empty() && command.redirections.is_empty();
     let words: Vec<&str> = command.texts().collect();
@@ -133,6 +134,8 @@ mod tests {
             (json!("bash -c \"echo \\\"a\\\"\""), Some("echo \"a\"")),
             (json!("sh -c 'a; b'"), Some("a; b")),
             (json!("zsh -lc 'a\nb'"), Some("a\nb")),
+            (json!("sh -c 'a \u{1b}[2J'"), Some("a \u{1b}[2J")),
+            (json!("sh\u{a0}-c 'a'"), Some("sh\u{a0}-c 'a'")),
             (json!("sh -c 'a'; b"), Some("sh -c 'a'; b")),
             (json!("sh -c \"$x\""), Some("sh -c \"$x\"")),
             (json!("sh -c 'a' b"), Some("sh -c 'a' b")),

@@ -207,6 +207,10 @@ fn hidden_characters_are_not_allowed() {
     none_allowed(
         ECHO,
         &[
+            "bash -lc 'echo x\rls'",
+            "bash -lc 'echo x'\r",
+            "bash\u{a0}-lc 'echo x'",
+            "bash -lc 'echo \u{200b}x'",
             "echo x\rls",
             "echo x\r\nls",
             "echo x\0ls",
