@@ -118,4 +118,18 @@ mod tests {
         assert!(schedule.is_due(false, at(60)));
         assert!(!schedule.is_due(false, at(90)));
     }
+
+    /// Finding 14: a symbolic link in the member's folder must not hide that a command runs elsewhere.
+    #[test]
+    fn finding_14_symbolic_links_are_resolved() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        let (outside, inside) = (root.join("outside"), root.join("inside"));
+        fs::create_dir(&outside).unwrap();
+        fs::create_dir(&inside).unwrap();
+        std::os::unix::fs::symlink(&outside, inside.join("link")).unwrap();
+        assert_eq!(real_path(&inside.join("link")), outside);
+        assert_eq!(real_path(&inside.join("link/..")), root);
+        assert_eq!(real_path(&inside.join("missing")), inside.join("missing"));
+    }
 }

@@ -321,8 +321,13 @@ const DANGERS: &[Danger] = &[
     Danger { programs: &["ip"], words: &["exec", "netns"], short: "b", long: &["-batch"], ..NONE },
     // In a shell, these evaluate text such as `a[$(id)]` in their arguments.
     Danger { programs: &["[", "printf", "test"], short: "v", texts: &["$", "`"], ..NONE },
-    Danger { programs: &["kill", "jobs", "type"], texts: &["$", "`"], ..NONE },
+    Danger { programs: &["kill", "type"], texts: &["$", "`"], ..NONE },
 ];
+
+/// Returns whether the table has dangerous arguments of a program.
+pub(super) fn is_listed(program: &str) -> bool {
+    DANGERS.iter().any(|danger| danger.programs.contains(&program))
+}
 
 /// Returns the positions of the dangerous arguments of a program. The program has position 0.
 pub(super) fn dangerous(program: &str, words: &[Word]) -> Vec<usize> {

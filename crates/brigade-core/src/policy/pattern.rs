@@ -100,8 +100,15 @@ fn is_star(word: &Word) -> bool {
 /// writes a file.
 fn dangerous(command: &SimpleCommand) -> Vec<usize> {
     let (program, words) = (runners::base_name(command.program()), command.words.as_slice());
+    let takes_script = scripts::is_listed(program);
+    // A pattern for file names can expand to a subcommand or a script, because an agent chooses the names of files.
+    let expands =
+        |word: &Word| !word.is_literal() && (takes_script || !word.literal_start().contains('/'));
+    let is_listed = takes_script || program == "git" || options::is_listed(program);
+    let patterns = words.iter().enumerate().filter(|(_, word)| is_listed && expands(word));
+    let patterns = patterns.map(|(at, _)| at).collect();
     let git = if program == "git" { git::dangerous(words) } else { Vec::new() };
-    [options::dangerous(program, words), scripts::dangerous(program, words), git].concat()
+    [options::dangerous(program, words), scripts::dangerous(program, words), git, patterns].concat()
 }
 
 /// Returns whether the shell can expand the word only to arguments that are no options. A word such as `*.rs` is

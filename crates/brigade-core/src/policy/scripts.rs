@@ -2,6 +2,11 @@
 
 use super::word::Word;
 
+/// Returns whether a program takes a script, or a file that it writes, among its arguments.
+pub(super) fn is_listed(program: &str) -> bool {
+    matches!(program, "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk" | "uniq")
+}
+
 /// Returns the positions of dangerous scripts among the words of a command.
 pub(super) fn dangerous(program: &str, words: &[Word]) -> Vec<usize> {
     let arguments = words.iter().enumerate().skip(1).map(|(at, word)| (at, word.text()));

@@ -328,3 +328,25 @@ fn build_tools_that_run_other_programs_wait() {
     check(&["allow make CC=clang *"], "make CC=clang all", Ruling::Allowed);
     check(&["allow cargo test --config x *"], "cargo test --config x --lib", Ruling::Allowed);
 }
+
+/// An agent chooses the names of files, so a pattern for file names can expand to a subcommand, a script or a second
+/// file.
+#[test]
+fn patterns_that_can_expand_to_dangerous_arguments_wait() {
+    none_allowed(
+        ANY,
+        &[
+            "git c* alias.x '!ls'",
+            "git log c*",
+            "npm e* ls",
+            "awk src/* x",
+            "uniq src/*",
+            "sed src/* x",
+            "tar x*",
+        ],
+    );
+    all_allowed(
+        ANY,
+        &["git add src/*.rs", "cargo test src/*", "find src/* -name x", "ls a*", "cat a*"],
+    );
+}

@@ -61,6 +61,8 @@ fn programs_that_run_others_are_not_allowed() {
             "gdb x",
             "expect x",
             "at now",
+            "hyperfine ls",
+            "tmux new ls",
         ],
     );
     // Only a rule without `*` allows a script for a shell.
@@ -107,6 +109,8 @@ fn commands_that_change_the_shell_are_not_allowed() {
             "autoload x",
             "pushd /",
             "popd",
+            "jobs -x ls",
+            "r",
         ],
     );
 }
