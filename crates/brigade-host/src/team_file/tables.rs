@@ -66,7 +66,7 @@ tables! {
         /// The folder that the agent works in, relative to this file; the folder of this file by default.
         dir: NonEmpty,
         /// Commands that the agent may run without asking. `*` at the end matches any arguments, elsewhere one
-        /// argument, and inside a word the rest of that word.
+        /// argument, and inside a word any characters of it.
         allow: Vec<NonEmpty>,
         /// Commands that the agent may run only after asking, even if `allow` matches them.
         ask: Vec<NonEmpty>,
