@@ -112,12 +112,17 @@ pub fn inherited(
             None => {
                 let is_secret = SECRETS.iter().any(|word| name.to_ascii_uppercase().contains(word));
                 let tool = !is_secret && TOOLS.iter().any(|pattern| matches(pattern, name));
-                tool || agent.variables.iter().any(|pattern| matches(pattern, name))
+                tool || is_vendors(agent, name)
             }
         };
         always || its
     };
     all.into_iter().filter(|(name, _)| name.to_str().is_some_and(passes)).collect()
+}
+
+/// Returns whether the program of this agent reads the variable, for example to find its account or its server.
+pub(crate) fn is_vendors(agent: &Agent, name: &str) -> bool {
+    agent.variables.iter().any(|pattern| matches(pattern, name))
 }
 
 fn matches(pattern: &str, name: &str) -> bool {

@@ -37,7 +37,7 @@ pub(super) fn note_environment<'s>(
 ) -> Result<(), CliError> {
     let new: Vec<&MemberSpec> = new.into_iter().collect();
     let agents = new.iter().map(|spec| spec.agent.as_str());
-    let names = supervisor_environment::differences(host, agents, env::read)?;
+    let names = supervisor_environment::differences(host, agents, std::env::vars_os())?;
     if names.is_empty() {
         return Ok(());
     }
