@@ -9,8 +9,8 @@ use brigade_core::event::{Event, MessageKey, Record, TurnOutcome, WorkEvent};
 use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
 use brigade_wire::task::Task;
-use jiff::Timestamp;
 use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr;
 
@@ -22,6 +22,10 @@ use jiff::tz::TimeZone;
 const STRONG: Style = Style::new().bold();
 /// The style of times and of the delivery state of messages.
 const FAINT: Style = Style::new().dimmed();
+
+/// Records are in the order in which they were written. If a record is this much earlier than the one before it, the
+/// clock was set back. Smaller differences arise between processes and hosts.
+const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(1);
 
 /// The maximum width of an event's text if the terminal width is unknown.
 const DEFAULT_TEXT_WIDTH: usize = 72;
@@ -38,6 +42,8 @@ pub struct LogFormatter {
     shows_work: bool,
     /// The date of the last formatted record.
     day: Option<Date>,
+    /// The time of the last formatted record.
+    last: Option<Timestamp>,
     /// Sender and text of each message.
     messages: HashMap<InboxMessage, (String, String)>,
     /// The JSON of each task, from the latest record about the task.
@@ -77,7 +83,8 @@ impl LogFormatter {
         let (messages, tasks) = (HashMap::new(), HashMap::new());
         let deleted = DeletedWithTeam::default();
         let actor_width = ACTOR_WIDTH;
-        Self { zone, shows_work: false, day: None, messages, tasks, deleted, actor_width }
+        let (shows_work, day, last) = (false, None, None);
+        Self { zone, shows_work, day, last, messages, tasks, deleted, actor_width }
     }
 
     /// Creates a formatter that prints times in this zone and includes what agents say and do.
@@ -157,6 +164,14 @@ impl LogFormatter {
         let LogLine { at, who, what, state } = line;
         let date = at.to_zoned(self.zone.clone()).date();
         let mut text = String::new();
+        if let Some(back) = self.last.map(|last| last.duration_since(at))
+            && back >= CLOCK_TOLERANCE
+        {
+            let back = duration(back);
+            let _infallible =
+                writeln!(text, "{FAINT}-- the clock was set back by {back} --{FAINT:#}");
+        }
+        self.last = Some(at);
         if self.day != Some(date) {
             self.day = Some(date);
             let _infallible = writeln!(text, "{STRONG}{date}{STRONG:#}");
@@ -272,6 +287,15 @@ const ACTOR_WIDTH: usize = 18;
 
 fn time(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
+}
+
+/// Formats a span of time in its largest whole unit.
+fn duration(span: SignedDuration) -> String {
+    match (span.as_hours(), span.as_mins()) {
+        (48.., _) => format!("{} days", span.as_hours() / 24),
+        (2.., _) => format!("{} hours", span.as_hours()),
+        (_, minutes) => format!("{minutes} min"),
+    }
 }
 
 /// Formats the times at which a message was read and shown, or `unread`.
