@@ -49,6 +49,7 @@ use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::hash::hash_128;
 use brigade_core::mail::{self, MailError};
 use brigade_core::seat::Seat;
+use brigade_core::signature::KeyAhead;
 use brigade_core::store::{Mark, Outgoing, StoreError};
 
 /// Maximum age of a signature in the inbox. A message with an older signature is signed again. Claude Code 2.1.325
@@ -175,7 +176,7 @@ pub async fn resend_lost_mail(
             // member took but did not show to its model, and resends the message.
             seat.store.mark(&seat.team, &seat.name, &[last], Mark::Read).await?;
         }
-        seat.store.send(&seat.team, &seat.name, &tracked.next_copy(seat, &team)).await?;
+        seat.store.send(&seat.team, &seat.name, &tracked.next_copy(seat, &team)?).await?;
         tracing::info!(team = %seat.team, member = %seat.name, from, "resent a message");
         report.sent.push(tracked.key);
     }
@@ -195,7 +196,7 @@ pub async fn resend_lost_mail(
         };
         report.go_on = !mailbox.all.contains(&message.key());
         if report.go_on {
-            seat.store.send(&seat.team, &seat.name, &sign(seat, message)).await?;
+            seat.store.send(&seat.team, &seat.name, &sign(seat, message)?).await?;
         }
     }
     Ok(report)
@@ -320,16 +321,16 @@ impl TrackedMessage {
 
     /// Returns the next copy. The copy gets a new signature only if the lead had signed the original; a message
     /// that only claimed to be from the lead stays unsigned.
-    fn next_copy(&self, seat: &Seat, team: &Team<'_>) -> Outgoing {
+    fn next_copy(&self, seat: &Seat, team: &Team<'_>) -> Result<Outgoing, KeyAhead> {
         let team_created = team.created_at().unwrap_or_default();
         let copy = Outgoing { msg_id: self.next_id(), team_created, ..self.message.clone() };
-        if self.signed { sign(seat, copy) } else { copy }
+        if self.signed { sign(seat, copy) } else { Ok(copy) }
     }
 }
 
 /// Signs the message as the lead, with the current time.
-fn sign(seat: &Seat, message: Outgoing) -> Outgoing {
-    let Some(signer) = &seat.signer else { return message };
+fn sign(seat: &Seat, message: Outgoing) -> Result<Outgoing, KeyAhead> {
+    let Some(signer) = &seat.signer else { return Ok(message) };
     let timestamp = wire_time(seat.clock.now());
     mail::signed(signer.as_ref(), &seat.name, Outgoing { timestamp, ..message })
 }

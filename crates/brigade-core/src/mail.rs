@@ -47,7 +47,7 @@ use crate::clock::wire_time;
 use crate::event::{Event, MessageKey};
 use crate::hash::derived_uuid;
 use crate::seat::Seat;
-use crate::signature::Signer;
+use crate::signature::{KeyAhead, Signer};
 use crate::store::{Mail, Mark, Outgoing, Receipt, StoreError};
 
 /// The maximum length of a message text in bytes. An inbox of one megabyte stalls Claude Code.
@@ -164,6 +164,9 @@ pub enum MailError {
         /// Why sending to that member failed.
         source: StoreError,
     },
+    /// The recipient would reject the message.
+    #[error(transparent)]
+    KeyAhead(#[from] KeyAhead),
     /// The store returned an error.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -254,7 +257,7 @@ pub async fn send_once<'w>(
     if records.iter().any(|record| record.event.message() == Some(message.key())) {
         return Ok(Receipt { msg_id: message.msg_id, pending: None });
     }
-    let message = sign_if_lead(seat, &team, to, message);
+    let message = sign_if_lead(seat, &team, to, message)?;
     Ok(seat.store.send(&seat.team, to, &message).await?)
 }
 
@@ -431,7 +434,7 @@ fn outgoing(
     to: &MemberName,
     text: MessageText<'_>,
 ) -> Result<Outgoing, MailError> {
-    Ok(sign_if_lead(seat, team, to, build_unsigned(seat, team, text)?))
+    Ok(sign_if_lead(seat, team, to, build_unsigned(seat, team, text)?)?)
 }
 
 fn build_unsigned(
@@ -459,25 +462,35 @@ fn build_unsigned(
 }
 
 /// Signs the message if the seat is the lead. The message must not be changed afterwards.
-fn sign_if_lead(seat: &Seat, team: &Team<'_>, to: &MemberName, message: Outgoing) -> Outgoing {
+fn sign_if_lead(
+    seat: &Seat,
+    team: &Team<'_>,
+    to: &MemberName,
+    message: Outgoing,
+) -> Result<Outgoing, KeyAhead> {
     match &seat.signer {
         Some(signer) if team.lead().is_some_and(|lead| lead.is(seat.name.as_str())) => {
             signed(signer.as_ref(), to, message)
         }
-        _ => message,
+        _ => Ok(message),
     }
 }
 
 /// Signs the message if the recipient has a key to verify the lead's messages. A signed message always has the
 /// format of the newer generation, even in an older team, because only that format has a field for the signature.
-pub fn signed(signer: &dyn Signer, to: &MemberName, message: Outgoing) -> Outgoing {
-    match signer.sign(to, &message) {
+/// Fails if the recipient would reject the signed message.
+pub fn signed(
+    signer: &dyn Signer,
+    to: &MemberName,
+    message: Outgoing,
+) -> Result<Outgoing, KeyAhead> {
+    Ok(match signer.sign(to, &message)? {
         Some(signature) => {
             let msg_v = Outgoing::msg_v(Generation::New);
             Outgoing { lead_sig: Some(signature), msg_v, ..message }
         }
         None => message,
-    }
+    })
 }
 
 /// Looks up a recipient on the roster. Fails if the recipient is the seat itself.

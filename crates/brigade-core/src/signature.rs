@@ -6,10 +6,10 @@
 //! not valid for another.
 //!
 //! ```
-//! use brigade_core::signature::{LeadKey, SigningKey};
+//! use brigade_core::signature::{KeyTime, LeadKey, SigningKey};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let key = SigningKey::generate(1_794_657_600_000)?;
+//! let key = SigningKey::generate(KeyTime::Made(1_794_657_600_000))?;
 //! let given_to_bob: LeadKey = key.verify_key().parse()?;
 //! # let _ = given_to_bob;
 //! # Ok(())
@@ -70,7 +70,7 @@ impl std::str::FromStr for LeadKey {
 
 impl LeadKey {
     /// Returns whether the message was signed with the matching private key, is unchanged, and is at most two
-    /// minutes older than the key.
+    /// minutes older than the key. A key without a time accepts a message of any age.
     ///
     /// A Claude Code teammate that restarts rejects all messages from before the restart, because it has forgotten
     /// which messages it was shown. A member that brigade runs remembers them, so it also accepts messages that
@@ -123,9 +123,20 @@ impl SignedEntry<'_> {
 /// A private key with which the lead signs its messages to one teammate.
 #[derive(Clone)]
 pub struct SigningKey {
-    /// When the key was created, in milliseconds. This time is part of the public key's text form.
+    /// When the key was created, in milliseconds. This time is part of the public key's text form. Zero for a key
+    /// without a time.
     made: u64,
     key: ed25519_dalek::SigningKey,
+}
+
+/// The time of a key. A teammate rejects messages that are older than its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyTime {
+    /// The key has no time, so the teammate accepts messages of any age. For members that brigade runs: they
+    /// remember which messages they were shown, and no message that is older than the key can have its signature.
+    Any,
+    /// The key has this time, in milliseconds since 1970. For Claude Code, which requires a time.
+    Made(u64),
 }
 
 impl fmt::Debug for SigningKey {
@@ -134,17 +145,49 @@ impl fmt::Debug for SigningKey {
     }
 }
 
+/// The error if a signed message would be older than the recipient's key, so that the recipient would reject it. It
+/// occurs after the clock was set back.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{to} would reject the message: its key is from {made}, which is later than the time of the message"
+)]
+pub struct KeyAhead {
+    /// The recipient.
+    pub to: MemberName,
+    /// When the recipient's key was created.
+    pub made: Timestamp,
+}
+
 /// The error if the system provides no random bytes.
 #[derive(Debug, Error)]
 #[error("the system provided no random bytes for a key")]
 pub struct NoRandomness(#[source] getrandom::Error);
 
 impl SigningKey {
-    /// Creates a key. `now` is the current time in milliseconds since 1970.
-    pub fn generate(now: u64) -> Result<Self, NoRandomness> {
+    /// Creates a key.
+    pub fn generate(time: KeyTime) -> Result<Self, NoRandomness> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(NoRandomness)?;
-        Ok(Self { made: now, key: ed25519_dalek::SigningKey::from_bytes(&secret) })
+        Ok(Self { made: time.millis(), key: ed25519_dalek::SigningKey::from_bytes(&secret) })
+    }
+
+    /// Returns the same key with another time. Signatures do not depend on the time.
+    pub fn with_time(self, time: KeyTime) -> Self {
+        Self { made: time.millis(), ..self }
+    }
+
+    /// Returns the time of the key.
+    pub fn time(&self) -> KeyTime {
+        if self.made == 0 { KeyTime::Any } else { KeyTime::Made(self.made) }
+    }
+
+    /// If the recipient would reject a message with this timestamp because its key is newer, returns the time of
+    /// the key.
+    pub fn is_ahead_of(&self, timestamp: &str) -> Option<Timestamp> {
+        let made = Timestamp::from_millisecond(i64::try_from(self.made).ok()?).ok()?;
+        let earliest = made.checked_add(MAX_AGE_BEFORE_KEY).ok()?;
+        let sent: Timestamp = timestamp.parse().ok()?;
+        (self.made != 0 && sent < earliest).then_some(made)
     }
 
     /// Returns the key as one line of text, for storage. It must be kept secret.
@@ -183,10 +226,20 @@ impl SigningKey {
     }
 }
 
+impl KeyTime {
+    fn millis(self) -> u64 {
+        match self {
+            Self::Any => 0,
+            Self::Made(millis) => millis,
+        }
+    }
+}
+
 /// Holds the lead's private keys.
 pub trait Signer: fmt::Debug + Send + Sync {
-    /// Signs a message for this member; `None` if the member has no key.
-    fn sign(&self, to: &MemberName, message: &Outgoing) -> Option<String>;
+    /// Signs a message for this member; `None` if the member has no key. Fails if the member would reject the
+    /// signed message.
+    fn sign(&self, to: &MemberName, message: &Outgoing) -> Result<Option<String>, KeyAhead>;
 }
 
 #[cfg(test)]
@@ -247,6 +300,21 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(verifies(&signed(&lead(), timestamp)), fresh, "{timestamp}");
+        }
+    }
+
+    /// Finding 26: a clock that was set back must not take the lead's authority away.
+    #[test]
+    fn finding_26_a_key_without_a_time_accepts_messages_of_any_age() {
+        let key = lead().verifying_key();
+        let key = format!("0.{}", BASE64URL_NOPAD.encode(&[SPKI, key.as_bytes()].concat()));
+        let key: LeadKey = key.parse().unwrap();
+        let (hour, day) = (SignedDuration::from_hours(1), SignedDuration::from_hours(24));
+        let now: Timestamp = MADE.1.parse().unwrap();
+        for at in [now - day, now - hour, now, now + hour, now + day] {
+            let inbox = json!([signed(&lead(), &format!("{at:.3}"))]).to_string();
+            let inbox = Inbox::read(inbox.as_bytes()).unwrap();
+            assert!(key.verifies(&inbox.messages().next().unwrap()), "{at}");
         }
     }
 

@@ -27,6 +27,7 @@ use uuid::Uuid;
 use crate::error::{HostError, Trouble, failed};
 use crate::installed::Programs;
 use crate::keys::KeyRing;
+use crate::progress::{Progress, ReportProgress};
 use crate::signals::StopSignal;
 use crate::spec::{AccessLevel, ApprovalAuthority, MemberSpec};
 use crate::transcript::{self, TranscriptOwner};
@@ -109,7 +110,6 @@ impl NativeStart<'_> {
 }
 
 /// The settings with which a native teammate is started.
-#[derive(Debug)]
 pub struct NativeOptions<'s> {
     /// The search path and the variables that locate programs.
     pub programs: &'s Programs,
@@ -123,6 +123,8 @@ pub struct NativeOptions<'s> {
     pub inherits: Vec<(OsString, OsString)>,
     /// The store that contains the team's files, if no other Claude Code process uses those files.
     pub alone_in: Option<Arc<FileStore>>,
+    /// Shows what the user should know.
+    pub report: ReportProgress<'s>,
 }
 
 /// Runs Claude Code as this member, in this terminal, until the member leaves the team. Fails if Claude Code
@@ -138,7 +140,11 @@ pub async fn run(
     };
     let supports_key =
         version(&program).await?.is_some_and(|version| version >= FIRST_VERSION_WITH_KEY);
-    let key = options.keys.key(&seat.name, seat.clock.as_ref()).map_err(HostError::failed)?;
+    let key = options.keys.native_key(&seat.name, seat.clock.as_ref());
+    let (key, ahead) = key.map_err(HostError::failed)?;
+    if let Some(made) = ahead {
+        (options.report)(Progress::KeyWasAhead(seat.name.clone(), made));
+    }
     seat.lead_key = supports_key.then(|| key.verify_key().parse().ok()).flatten();
     if seat.role().await?.is_none() {
         return Ok(());

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use brigade_core::clock::Timestamp;
 use brigade_core::pulse::Liveness;
 use brigade_wire::name::{MemberName, TeamName};
 
@@ -64,6 +65,8 @@ pub enum Progress {
     StoppingInterrupted(TeamName),
     /// A person interrupted the command again. The members are killed.
     KillingInterrupted(TeamName),
+    /// The key of a member was from this time, which is ahead of the clock. The key was given the current time.
+    KeyWasAhead(MemberName, Timestamp),
     /// The NATS servers at these addresses have not answered yet.
     WaitingForServer(Vec<String>),
 }

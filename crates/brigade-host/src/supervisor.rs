@@ -299,7 +299,11 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
     }
     if acting.name == seat.name {
         // Create the member's key before sending the first message, so that this message is signed, too.
-        let key = host.registry.keys(&seat.team).key(&spec.name, seat.clock.as_ref());
+        let keys = host.registry.keys(&seat.team);
+        let key = match spec.place {
+            MemberPlace::Native => keys.native_key(&spec.name, seat.clock.as_ref()).map(drop),
+            MemberPlace::Headless | MemberPlace::Tmux => keys.member_key(&spec.name).map(drop),
+        };
         key.map_err(HostError::failed)?;
     }
     // In a team that Claude Code leads, do not mail the prompt: the member's first turn contains it as user text.

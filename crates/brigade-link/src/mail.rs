@@ -171,7 +171,10 @@ impl Link {
             // host, and members here verify with other keys.
             let message = match &config.signer {
                 Some(signer) if sides.lead.as_deref() == Some(message.from.as_str()) => {
-                    signed(signer.as_ref(), member, message)
+                    signed(signer.as_ref(), member, message.clone()).unwrap_or_else(|error| {
+                        tracing::warn!(%error, "cannot sign the lead's message");
+                        message
+                    })
                 }
                 _ => message,
             };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use brigade_core::signature::{LeadKey, Signer, SigningKey};
+use brigade_core::signature::{KeyAhead, KeyTime, LeadKey, Signer, SigningKey};
 use brigade_core::store::Outgoing;
 use brigade_wire::name::MemberName;
 
@@ -14,7 +14,7 @@ pub struct LeadKeys(HashMap<String, SigningKey>);
 impl LeadKeys {
     /// Creates a key for each of these members.
     pub fn new(names: &[&str]) -> Arc<Self> {
-        let key = |name: &&str| ((*name).to_owned(), SigningKey::generate(1).unwrap());
+        let key = |name: &&str| ((*name).to_owned(), SigningKey::generate(KeyTime::Any).unwrap());
         Arc::new(Self(names.iter().map(key).collect()))
     }
 
@@ -25,7 +25,7 @@ impl LeadKeys {
 }
 
 impl Signer for LeadKeys {
-    fn sign(&self, to: &MemberName, message: &Outgoing) -> Option<String> {
-        self.0.get(to.as_str())?.sign(message)
+    fn sign(&self, to: &MemberName, message: &Outgoing) -> Result<Option<String>, KeyAhead> {
+        Ok(self.0.get(to.as_str()).and_then(|key| key.sign(message)))
     }
 }

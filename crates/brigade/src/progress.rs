@@ -101,6 +101,10 @@ pub(crate) fn print(progress: Progress) {
         Progress::KillingInterrupted(team) => output::note(&format!(
             "interrupted again: killing the members of team {team}; press Ctrl-C again to leave at once"
         )),
+        Progress::KeyWasAhead(name, made) => output::note(&format!(
+            "the key of {name} was from {made}, which is later than now; it was dated again, so that {name} \
+             accepts messages from its lead"
+        )),
         Progress::WaitingForServer(servers) => {
             output::eprint_line(&format!("waiting for {} to answer", servers.join(", ")));
         }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::{Answered, AnsweredRequest, HandshakeError, Request, RequestKind, request};
 use crate::clock::wire_time;
 use crate::event::{Event, MessageKey, Record, WITHDRAWN};
-use crate::mail;
+use crate::mail::{self, MailError};
 use crate::seat::Seat;
 use crate::store::{Actor, Outgoing};
 
@@ -121,6 +121,7 @@ async fn finish(
             Some(signer) if message.lead_sig.is_some() => {
                 let timestamp = wire_time(seat.clock.now());
                 mail::signed(signer.as_ref(), &request.from, Outgoing { timestamp, ..message })
+                    .map_err(MailError::from)?
             }
             _ => message,
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brigade_core::handshake::{self, Answer};
 use brigade_core::mail::{self, MessageText};
-use brigade_core::signature::{LeadKey, SigningKey};
+use brigade_core::signature::{KeyTime, LeadKey, SigningKey};
 use brigade_core::store::Outgoing;
 use brigade_core::wire::inbox::with_message;
 use brigade_testkit::env::{TestEnv, member, team};
@@ -55,13 +55,13 @@ fn signatures_match_another_implementation() {
 
 #[test]
 fn only_the_unchanged_signed_message_verifies() {
-    let key = SigningKey::generate(7).unwrap();
+    let key = SigningKey::generate(KeyTime::Made(7)).unwrap();
     let known: LeadKey = key.verify_key().parse().unwrap();
     assert_eq!(known, key.verify_key().parse().unwrap());
     let signed = Outgoing { lead_sig: key.sign(&vector()), ..vector() };
     assert!(verifies(&known, &signed));
     assert!(!verifies(&known, &vector()));
-    let other = SigningKey::generate(7).unwrap();
+    let other = SigningKey::generate(KeyTime::Made(7)).unwrap();
     assert!(!verifies(&other.verify_key().parse().unwrap(), &signed));
     let changed = Outgoing { summary: Some(String::new()), ..signed };
     assert!(!verifies(&known, &changed));

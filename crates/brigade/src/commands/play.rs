@@ -14,7 +14,7 @@ use rustix::process::setsid;
 use super::teammate::{self, TeammateSettings};
 use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble, Trouble};
-use crate::{env, exit};
+use crate::{env, exit, progress};
 use brigade_host::error::failed;
 use brigade_host::native::{self, NativeOptions};
 use brigade_host::spec::{AccessLevel, MemberPlace, MemberSpec};
@@ -67,6 +67,7 @@ async fn play(
             keys,
             inherits,
             alone_in,
+            report: &progress::print,
         };
         native::run(seat, &spec, options).await?;
         return Ok(exit::DONE);
@@ -83,7 +84,7 @@ async fn play(
     let ours = host.leads(&seat).await?;
     // In a NATS store, the server authenticates senders, so messages need no signature.
     let is_signed = ours && context.location().nats().is_none();
-    let key = host.registry.keys(team).key(name, seat.clock.as_ref()).map_err(CliError::failed)?;
+    let key = host.registry.keys(team).member_key(name).map_err(CliError::failed)?;
     let key = key.verify_key();
     if is_signed {
         seat.lead_key = Some(key.parse().map_err(CliError::failed)?);

@@ -11,6 +11,7 @@ mod absences;
 mod agents;
 mod approvals;
 mod client;
+mod clock;
 mod doctor;
 mod doctor_faults;
 mod doctor_host;
