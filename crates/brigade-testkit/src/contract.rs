@@ -23,8 +23,8 @@ pub use crate::event_log::{
     an_event_log_has_past_and_new_records, the_event_log_of_a_deleted_team_ends,
 };
 pub use crate::exports::{
-    a_team_survives_export_and_import, an_import_overwrites_nothing,
-    an_interrupted_import_can_be_continued,
+    a_manipulated_export_is_refused, a_team_survives_export_and_import,
+    an_import_overwrites_nothing, an_interrupted_import_can_be_continued,
 };
 pub use crate::notes::{
     a_deleted_team_is_restored_from_its_journal, a_mailbox_has_its_own_history,
@@ -62,6 +62,7 @@ macro_rules! contract_tests {
             only_allowed_events_can_be_recorded
             work_events_are_reported_in_order
             a_team_survives_export_and_import
+            a_manipulated_export_is_refused
             an_import_overwrites_nothing
             an_interrupted_import_can_be_continued
             an_event_log_has_past_and_new_records

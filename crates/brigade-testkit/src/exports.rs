@@ -222,3 +222,39 @@ pub async fn an_interrupted_import_can_be_continued(store: Arc<dyn Store>) {
         assert!(matches!(repeated, Err(ImportError::Store(StoreError::TeamExists { .. }))));
     }
 }
+
+/// Finding 37: a manipulated export is refused, and no team is created.
+pub async fn a_manipulated_export_is_refused(store: Arc<dyn Store>) {
+    let env = build_full_team(Arc::clone(&store)).await;
+    let export = String::from_utf8(export(env.store.as_ref(), &team()).await).unwrap();
+    let line = |kind: &str| {
+        let start = format!("{{\"{kind}\"");
+        export.lines().find(|line| line.starts_with(&start)).unwrap().to_owned()
+    };
+    let (config, task, last, message, end) =
+        (line("config"), line("task"), line("last_task"), line("message"), line("end"));
+    let replaced = |from: &str, to: &str| export.replace(from, to);
+    // Repeats a line, and adds these numbers to the counts in the last line.
+    let repeated = |line: &str, counts: &[(&str, u64)]| {
+        let mut counted: Value = serde_json::from_str(&end).unwrap();
+        for (kind, number) in counts {
+            counted["end"][*kind] = (counted["end"][*kind].as_u64().unwrap() + number).into();
+        }
+        replaced(line, &format!("{line}\n{line}")).replace(&end, &counted.to_string())
+    };
+    let unread = u64::from(message.contains("\"read\":false,\"shown\""));
+    let other_id = task.replacen("\\\"id\\\": \\\"1", "\\\"id\\\": \\\"7", 1);
+    for (what, file) in [
+        ("is above", replaced(&last, "{\"last_task\":18446744073709551615}")),
+        ("no creation time", replaced(&config, "{\"config\":\"{}\"}")),
+        ("two copies of config.json", repeated(&config, &[])),
+        ("two tasks", repeated(&task, &[("tasks", 1)])),
+        ("has the id", replaced(&task, &other_id)),
+        ("two messages", repeated(&message, &[("messages", 1), ("unread", unread)])),
+    ] {
+        let other = MemoryStore::new(clock());
+        let refused = import(&other, file.as_bytes(), None).await.unwrap_err();
+        assert!(refused.to_string().contains(what), "{what}: {refused}");
+        assert_eq!(other.teams().await.unwrap(), []);
+    }
+}

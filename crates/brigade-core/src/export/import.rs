@@ -19,6 +19,9 @@ use crate::store::{Actor, Mark, NoteKind, Outgoing, Question, Store, StoreError}
 
 /// The member name under which the progress of an import is saved.
 const IMPORT: &str = "import";
+/// The highest task number that an export may contain. Numbers near the maximum of an integer would leave no number for
+/// the next task.
+const MAX_TASK: u64 = u32::MAX as u64;
 /// The maximum number of messages to mark as read or as shown in one call.
 const BATCH: usize = 200;
 
@@ -70,6 +73,12 @@ pub enum ImportError {
         said: ExportCounts,
         /// The counts of the tasks and messages that the file contains.
         found: ExportCounts,
+    },
+    /// The content is not one that an export can have.
+    #[error("the export is not valid: {what}")]
+    Invalid {
+        /// What is wrong.
+        what: String,
     },
     /// An embedded document cannot be parsed.
     #[error("{place} of the export cannot be read: {damage}")]
@@ -167,6 +176,7 @@ fn check<R: BufRead + Seek>(from: &mut R) -> Result<CheckedExport, ImportError> 
     let (mut header, mut config, mut end) = (None, None, None);
     let mut last_task = 0;
     let mut tasks = Vec::new();
+    let mut message_ids = HashSet::new();
     let mut found = ExportCounts::default();
     for (index, line) in from.lines().enumerate() {
         let number = index + 1;
@@ -181,17 +191,33 @@ fn check<R: BufRead + Seek>(from: &mut R) -> Result<CheckedExport, ImportError> 
             ExportLine::BrigadeTeam(found) if found.version != VERSION => {
                 return Err(ImportError::Version { found: found.version });
             }
+            ExportLine::BrigadeTeam(_) if header.is_some() => return Err(invalid("two headers")),
             ExportLine::BrigadeTeam(found) => header = Some(found),
-            ExportLine::Config(text) => config = Some(text),
+            ExportLine::Config(_) if config.is_some() => {
+                return Err(invalid("two copies of config.json"));
+            }
+            ExportLine::Config(text) => {
+                check_config(&text)?;
+                config = Some(text);
+            }
             ExportLine::Task { id, text } => {
-                let id = TaskId::new(id).ok_or(ImportError::NotAnExport)?;
-                let damaged = |damage| ImportError::Damaged { place: format!("task {id}"), damage };
-                brigade_wire::task::Task::read(text.as_bytes()).map_err(damaged)?;
+                let id = check_task(id, &text)?;
+                if tasks.iter().any(|(other, _)| *other == id) {
+                    return Err(invalid(format!("two tasks with number {id}")));
+                }
                 tasks.push((id, text.into_bytes()));
                 found.tasks += 1;
             }
+            ExportLine::LastTask(id) if id > MAX_TASK => {
+                return Err(invalid(format!("the task number {id} is above {MAX_TASK}")));
+            }
             ExportLine::LastTask(id) => last_task = id,
             ExportLine::Message(exported) => {
+                if let Some(id) = message_id(&exported)?
+                    && !message_ids.insert((exported.to.clone(), id.clone()))
+                {
+                    return Err(invalid(format!("two messages to {} with id {id}", exported.to)));
+                }
                 found.messages += 1;
                 found.unread += usize::from(!exported.read);
             }
@@ -209,6 +235,49 @@ fn check<R: BufRead + Seek>(from: &mut R) -> Result<CheckedExport, ImportError> 
     }
     let config = config.ok_or(ImportError::CutShort)?;
     Ok(CheckedExport { header, config, tasks, last_task, exported: found })
+}
+
+fn invalid(what: impl Into<String>) -> ImportError {
+    ImportError::Invalid { what: what.into() }
+}
+
+/// Checks that a `config.json` describes a team: it has a creation time, a lead, and members with different names.
+fn check_config(text: &str) -> Result<(), ImportError> {
+    let damaged = |damage| ImportError::Damaged { place: "config.json".into(), damage };
+    let team = Team::read(text.as_bytes()).map_err(damaged)?;
+    if team.created_at().is_none() {
+        return Err(invalid("config.json has no creation time"));
+    }
+    if team.lead().is_none() {
+        return Err(invalid("config.json names no lead"));
+    }
+    let mut names = HashSet::new();
+    match team.member_names().into_iter().find(|name| !names.insert(name.to_lowercase())) {
+        Some(name) => Err(invalid(format!("config.json has two members named {name}"))),
+        None => Ok(()),
+    }
+}
+
+/// Checks a task, and returns its number.
+fn check_task(number: u64, text: &str) -> Result<TaskId, ImportError> {
+    let id = TaskId::new(number).filter(|_| number <= MAX_TASK);
+    let id = id.ok_or_else(|| invalid(format!("the task number {number}")))?;
+    let damaged = |damage| ImportError::Damaged { place: format!("task {id}"), damage };
+    let task = brigade_wire::task::Task::read(text.as_bytes()).map_err(damaged)?;
+    match task.id() {
+        Some(other) if *other != id.to_string() => {
+            Err(invalid(format!("task {id} has the id {other:?}")))
+        }
+        _ => Ok(id),
+    }
+}
+
+/// Returns the id of a message, if it has one.
+fn message_id(exported: &ExportedMessage) -> Result<Option<String>, ImportError> {
+    let id = with_message(exported.entry.get().as_bytes(), |message| {
+        message.and_then(|message| Some(message.msg_id()?.into_owned()))
+    });
+    id.map_err(|damage| ImportError::Damaged { place: "a message".into(), damage })
 }
 
 impl CheckedExport {
