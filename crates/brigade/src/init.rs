@@ -45,6 +45,8 @@ pub(crate) enum InitError {
     Record { path: PathBuf, source: serde_json::Error },
     #[error("brigade's settings in {} were rewritten in another form", .path.display())]
     Reworded { path: PathBuf },
+    #[error("{} was added to brigade's table in {}", .keys.join(", "), .path.display())]
+    Mixed { path: PathBuf, keys: Vec<String> },
     #[error("another `brigade init` is running")]
     Busy,
 }
@@ -75,6 +77,10 @@ impl From<InitError> for CliError {
             InitError::Reworded { .. } => {
                 Some("remove mcp_servers.team by hand, then run `brigade init --undo` again")
             }
+            InitError::Mixed { .. } => Some(
+                "without brigade's table, these lines would belong to another one; move them to the table that \
+                 they belong to, then run `brigade init --undo` again",
+            ),
             InitError::Busy => Some("answer or stop the other `brigade init` first"),
         };
         let kind = match &error {

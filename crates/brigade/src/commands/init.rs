@@ -1,5 +1,7 @@
 //! `brigade init`: sets up Claude Code, Codex and Gemini CLI to use brigade. `--undo` reverts the setup.
 
+use std::path::PathBuf;
+
 use brigade_core::text;
 use serde_json::json;
 
@@ -7,14 +9,14 @@ use crate::cli::GlobalArgs;
 use crate::error::{CliError, CliTrouble, Kind, failed};
 use crate::init::plan::{self, InitPlan, Machine};
 use crate::init::record::RecordFolder;
-use crate::init::undo::{self, UndoOutcome};
+use crate::init::undo::{self, UndoOutcome, UndoScope};
 use crate::output::{self, STRONG};
 use crate::{confirm, diff, env, exit};
 
 /// Name of the folder for the record of the changes, inside brigade's state folder.
 const RECORD: &str = "init";
 
-pub(crate) fn run(global: GlobalArgs, yes: bool) -> Result<u8, CliError> {
+pub(crate) fn run(global: &GlobalArgs, yes: bool) -> Result<u8, CliError> {
     let json = global.json;
     let machine = machine(global)?;
     let folder = record_folder()?;
@@ -54,12 +56,9 @@ pub(crate) fn run(global: GlobalArgs, yes: bool) -> Result<u8, CliError> {
 }
 
 /// Reads the state of this machine that the plan depends on.
-fn machine(global: GlobalArgs) -> Result<Machine, CliError> {
-    let no_home = || CliError::failed(CliTrouble::NoHome);
+fn machine(global: &GlobalArgs) -> Result<Machine, CliError> {
     let is_elsewhere = global.claude_dir.is_some() || env::read(env::CLAUDE_CONFIG_DIR).is_some();
-    let claude_dir = global.claude_dir.or_else(env::claude_dir).ok_or_else(no_home)?;
-    let claude_dir = std::path::absolute(&claude_dir)
-        .map_err(|source| failed("find the current folder", source))?;
+    let claude_dir = claude_dir(global)?;
     let is_there = |name: &str| {
         let program = env::agent_program(name).unwrap_or_else(|| name.into());
         env::programs().find(&program).is_some()
@@ -82,6 +81,13 @@ fn machine(global: GlobalArgs) -> Result<Machine, CliError> {
         gemini_dir: env::gemini_dir().filter(|_| is_there("gemini")),
         variables,
     })
+}
+
+/// Returns the absolute path of Claude Code's folder.
+fn claude_dir(global: &GlobalArgs) -> Result<PathBuf, CliError> {
+    let dir = global.claude_dir.clone().or_else(env::claude_dir);
+    let dir = dir.ok_or_else(|| CliError::failed(CliTrouble::NoHome))?;
+    std::path::absolute(&dir).map_err(|source| failed("find the current folder", source))
 }
 
 fn record_folder() -> Result<RecordFolder, CliError> {
@@ -157,13 +163,27 @@ fn advise(machine: &Machine) {
     }
 }
 
-/// Runs `brigade init --undo`.
-pub(crate) fn undo(json: bool) -> Result<u8, CliError> {
+/// Runs `brigade init --undo`, for the configuration folders that this command uses.
+pub(crate) fn undo(global: &GlobalArgs) -> Result<u8, CliError> {
+    let json = global.json;
+    let others = [env::codex_dir(), env::gemini_dir()].into_iter().flatten();
+    let others = others.filter_map(|dir| std::path::absolute(dir).ok()).collect();
+    let scope = UndoScope { claude_dir: claude_dir(global)?, others };
     let folder = record_folder()?;
     let Some(record) = folder.read()? else {
         return Err(CliError::new(Kind::Nothing, CliTrouble::NothingToUndo));
     };
-    let report = undo::run(folder, record)?;
+    let report = undo::run(folder, record, &scope)?;
+    let still = |path: &PathBuf| {
+        let path = path.display();
+        format!(
+            "brigade is still set up for {path}; `brigade --claude-dir {path} init --undo` removes it"
+        )
+    };
+    if report.files.is_empty() && report.failed.is_empty() {
+        let error = CliError::new(Kind::Nothing, CliTrouble::NothingToUndo);
+        return Err(report.still_set_up.iter().map(still).fold(error, CliError::hint));
+    }
     if json {
         let paths = |which: &[UndoOutcome]| {
             let files = report.files.iter().filter(|(_, undone)| which.contains(undone));
@@ -176,6 +196,7 @@ pub(crate) fn undo(json: bool) -> Result<u8, CliError> {
             "taken_out": paths(&[UndoOutcome::TakenOut]),
             "kept": paths(&[UndoOutcome::Kept]),
             "failed": failed,
+            "still_set_up": report.still_set_up,
         }))?;
     } else {
         for (path, undone) in &report.files {
@@ -190,6 +211,9 @@ pub(crate) fn undo(json: bool) -> Result<u8, CliError> {
                 UndoOutcome::Kept => format!("kept {path}, because it was edited since\n"),
             })?;
         }
+    }
+    for path in report.still_set_up.iter().filter(|_| !json) {
+        output::note(&still(path));
     }
     if !json
         && report.failed.is_empty()

@@ -177,8 +177,8 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
             answer::run(&CliContext::new(global).await?, &[asked.which], no).await
         }
         Some(CliCommand::Agents) => agents::run(global.json).await,
-        Some(CliCommand::Init { undo: true, .. }) => init::undo(global.json),
-        Some(CliCommand::Init { yes, undo: false }) => init::run(global, yes),
+        Some(CliCommand::Init { undo: true, .. }) => init::undo(&global),
+        Some(CliCommand::Init { yes, undo: false }) => init::run(&global, yes),
         Some(CliCommand::New(new)) => new::run(&CliContext::reading(global).await?, new).await,
         Some(CliCommand::Trust(args)) => trust::run(global.json, &args),
         Some(CliCommand::Up(up)) if up.check => check::check(&global, up.file.as_deref()),

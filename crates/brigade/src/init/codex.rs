@@ -4,7 +4,7 @@ use brigade_agents::driver::{TOOL_SERVER_NAME, ToolServer};
 use toml::{Table, Value};
 
 use super::edit::{self, EditDecision, FileEdit};
-use super::record::ChangedFile;
+use super::record::{ChangedFile, OurContent};
 
 /// Codex must not offer the team's tools in these ways. Otherwise Codex's own models could call the tools only
 /// from code that they write, or only after a tool search.
@@ -27,6 +27,15 @@ pub(crate) fn decide(
     let wanted = server_table(server);
     if server_in(&table) == Some(&wanted) {
         return EditDecision::default();
+    }
+    if let Some(OurContent::Pieces(pieces)) = known.map(|known| &known.put)
+        && let moved = moved_keys(now, pieces)
+        && !moved.is_empty()
+    {
+        return EditDecision::leave_alone(format!(
+            "{} was added to brigade's table; move it to another table first",
+            moved.join(", ")
+        ));
     }
     // From here on, work on the text without the settings that brigade added earlier.
     let before = match known {
@@ -59,6 +68,59 @@ pub(crate) fn decide(
         ));
     }
     EditDecision { edit: Some(FileEdit::Pieces(vec![piece])), left: None }
+}
+
+/// Returns the keys that would move into another table if the pieces were cut out of the text: a person added them
+/// below brigade's table, so they belong to it.
+pub(crate) fn moved_keys(now: &str, pieces: &[String]) -> Vec<String> {
+    let Ok(mut expected) = now.parse::<Table>() else { return Vec::new() };
+    let cut = edit::without_pieces(pieces, now);
+    if cut == now {
+        return Vec::new();
+    }
+    let mut keys = Vec::new();
+    for piece in pieces.iter().filter_map(|piece| piece.parse::<Table>().ok()) {
+        subtract(&mut expected, &piece);
+        added_keys(&expected, &piece, "", &mut keys);
+    }
+    let Ok(mut after) = cut.parse::<Table>() else { return keys };
+    prune(&mut after);
+    prune(&mut expected);
+    if after == expected { Vec::new() } else { keys }
+}
+
+/// Removes the values of `part` from `whole`.
+fn subtract(whole: &mut Table, part: &Table) {
+    for (key, value) in part {
+        match (whole.get_mut(key), value) {
+            (Some(Value::Table(whole)), Value::Table(part)) => subtract(whole, part),
+            (Some(found), value) if found == value => drop(whole.remove(key)),
+            _ => {}
+        }
+    }
+}
+
+/// Removes empty tables.
+fn prune(table: &mut Table) {
+    for (_, value) in table.iter_mut() {
+        if let Value::Table(inner) = value {
+            prune(inner);
+        }
+    }
+    table.retain(|_, value| !matches!(value, Value::Table(inner) if inner.is_empty()));
+}
+
+/// Collects the keys of values in `rest` that are in a table which directly contains values of `part`.
+fn added_keys(rest: &Table, part: &Table, prefix: &str, keys: &mut Vec<String>) {
+    if part.values().any(|value| !value.is_table()) {
+        let values = rest.iter().filter(|(_, value)| !value.is_table());
+        keys.extend(values.map(|(key, _)| format!("{prefix}{key}")));
+    }
+    for (key, value) in part {
+        if let (Value::Table(part), Some(Value::Table(rest))) = (value, rest.get(key)) {
+            added_keys(rest, part, &format!("{prefix}{key}."), keys);
+        }
+    }
 }
 
 /// Returns whether a configuration still contains all settings of one of these pieces, possibly in another format.

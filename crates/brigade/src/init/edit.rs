@@ -92,13 +92,14 @@ pub(crate) fn without<'t>(put: &OurContent, now: &'t str) -> Result<Cow<'t, str>
             let text = SettingsFile::read(&text)?.without_empty(&sections).into_owned();
             Ok(Cow::Owned(String::from_utf8_lossy(&text).into_owned()))
         }
-        OurContent::Pieces(pieces) => {
-            let text =
-                pieces.iter().fold(now.to_owned(), |text, piece| text.replacen(piece, "", 1));
-            Ok(Cow::Owned(text))
-        }
+        OurContent::Pieces(pieces) => Ok(Cow::Owned(without_pieces(pieces, now))),
         OurContent::Whole => Ok(Cow::Borrowed(now)),
     }
+}
+
+/// Cuts the first occurrence of each piece out of a text.
+pub(crate) fn without_pieces(pieces: &[String], now: &str) -> String {
+    pieces.iter().fold(now.to_owned(), |text, piece| text.replacen(piece, "", 1))
 }
 
 /// Returns whether a file that brigade created is empty after brigade's settings were removed.

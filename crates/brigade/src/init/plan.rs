@@ -32,6 +32,7 @@ pub(crate) struct Machine {
 /// The planned changes.
 #[derive(Debug, Default)]
 pub(crate) struct InitPlan {
+    claude_dir: PathBuf,
     pub(crate) steps: Vec<PlannedEdit>,
     /// The files that are left unchanged, each with the reason.
     pub(crate) left: Vec<(PathBuf, String)>,
@@ -49,7 +50,7 @@ pub(crate) struct PlannedEdit {
 impl InitPlan {
     /// Reads every file, and uses the record of brigade's earlier changes to plan the new ones.
     pub(crate) fn make(machine: &Machine, record: &InitRecord) -> Result<Self, InitError> {
-        let mut plan = Self::default();
+        let mut plan = Self { claude_dir: machine.claude_dir.clone(), ..Self::default() };
         let settings = claude::settings(&machine.brigade, machine.claude.as_deref());
         plan.plan_edit(
             UserFile::read(&machine.claude_dir.join("settings.json"))?,
@@ -136,6 +137,7 @@ impl InitPlan {
             before: edited.before,
             left: earlier.into_iter().chain([edited.text.clone()]).collect(),
             put: edited.put,
+            claude_dir: Some(self.claude_dir.clone()),
         };
         self.steps.push(PlannedEdit { found, text: edited.text, touched });
         Ok(())

@@ -34,6 +34,9 @@ pub(crate) struct ChangedFile {
     pub(crate) left: Vec<String>,
     /// The part that brigade wrote.
     pub(crate) put: OurContent,
+    /// The Claude Code folder that was set up with this change. Older versions of brigade do not store it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) claude_dir: Option<PathBuf>,
 }
 
 /// The part of a file that brigade wrote.

@@ -171,3 +171,64 @@ fn rewritten_settings_are_reported() {
     );
     assert_eq!(machine.everything(), before);
 }
+
+/// Finding 32: a line that a person added below brigade's table belongs to that table. Without the table, it would
+/// belong to another one.
+#[test]
+fn finding_32_a_line_below_our_table_does_not_move_into_another_table() {
+    let machine = TestMachine::new(&["claude", "codex", "tmux"]);
+    machine.write(CODEX, "model = \"x\"\n\n[profiles.fast]\nmodel = \"y\"\n");
+    machine.run_ok(&["init", "--yes"]);
+    let with_line = format!("{}startup_timeout_sec = 20\n", machine.read(CODEX));
+    machine.write(CODEX, &with_line);
+    let undone = machine.run(&["init", "--undo"]);
+    assert_eq!(undone.code, Some(1), "{undone}");
+    assert!(undone.stderr.contains("startup_timeout_sec was added to brigade's table"), "{undone}");
+    assert_eq!(machine.read(CODEX), with_line);
+    // After the person has moved the line, undo succeeds.
+    let moved = with_line.replace("startup_timeout_sec = 20\n", "");
+    machine.write(CODEX, &format!("startup_timeout_sec = 20\n{moved}"));
+    machine.run_ok(&["init", "--undo"]);
+    assert_eq!(
+        machine.read(CODEX),
+        "startup_timeout_sec = 20\nmodel = \"x\"\n\n[profiles.fast]\nmodel = \"y\"\n"
+    );
+}
+
+#[test]
+fn finding_32_a_table_below_ours_stays() {
+    let machine = TestMachine::new(&["claude", "codex", "tmux"]);
+    machine.write(CODEX, "model = \"x\"\n");
+    machine.run_ok(&["init", "--yes"]);
+    let text = machine.read(CODEX);
+    machine.write(CODEX, &format!("{text}\n[mcp_servers.mine]\ncommand = \"m\"\n"));
+    machine.run_ok(&["init", "--undo"]);
+    assert_eq!(machine.read(CODEX), "model = \"x\"\n\n[mcp_servers.mine]\ncommand = \"m\"\n");
+}
+
+/// Finding 42: `--undo` reverts the setup of one Claude Code folder, not of every folder.
+#[test]
+fn finding_42_undo_is_limited_to_one_configuration_folder() {
+    let machine = TestMachine::new(&["claude", "codex", "tmux"]);
+    let other = machine.cli.path("other-claude");
+    let other = ["--claude-dir", other.to_str().unwrap()];
+    machine.run_ok(&["init", "--yes"]);
+    let (first, codex_of_first) = (machine.read(CLAUDE), machine.read(CODEX));
+    machine.run_ok(&[&other[..], &["init", "--yes"]].concat());
+    let codex_of_other = machine.read(CODEX);
+    assert_ne!(codex_of_first, codex_of_other);
+    let undone = machine.run(&["init", "--undo"]);
+    assert_eq!(undone.code, Some(0), "{undone}");
+    assert!(undone.stderr.contains("brigade is still set up for <root>/other-claude"), "{undone}");
+    assert!(!machine.cli.path(CLAUDE).exists());
+    assert!(machine.cli.path("other-claude/settings.json").exists());
+    assert_eq!(machine.read(CODEX), codex_of_other);
+    let again = machine.run(&["init", "--undo"]);
+    assert_eq!(again.code, Some(4), "{again}");
+    assert!(again.stderr.contains("other-claude init --undo"), "{again}");
+    machine.run_ok(&[&other[..], &["init", "--undo"]].concat());
+    assert!(!machine.cli.path("other-claude").exists());
+    assert!(!machine.cli.path(CODEX).exists());
+    machine.run_ok(&["init", "--yes"]);
+    assert_eq!(machine.read(CLAUDE), first);
+}
