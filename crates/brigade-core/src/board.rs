@@ -108,11 +108,34 @@ pub async fn add(seat: &Seat, plan: &TaskPlan) -> Result<TaskId, BoardError> {
         match edit(seat, blocker, |task| Ok(with_blocked(task, id))).await {
             // `NoTask`: the blocker was deleted in the meantime, so the new task does not wait for it.
             Ok(_) | Err(BoardError::NoTask(_)) => {}
-            Err(error) => return Err(error),
+            // The task exists. An error would make the caller add it a second time.
+            Err(error) => {
+                tracing::warn!(team = %seat.team, task = %id, %blocker, %error, "cannot update `blocks`");
+            }
         }
     }
     tracing::info!(team = %seat.team, task = %id, "added task");
     Ok(id)
+}
+
+/// Adds a task and assigns it to a member. Adds nothing if the member is not on the roster. Fails with
+/// [`BoardError::NotAssigned`] if the task was added but could not be assigned.
+pub async fn add_for(
+    seat: &Seat,
+    plan: &TaskPlan,
+    owner: &MemberName,
+) -> Result<TaskId, BoardError> {
+    check_member(seat, owner).await?;
+    let id = add(seat, plan).await?;
+    let change = Update { owner: Change::Set(owner.clone()), ..Update::default() };
+    match update(seat, id, &change).await {
+        Ok(()) => Ok(id),
+        Err(error @ BoardError::NotTold { .. }) => Err(error),
+        Err(source) => {
+            let (owner, source) = (owner.clone(), Box::new(source));
+            Err(BoardError::NotAssigned { id, owner, source })
+        }
+    }
 }
 
 /// Changes a task. If the task gets a new owner, notifies that member, as Claude Code does. Does not

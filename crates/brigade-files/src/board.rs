@@ -10,9 +10,10 @@ use super::document::{self, DocumentId};
 use super::layout::{CREATE_LOCK, HIGH_WATER, TASKS, task_file, task_id};
 use super::lock::{LockAttempt, LockWaiter, TryOutcome};
 use super::revision::revision;
+use super::team_state::intent::IntendedDocument;
 use super::team_state::seen::{LockKind, SeenGuard};
 use super::temp_file::{self, TempFile};
-use brigade_core::store::{Document, Revision, StoreError};
+use brigade_core::store::{Actor, Document, Revision, StoreError};
 
 const CREATE_DOCUMENT: DocumentId = DocumentId { kind: LockKind::Create, task: 0 };
 
@@ -23,6 +24,15 @@ fn task_document(id: TaskId) -> DocumentId {
 /// The task folder of a team. If the folder does not exist, there are no tasks.
 #[derive(Debug)]
 pub(crate) struct BoardDir(Option<Dir>);
+
+/// A task that was just created.
+#[derive(Debug)]
+pub(crate) struct CreatedTask {
+    pub(crate) id: TaskId,
+    pub(crate) bytes: Vec<u8>,
+    /// Whether the high-water mark was raised.
+    pub(crate) raised: Result<(), StoreError>,
+}
 
 impl FileStore {
     pub(super) fn board(&self, team: &TeamName) -> Result<BoardDir, StoreError> {
@@ -102,13 +112,15 @@ impl BoardDir {
         }
     }
 
-    /// Tries once to create a task under the next free number.
+    /// Tries once to create a task under the next free number. The task exists even if raising the
+    /// high-water mark failed.
     pub(crate) fn try_create(
         &self,
         task: &dyn Fn(TaskId) -> Vec<u8>,
+        by: &Actor,
         seen: Option<&SeenGuard<'_>>,
         waiter: &mut LockWaiter,
-    ) -> Result<TryOutcome<(TaskId, Vec<u8>)>, StoreError> {
+    ) -> Result<TryOutcome<CreatedTask>, StoreError> {
         // The task folder was created a moment ago, but another program has removed it.
         let Some(dir) = &self.0 else { return Err(StoreError::Conflict) };
         let _lock = match try_creation_lock(dir, seen, waiter)? {
@@ -125,15 +137,19 @@ impl BoardDir {
         loop {
             // Skip the numbers of existing tasks. When Claude Code adds a task, it uses the number
             // after the highest task file and does not raise the high-water mark.
-            last += 1;
-            let Some(id) = TaskId::new(last) else { return Err(StoreError::Conflict) };
+            let next = last.checked_add(1).and_then(TaskId::new);
+            let Some(id) = next else { return Err(StoreError::Conflict) };
+            last = id.get();
             if dir.stamp(&task_file(id))?.is_some() {
                 continue;
             }
             let bytes = task(id);
+            if let Some(seen) = seen {
+                seen.intend(by, IntendedDocument::Task(last), Some(&bytes))?;
+            }
             if document::create(dir, &task_file(id), &bytes)? {
-                self.raise_high_water(dir, last)?;
-                return Ok(TryOutcome::Done((id, bytes)));
+                let raised = self.raise_high_water(dir, last);
+                return Ok(TryOutcome::Done(CreatedTask { id, bytes, raised }));
             }
         }
     }
@@ -158,6 +174,12 @@ impl BoardDir {
         } else {
             Err(StoreError::Conflict)
         }
+    }
+
+    /// Reads a task once. The task may be torn.
+    pub(crate) fn read(&self, id: TaskId) -> Result<Option<Document>, StoreError> {
+        let Some(dir) = &self.0 else { return Ok(None) };
+        Ok(dir.read(&task_file(id))?.map(document::from_contents))
     }
 
     /// Returns a conflict unless the task is at revision `at`.

@@ -102,7 +102,10 @@ impl Dir {
         let stat = fs::fstat(&child.fd).map_err(io_error)?;
         check_owner(stat.st_uid, &child.path)?;
         if Mode::from_raw_mode(stat.st_mode) != Mode::RWXU {
-            fs::fchmod(&child.fd, Mode::RWXU).map_err(io_error)?;
+            match fs::fchmod(&child.fd, Mode::RWXU) {
+                Ok(()) | Err(Errno::ROFS) => {}
+                Err(error) => return Err(io_error(error)),
+            }
         }
         Ok(child)
     }
@@ -304,24 +307,33 @@ impl Dir {
         Ok(names)
     }
 
-    /// Opens one of brigade's own files for reading and writing, creating it if needed.
+    /// Opens one of brigade's own files for reading and writing, creating it if needed. If the file
+    /// exists but cannot be written, opens it for reading only.
     pub(crate) fn private_file(
         &self,
         name: &str,
         extra_flags: OFlags,
     ) -> Result<OwnedFd, StoreError> {
-        let flags =
-            OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | extra_flags;
+        let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | extra_flags;
         let mode = PRIVATE;
-        let fd = fs::openat(&self.fd, name, flags, mode).map_err(|error| match error {
+        let open = |flags: OFlags| fs::openat(&self.fd, name, flags, mode);
+        let opened = match open(flags | OFlags::RDWR | OFlags::CREATE) {
+            Err(error @ (Errno::ROFS | Errno::ACCESS)) => {
+                open(flags | OFlags::RDONLY).map_err(|_| error)
+            }
+            opened => opened,
+        };
+        let fd = opened.map_err(|error| match error {
             Errno::LOOP => self.refused(name, Refusal::Symlink),
             error => self.io_error("open", name, error),
         })?;
         let stat = fs::fstat(&fd).map_err(|error| self.io_error("stat", name, error))?;
         check_owner(stat.st_uid, &self.path.join(name))?;
         if Mode::from_raw_mode(stat.st_mode) != mode {
-            let set = fs::fchmod(&fd, mode);
-            set.map_err(|error| self.io_error("set the mode of", name, error))?;
+            match fs::fchmod(&fd, mode) {
+                Ok(()) | Err(Errno::ROFS) => {}
+                Err(error) => return Err(self.io_error("set the mode of", name, error)),
+            }
         }
         Ok(fd)
     }
@@ -386,6 +398,17 @@ pub(crate) fn write_all(fd: impl AsFd, mut bytes: &[u8]) -> Result<(), Errno> {
 
 pub(crate) fn io_error(doing: &'static str, path: PathBuf, error: Errno) -> StoreError {
     StoreError::Io { doing, path, source: io::Error::from(error) }
+}
+
+/// Returns whether an error means that a file or folder can be read but not written.
+pub(crate) fn is_read_only(error: &StoreError) -> bool {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    match error {
+        StoreError::Io { source, .. } => {
+            matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem)
+        }
+        _ => false,
+    }
 }
 
 fn check_owner(uid: u32, path: &Path) -> Result<(), StoreError> {

@@ -50,6 +50,9 @@ pub(crate) struct DocumentId {
     pub(crate) task: u64,
 }
 
+/// The roster of a team.
+pub(crate) const ROSTER: DocumentId = DocumentId { kind: LockKind::Roster, task: 0 };
+
 impl DocumentId {
     fn file(self) -> String {
         match self.kind {

@@ -97,8 +97,13 @@ impl FileStore {
         // Subscribe before reading the journals, so that later changes are signalled. Subscribing
         // also records in the journals what other programs have changed so far.
         let signal = match self.team_dir(team) {
+            // Without brigade's own folder, on a read-only file system, there are no events.
+            Ok(_) if self.readable_team_state(team)?.is_none() => None,
             Ok(_) => Some(watch::change_signal(self, team)?),
-            Err(StoreError::NoTeam { .. }) => None,
+            Err(StoreError::NoTeam { .. }) => {
+                self.record_missed_deletion(team)?;
+                None
+            }
             Err(error) => return Err(error),
         };
         let (signal, changes) = signal.unzip();

@@ -20,6 +20,7 @@ use brigade_core::store::StoreError;
 pub(crate) struct Journal {
     fd: OwnedFd,
     path: PathBuf,
+    is_writable: bool,
 }
 
 /// The records between some position and the end of a journal.
@@ -61,9 +62,13 @@ fn anchor(before: &[u8]) -> u64 {
 }
 
 impl Journal {
-    /// Opens a journal, creating it if needed.
+    /// Opens a journal, creating it if needed. On a read-only file system, the journal can be read
+    /// but not appended to.
     pub(crate) fn open(dir: &Dir, name: &str) -> Result<Self, StoreError> {
-        Ok(Self { fd: dir.private_file(name, OFlags::APPEND)?, path: dir.path(name) })
+        let fd = dir.private_file(name, OFlags::APPEND)?;
+        let flags = fs::fcntl_getfl(&fd).map_err(|error| dir.io_error("open", name, error))?;
+        let is_writable = flags.contains(OFlags::RDWR);
+        Ok(Self { fd, path: dir.path(name), is_writable })
     }
 
     /// Appends records in one write. Returns the offset of the end of the last record.
@@ -80,6 +85,9 @@ impl Journal {
             lines.push(b'\n');
         }
         let io_error = |doing| move |error| io_error(doing, self.path.clone(), error);
+        if !self.is_writable {
+            return Err(io_error("write")(Errno::ROFS));
+        }
         match rustix::io::write(&self.fd, &lines) {
             Ok(written) if written == lines.len() => {}
             // A short write means that the disk is full. Readers ignore the partial record.
@@ -131,6 +139,16 @@ impl Journal {
             anchor: anchor(bytes.get(..end).unwrap_or_default()),
         };
         Ok(JournalTail { start: position(before), records, end: position(whole) })
+    }
+
+    /// Returns whether records can be appended.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.is_writable
+    }
+
+    /// Returns the last records, from at most this many bytes.
+    pub(crate) fn last_records(&self, bytes: u64) -> Result<Vec<Record>, StoreError> {
+        Ok(self.read_from(self.len()?.saturating_sub(bytes))?.records)
     }
 
     /// Returns the current length of the journal.

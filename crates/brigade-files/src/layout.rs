@@ -16,6 +16,8 @@
 //!     mail/MEMBER.state                 how much of that journal is in the inbox
 //!     work/MEMBER.jsonl                 the journal of a member's work
 //!     roster.json, board.seen           the roster and the board as last seen
+//!     folder                            the team folder in which the roster was last seen
+//!     intent                            the change that a process is about to make, and its author
 //!     created, shared                   when brigade created the team; whether others write to it
 //!     decided/QUESTION                  a final answer
 //!     kept, pulse, revival, home        folders of notes, with one MEMBER.json per member
@@ -58,6 +60,10 @@ pub const MAIL: &str = "mail";
 pub(crate) const WORK: &str = "work";
 /// The file with the roster as last seen.
 pub const LAST_ROSTER: &str = "roster.json";
+/// The file that identifies the team folder in which the roster was last seen.
+pub(crate) const LAST_FOLDER: &str = "folder";
+/// The file that names the change that a brigade process is about to make, and its author.
+pub(crate) const INTENT: &str = "intent";
 /// The file with the time when brigade created the team, in milliseconds.
 pub const CREATED: &str = "created";
 /// Like [`CREATED`], written before the team and removed after it. It remains if the process dies in between.

@@ -11,11 +11,13 @@
 //!   (Claude Code's lock), `document` and `revision` (compare-and-set replacement under that lock).
 //! - Mail: `mailbox` delivers the messages in a `journal` to an inbox, and loses no message when a
 //!   process dies. An update of an inbox has three steps: `observe`, `draft` and `commit`. `state`
-//!   is the data that brigade saves between updates.
+//!   is the data that brigade saves between updates. `unowned` removes an inbox without a member.
 //! - Teams: `teams` (creation and deletion), `board` (tasks), `repair` (fixes a torn roster),
-//!   `team_state` (brigade's own files for a team, including the roster and board as last seen).
+//!   `team_state` (brigade's own files for a team, including the roster and board as last seen),
+//!   `last_seen` (whether that roster belongs to the current team), `incomplete` (changes that took
+//!   effect although a later step failed).
 //! - Events: `watch` reports new events; `event_log` streams all past events, then new ones.
-//! - `store` implements the `Store` trait with these modules.
+//! - `store` and `board_store` implement the `Store` trait with these modules.
 //!
 //! # Rules
 //!
@@ -51,11 +53,14 @@
 #![forbid(unsafe_code)]
 
 mod board;
+mod board_store;
 mod checks;
 mod dir;
 mod document;
 mod event_log;
+mod incomplete;
 mod journal;
+mod last_seen;
 pub mod layout;
 mod lock;
 mod lock_id;
@@ -66,6 +71,7 @@ mod store;
 mod team_state;
 mod teams;
 mod temp_file;
+mod unowned;
 mod watch;
 
 use std::collections::HashMap;
@@ -77,18 +83,20 @@ use brigade_wire::Damage;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 use rustix::fs::{Access, AtFlags, accessat};
+use rustix::io::Errno;
 
-use self::dir::{Dir, FileStamp, Fsync};
+use self::dir::{Dir, FileStamp, Fsync, is_read_only};
 pub use self::event_log::{RecordsFileError, stream_records_file};
 use self::journal::Journal;
-use self::layout::{CONFIG, DAMAGED_COPIES, INBOXES, TEAMS, member_file, member_journal};
+pub use self::last_seen::last_seen_roster;
+use self::layout::{CONFIG, INBOXES, TEAMS, member_file, member_journal};
 use self::lock::{LockWaiter, TryOutcome};
 use self::mailbox::state::MailboxStateFile;
 use self::mailbox::{FileMailbox, MailboxContext, MailboxWork};
 use self::team_state::TeamStateDir;
 use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::hash::Fnv;
-use brigade_core::store::{StoreError, WriteObstacle};
+use brigade_core::store::{IncompleteWrite, StoreError, WriteObstacle};
 
 /// Failures that an acknowledged message survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -160,18 +168,30 @@ pub struct FileStore {
     /// Maps each team and scope to the follower that the watches of that team and scope share. The
     /// follower lives as long as any of these watches.
     watches: Mutex<HashMap<(TeamName, watch::WatchScope), Weak<watch::SharedFollower>>>,
+    /// Changes that took effect, although a later step failed.
+    incomplete: Mutex<Vec<IncompleteWrite>>,
 }
 
 /// A team's open directories inside Claude Code's folder.
 #[derive(Debug)]
 struct NativeDirs {
     team: Dir,
-    inboxes: Dir,
+    /// The folder of inboxes; `None` if it does not exist and cannot be created, because the file
+    /// system is read-only.
+    inboxes: Option<Dir>,
     /// Device and inode of the team directory when it was opened.
     id: Option<(u64, u64)>,
     /// The stamp of the last `config.json` that parsed. A file with the same stamp is not checked
     /// again.
     valid_config: Mutex<Option<FileStamp>>,
+}
+
+impl NativeDirs {
+    fn inboxes(&self) -> Result<&Dir, StoreError> {
+        let missing =
+            || dir::io_error("create the directory", self.team.path(INBOXES), Errno::ROFS);
+        self.inboxes.as_ref().ok_or_else(missing)
+    }
 }
 
 /// A mailbox that only one thread may use at a time. The mutex is needed because the mailbox's
@@ -198,6 +218,7 @@ impl FileStore {
             team_states: Mutex::default(),
             mailboxes: Mutex::default(),
             watches: Mutex::default(),
+            incomplete: Mutex::default(),
         }
     }
 
@@ -229,14 +250,18 @@ impl FileStore {
         let mut native_dirs = lock_mutex(&self.native_dirs);
         if let Some(native) = native_dirs.get(team)
             && native.id == dir::identity(&self.teams_path().join(team.as_str()))
-            && native.inboxes.exists()
+            && native.inboxes.as_ref().is_some_and(Dir::exists)
         {
             return Ok(Arc::clone(native));
         }
         native_dirs.remove(team);
         let id = dir::identity(&self.teams_path().join(team.as_str()));
         let dir = self.team_dir(team)?;
-        let inboxes = dir.open_or_create_child(INBOXES)?;
+        let inboxes = match dir.open_or_create_child(INBOXES) {
+            Ok(inboxes) => Some(inboxes),
+            Err(error) if is_read_only(&error) => None,
+            Err(error) => return Err(error),
+        };
         let native =
             Arc::new(NativeDirs { team: dir, inboxes, id, valid_config: Mutex::default() });
         native_dirs.insert(team.clone(), Arc::clone(&native));
@@ -261,7 +286,37 @@ impl FileStore {
         team: &TeamName,
     ) -> Result<Option<Arc<TeamStateDir>>, StoreError> {
         let existing = Dir::open(&self.team_states_path)?.map(|teams| teams.child(team.as_str()));
-        existing.transpose()?.flatten().map(|_| self.team_state(team)).transpose()
+        match existing.transpose()?.flatten() {
+            Some(_) => self.readable_team_state(team),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns brigade's own folder for a team, creating it if needed. Returns `None` if the folder
+    /// is not complete and cannot be completed, because the file system is read-only.
+    fn readable_team_state(
+        &self,
+        team: &TeamName,
+    ) -> Result<Option<Arc<TeamStateDir>>, StoreError> {
+        match self.team_state(team) {
+            Ok(team_state) => Ok(Some(team_state)),
+            Err(error) if is_read_only(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns a member's mailbox, or `None` if it does not exist and cannot be created, because
+    /// the file system is read-only.
+    fn readable_mailbox(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+    ) -> Result<Option<SharedFileMailbox>, StoreError> {
+        match self.mailbox(team, member) {
+            Ok(mailbox) => Ok(Some(mailbox)),
+            Err(error) if is_read_only(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn mailbox(
@@ -282,7 +337,7 @@ impl FileStore {
             journal: Journal::open(&team_state.mail, &member_journal(member))?,
             state: MailboxStateFile::open(&team_state.mail, &format!("{member}.state"))?,
             mail_dir: Arc::clone(&team_state.mail),
-            damaged_copies: team_state.dir.private_child(DAMAGED_COPIES)?,
+            team_state,
         };
         let mailbox = Arc::new(Mutex::new(mailbox));
         mailboxes.insert(key, Arc::clone(&mailbox));
@@ -342,9 +397,10 @@ impl FileStore {
         native: &NativeDirs,
         step: impl Fn(&MailboxContext<'_>, &mut LockWaiter) -> Result<TryOutcome<()>, StoreError>,
     ) -> Result<(), StoreError> {
+        let inboxes = native.inboxes()?;
         let attempt = |waiter: &mut LockWaiter| {
             let context = MailboxContext {
-                inboxes: &native.inboxes,
+                inboxes,
                 clock: self.clock.as_ref(),
                 team_created: &|| self.team_created(team),
             };
@@ -420,7 +476,7 @@ fn open_state_dir(path: &Path) -> Result<Dir, StoreError> {
         let parent = path.parent().unwrap_or(path);
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         dir::create_all(parent)?;
-        let missing = || dir::io_error("open", parent.to_owned(), rustix::io::Errno::NOENT);
+        let missing = || dir::io_error("open", parent.to_owned(), Errno::NOENT);
         Dir::open(parent)?.ok_or_else(missing)?.private_child(name)
     };
     if let Some(dir) = Dir::open(path)? {

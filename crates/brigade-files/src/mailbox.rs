@@ -25,6 +25,7 @@ use super::journal::{Journal, JournalPosition, JournalTail};
 use super::layout::{lock_name, member_file};
 use super::lock::{self, LockAttempt, LockPath, LockRecorder, LockWaiter, TryOutcome};
 use super::lock_id::LockId;
+use super::team_state::TeamStateDir;
 use super::temp_file;
 use brigade_core::clock::Clock;
 use brigade_core::event::{Event, MessageKey, Record};
@@ -47,8 +48,8 @@ pub(crate) struct FileMailbox {
     pub(crate) state: MailboxStateFile,
     /// Brigade's folder for mail.
     pub(crate) mail_dir: Arc<Dir>,
-    /// The folder for copies of damaged inboxes.
-    pub(crate) damaged_copies: Dir,
+    /// Brigade's folder for the team.
+    pub(crate) team_state: Arc<TeamStateDir>,
 }
 
 /// Work to do on a mailbox.
@@ -137,7 +138,7 @@ impl FileMailbox {
         }
         if matches!(work, MailboxWork::Refresh) && !tail.has_sent() {
             head.after.upto = tail.end;
-            match self.refresh(context, &mut head)? {
+            match self.refresh(context, &mut head, &tail)? {
                 RefreshOutcome::UpToDate => return Ok(TryOutcome::Done(())),
                 // Do not take the lock yet. Claude Code 2.1.50 first creates a new inbox and then
                 // takes the lock. If we hold the lock at that moment, Claude Code loses its
@@ -158,16 +159,7 @@ impl FileMailbox {
         if (waiter.has_waited || head.contended) && (0..NATIVE_TURN_NANOS).contains(&since) {
             return Ok(TryOutcome::Wait(WriteObstacle::Busy { path: self.state.path().clone() }));
         }
-        let file = self.file();
-        let abandoned = Some(head.lock).filter(|&lock| lock != LockId::default());
-        let at = LockPath {
-            dir: context.inboxes,
-            name: lock_name(&file),
-            spare: Some((&self.mail_dir, lock_name(&self.member))),
-        };
-        let mut recorder =
-            MailboxLockRecorder { state: &self.state, head: &mut head, clock: context.clock };
-        let lock = match waiter.try_lock(at, abandoned, &mut recorder)? {
+        let lock = match self.try_lock_inbox(context, &mut head, waiter)? {
             LockAttempt::Acquired(lock) => lock,
             LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
         };
@@ -183,6 +175,54 @@ impl FileMailbox {
             self.mark(context, &mut draft, keys, mark)?;
         }
         self.commit(context, &lock, &mut head, &draft, tail.end)
+    }
+
+    /// Tries once to acquire Claude Code's lock on the inbox. The caller holds the state lock.
+    fn try_lock_inbox<'l>(
+        &'l self,
+        context: &MailboxContext<'l>,
+        head: &mut MailboxHead,
+        waiter: &mut LockWaiter,
+    ) -> Result<LockAttempt<'l>, StoreError> {
+        let abandoned = Some(head.lock).filter(|&lock| lock != LockId::default());
+        let at = LockPath {
+            dir: context.inboxes,
+            name: lock_name(&self.file()),
+            spare: Some((&self.mail_dir, lock_name(&self.member))),
+        };
+        let mut recorder = MailboxLockRecorder { state: &self.state, head, clock: context.clock };
+        waiter.try_lock(at, abandoned, &mut recorder)
+    }
+
+    /// Tries once to remove the inbox, after `keep` has stored a copy of its contents. Holds both
+    /// locks meanwhile. Returns whether there was an inbox.
+    pub(crate) fn try_set_aside(
+        &self,
+        context: &MailboxContext<'_>,
+        waiter: &mut LockWaiter,
+        keep: &dyn Fn(&[u8]) -> Result<(), StoreError>,
+    ) -> Result<TryOutcome<bool>, StoreError> {
+        if !self.state.try_lock()? {
+            return Ok(TryOutcome::Wait(WriteObstacle::Busy { path: self.state.path().clone() }));
+        }
+        let _unlock = StateUnlock(&self.state);
+        let mut head = match self.state.head()? {
+            Some(head) => self.resolve(context, head)?,
+            None => MailboxHead::default(),
+        };
+        let lock = match self.try_lock_inbox(context, &mut head, waiter)? {
+            LockAttempt::Acquired(lock) => lock,
+            LockAttempt::Blocked(obstacle) => return Ok(TryOutcome::Wait(obstacle)),
+        };
+        let file = self.file();
+        let Some(contents) = context.inboxes.read(&file)? else {
+            return Ok(TryOutcome::Done(false));
+        };
+        keep(&contents.bytes)?;
+        if context.inboxes.stamp(&file)? != Some(contents.stamp) || !lock.is_held()? {
+            return Ok(TryOutcome::Retry);
+        }
+        context.inboxes.remove(&file).map(TryOutcome::Done)
     }
 
     /// Completes the last write if its rename happened, and reverts the write otherwise.
@@ -240,6 +280,7 @@ impl FileMailbox {
         &self,
         context: &MailboxContext<'_>,
         head: &mut MailboxHead,
+        tail: &JournalTail,
     ) -> Result<RefreshOutcome, StoreError> {
         let file = self.file();
         // We hold the state lock, so no other brigade process works on this inbox. If the recorded
@@ -254,7 +295,7 @@ impl FileMailbox {
             None => (inbox::EMPTY, FileStamp::default()),
         };
         let Ok(inbox) = Inbox::read(bytes) else { return Ok(RefreshOutcome::Torn(stamp)) };
-        let rewound = self.observe(context, head, &inbox, stamp)?;
+        let rewound = self.observe(context, head, &tail.records, &inbox, stamp)?;
         Ok(if rewound { RefreshOutcome::Rewound } else { RefreshOutcome::UpToDate })
     }
 
@@ -271,10 +312,10 @@ impl FileMailbox {
         let Some(head) = self.state.head()? else { return Ok(TryOutcome::Done(())) };
         let mut head = self.resolve(context, head)?;
         lock::remove_any(context.inboxes, &lock_name(&self.file()))?;
-        let _tail = self.tail(&mut head)?;
+        let tail = self.tail(&mut head)?;
         // Compare the inbox with the state before clearing the recorded risk, because overwritten
         // messages are restored only while a risk is recorded.
-        if matches!(self.refresh(context, &mut head)?, RefreshOutcome::Torn(_)) {
+        if matches!(self.refresh(context, &mut head, &tail)?, RefreshOutcome::Torn(_)) {
             return Ok(TryOutcome::Done(()));
         }
         if head.risk.take().is_some() {

@@ -6,6 +6,7 @@ use brigade_wire::team::Team;
 
 use super::dir::{Fsync, PRIVATE};
 use super::document::{self, DocumentId};
+use super::last_seen::is_same_team;
 use super::layout::DAMAGED_COPIES;
 use super::team_state::TeamStateDir;
 use super::{FileStore, NativeDirs};
@@ -18,8 +19,8 @@ impl FileStore {
     /// two processes write at once, the end of the longer text may follow the shorter text. In that
     /// case, the shorter text was written last and is complete, so the shorter text is kept. A
     /// process that is killed while writing leaves an empty or truncated file. In that case, the
-    /// last seen roster is restored, but only if brigade created the team. For other teams, the
-    /// last seen roster may differ from what the lead would write.
+    /// last seen roster is restored, but only if it belongs to this team and brigade created the
+    /// team. For other teams, the last seen roster may differ from what the lead would write.
     pub(super) async fn repair_roster(
         &self,
         team: &TeamName,
@@ -29,7 +30,7 @@ impl FileStore {
     ) -> Result<bool, StoreError> {
         let team_state = self.team_state(team)?;
         let Some(repaired) = last_complete_text(&torn.bytes)
-            .map_or_else(|| last_seen(&team_state), |text| Ok(Some(text)))?
+            .map_or_else(|| last_seen(&team_state, native, torn), |text| Ok(Some(text)))?
         else {
             return Ok(false);
         };
@@ -71,9 +72,16 @@ fn last_complete_text(torn: &[u8]) -> Option<Vec<u8>> {
     Team::read(repaired).ok().map(|_| repaired.to_owned())
 }
 
-/// Returns the last seen roster, if brigade created the team.
-fn last_seen(team_state: &TeamStateDir) -> Result<Option<Vec<u8>>, StoreError> {
+/// Returns the last seen roster, if it belongs to this team and brigade created the team.
+fn last_seen(
+    team_state: &TeamStateDir,
+    native: &NativeDirs,
+    torn: &Document,
+) -> Result<Option<Vec<u8>>, StoreError> {
     let Some(last) = team_state.last_roster()? else { return Ok(None) };
+    if !is_same_team(&team_state.dir, &native.team, &torn.bytes, &last)? {
+        return Ok(None);
+    }
     let created = Team::read(&last).ok().and_then(|team| team.created_at());
     let is_ours = created.map_or(Ok(false), |created| team_state.is_created_by_us(created))?;
     Ok(is_ours.then_some(last))

@@ -7,27 +7,27 @@ use brigade_wire::inbox::Inbox;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::team::Team;
 
-use super::dir::{Dir, Fsync, PRIVATE};
-use super::document::{self, DocumentId};
+use super::dir::{Dir, Fsync, PRIVATE, is_read_only};
+use super::document::{self, ROSTER};
+use super::incomplete::{NOT_LOGGED, NOT_SYNCED};
 use super::journal::{self, Journal};
 use super::layout::{CONFIG, DECIDED, member_file, note_dir};
-use super::lock::{LockWaiter, TryOutcome};
+use super::lock::TryOutcome;
 use super::mailbox::{self, MailboxContext, MailboxWork};
 use super::revision::revision;
 use super::team_state::TeamStateDir;
-use super::team_state::seen::LockKind;
+use super::team_state::intent::IntendedDocument;
 use super::teams::InitialTasks;
 use super::temp_file::{self, TempFile};
 use super::watch::WatchScope;
-use super::{FileStore, check_team, lock_mutex, watch};
+use super::{FileStore, check_team, last_seen, lock_mutex, watch};
 use brigade_core::event::{Event, MessageKey, Record, UncheckedRecord};
 use brigade_core::store::event_log::{EventStream, RecordLookupHandle};
 use brigade_core::store::{
-    Actor, BoardStore, Document, EventLog, Mail, MailStore, Mark, NoteKind, Notes, Outgoing,
+    Actor, Document, EventLog, IncompleteWrite, Mail, MailStore, Mark, NoteKind, Notes, Outgoing,
     Question, Receipt, Revision, Store, StoreError, TeamStore, Watch, Written,
 };
 
-const ROSTER: DocumentId = DocumentId { kind: LockKind::Roster, task: 0 };
 /// Claude Code 2.1.50 reads `config.json` and writes it back without a lock. This is the maximum
 /// time between its read and its write. Measured: 124 milliseconds on a busy machine, and once more
 /// than 600 milliseconds on an overloaded machine.
@@ -60,9 +60,13 @@ impl TeamStore for FileStore {
                 if let Some((torn, stamp)) = &config
                     && known != Some(*stamp)
                     && check_team(&torn.bytes).is_err()
-                    && self.repair_roster(team, &native, ROSTER, torn).await?
                 {
-                    config = read(None).await?;
+                    match self.repair_roster(team, &native, ROSTER, torn).await {
+                        Ok(true) => config = read(None).await?,
+                        Ok(false) => {}
+                        Err(error) if is_read_only(&error) => {}
+                        Err(error) => return Err(error),
+                    }
                 }
                 let (document, stamp) = config.unzip();
                 *lock_mutex(&native.valid_config) = stamp;
@@ -99,7 +103,15 @@ impl TeamStore for FileStore {
         self.retry(|waiter| {
             let seen = team_state.lock_seen()?;
             if let Some(seen) = &seen {
-                seen.note_foreign_roster(at)?;
+                // Record the change that led to this version first, under the name of its author.
+                if let Some(now) = native.team.read(CONFIG)?
+                    && revision(&now.bytes) == at
+                    && check_team(&now.bytes).is_ok()
+                {
+                    let now = Some((&native.team, now.bytes.as_slice()));
+                    seen.record_roster(self.clock.as_ref(), None, now)?;
+                }
+                seen.intend(by, IntendedDocument::Roster, Some(config))?;
             }
             let tried = document::try_replace(
                 &native.team,
@@ -110,12 +122,15 @@ impl TeamStore for FileStore {
                 self.sync(),
             )?;
             if let (Some(seen), TryOutcome::Done(())) = (seen, &tried) {
-                seen.record_roster(self.clock.as_ref(), Some(by), Some(config))?;
+                let roster = Some((&native.team, config));
+                let recorded = seen.record_roster(self.clock.as_ref(), Some(by), roster);
+                self.after_commit(recorded, NOT_LOGGED, || roster_changed(team));
             }
             Ok(tried)
         })
         .await?;
-        self.sync_if_power_safe(Some(&native.team))?;
+        let synced = self.sync_if_power_safe(Some(&native.team));
+        self.after_commit(synced, NOT_SYNCED, || roster_changed(team));
         Ok(revision(config))
     }
 
@@ -124,17 +139,24 @@ impl TeamStore for FileStore {
         // finished. A half-written file might lack the creation time of the team.
         let Some(config) = self.team(team).await? else { return Ok(false) };
         let Some(team_state) = self.existing_team_state(team)? else { return Ok(false) };
-        let created = |bytes: &[u8]| Team::read(bytes).map(|team| team.created_at());
-        let created = match created(&config.bytes) {
-            Ok(created) => created,
-            // The file is still torn. The last seen roster shows when the team was created.
-            Err(_) => team_state.last_roster()?.and_then(|last| created(&last).ok().flatten()),
+        let created = match last_seen::created_at(&config.bytes) {
+            Some(created) => Some(created),
+            // The file is still torn. If it belongs to the team that was last seen, the last seen
+            // roster shows when the team was created.
+            None => {
+                let folder = self.team_dir(team)?;
+                let last = team_state.last_roster()?.unwrap_or_default();
+                let is_same =
+                    last_seen::is_same_team(&team_state.dir, &folder, &config.bytes, &last)?;
+                last_seen::created_at(&last).filter(|_| is_same)
+            }
         };
         created.map_or(Ok(false), |created| team_state.is_created_by_us(created))
     }
 
     async fn undo_window(&self, team: &TeamName) -> Result<Duration, StoreError> {
-        Ok(if self.team_state(team)?.is_shared()? { NATIVE_REWRITE_WINDOW } else { Duration::ZERO })
+        let is_shared = self.team_state(team)?.is_shared()?;
+        Ok(if is_shared { NATIVE_REWRITE_WINDOW } else { Duration::ZERO })
     }
 
     async fn delete_team(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError> {
@@ -151,7 +173,7 @@ impl MailStore for FileStore {
         message: &Outgoing,
     ) -> Result<Receipt, StoreError> {
         let native = self.native_dirs(team)?;
-        self.check_deliverable(&native.inboxes, to)?;
+        self.check_deliverable(native.inboxes()?, to)?;
         let event = Event::Sent {
             to: to.to_string(),
             key: message.key(),
@@ -179,17 +201,19 @@ impl MailStore for FileStore {
             tracing::warn!(%team, member = %member, %error, "cannot refresh the inbox");
         }
         let native = self.native_dirs(team)?;
-        let inboxes = &native.inboxes;
-        let mailbox = self.mailbox(team, member)?;
-        if refreshed.is_ok() {
-            lock_mutex(&mailbox).sweep(inboxes)?;
-        }
+        // On a read-only file system, the folder may be missing and cannot be created.
+        let Some(inboxes) = &native.inboxes else { return Ok(Vec::new()) };
+        let mailbox = self.readable_mailbox(team, member)?;
         let file = member_file(member);
-        let waiting = {
+        let mut waiting = Vec::new();
+        if let Some(mailbox) = mailbox {
+            if refreshed.is_ok() {
+                lock_mutex(&mailbox).sweep(inboxes)?;
+            }
             let team_created = &|| self.team_created(team);
             let context = MailboxContext { inboxes, clock: self.clock.as_ref(), team_created };
-            lock_mutex(&mailbox).undelivered(&context)?
-        };
+            waiting = lock_mutex(&mailbox).undelivered(&context)?;
+        }
         let check = |bytes: &[u8]| Inbox::read(bytes).map(drop);
         let mut mail = match document::read(inboxes, &file, None, check).await? {
             Some((document, _)) => {
@@ -227,96 +251,13 @@ impl MailStore for FileStore {
         member: &MemberName,
     ) -> Result<Vec<Record>, StoreError> {
         // The journal may lack changes that other programs made to the inbox. Record them first.
-        self.do_work(team, member, MailboxWork::Refresh).await?;
-        let mailbox = self.mailbox(team, member)?;
+        match self.do_work(team, member, MailboxWork::Refresh).await {
+            Err(error) if !is_read_only(&error) => return Err(error),
+            _ => {}
+        }
+        let Some(mailbox) = self.readable_mailbox(team, member)? else { return Ok(Vec::new()) };
         let records = lock_mutex(&mailbox).journal.read_from(0)?.records;
         Ok(records)
-    }
-}
-
-#[async_trait]
-impl BoardStore for FileStore {
-    async fn tasks(&self, team: &TeamName) -> Result<Vec<(TaskId, Document)>, StoreError> {
-        let board = self.board(team)?;
-        let team_state = self.team_state(team)?;
-        if let (Some(dir), Some(seen)) = (board.dir(), team_state.lock_seen()?) {
-            document::clear_locks(dir, &[LockKind::Create, LockKind::Task], &seen)?;
-            temp_file::sweep(&team_state.dir, &team_state.dir.names()?, |_| true);
-            if let Ok(native) = self.native_dirs(team) {
-                document::clear_locks(&native.team, &[LockKind::Roster], &seen)?;
-                temp_file::sweep(&native.team, &native.team.names()?, |file| {
-                    file.starts_with(CONFIG)
-                });
-            }
-        }
-        board.tasks()
-    }
-
-    async fn task(&self, team: &TeamName, id: TaskId) -> Result<Option<Document>, StoreError> {
-        self.board(team)?.task(id).await
-    }
-
-    async fn create_task(
-        &self,
-        team: &TeamName,
-        task: &(dyn for<'i> Fn(TaskId) -> Vec<u8> + Sync),
-        by: &Actor,
-    ) -> Result<(TaskId, Revision), StoreError> {
-        let board = self.open_or_create_board(team)?;
-        let team_state = self.team_state(team)?;
-        let create = |waiter: &mut LockWaiter| {
-            let seen = team_state.lock_seen()?;
-            let tried = board.try_create(task, seen.as_ref(), waiter)?;
-            if let (Some(seen), TryOutcome::Done((id, bytes))) = (seen, &tried) {
-                seen.record_task(self.clock.as_ref(), Some(by), id.get(), Some(bytes))?;
-            }
-            Ok(tried)
-        };
-        let (id, bytes) = self.retry(create).await?;
-        self.sync_if_power_safe(board.dir())?;
-        Ok((id, revision(&bytes)))
-    }
-
-    async fn replace_task(
-        &self,
-        team: &TeamName,
-        id: TaskId,
-        task: &[u8],
-        at: Revision,
-        by: &Actor,
-    ) -> Written {
-        let board = self.board(team)?;
-        let team_state = self.team_state(team)?;
-        let replace = |waiter: &mut LockWaiter| {
-            // Check the revision before waiting for the locks, so that a caller with an outdated
-            // revision gets the conflict immediately.
-            board.check_revision(id, at)?;
-            let seen = team_state.lock_seen()?;
-            let tried = board.try_replace(id, task, at, seen.as_ref(), waiter, self.sync())?;
-            if let (Some(seen), TryOutcome::Done(())) = (seen, &tried) {
-                seen.record_task(self.clock.as_ref(), Some(by), id.get(), Some(task))?;
-            }
-            Ok(tried)
-        };
-        self.retry(replace).await?;
-        self.sync_if_power_safe(board.dir())?;
-        Ok(revision(task))
-    }
-
-    async fn delete_task(&self, team: &TeamName, id: TaskId, by: &Actor) -> Result<(), StoreError> {
-        let board = self.board(team)?;
-        let team_state = self.team_state(team)?;
-        let mut task_waiter = LockWaiter::default();
-        self.retry(|waiter| {
-            let seen = team_state.lock_seen()?;
-            let tried = board.try_delete(id, seen.as_ref(), [waiter, &mut task_waiter])?;
-            if let (Some(seen), TryOutcome::Done(())) = (seen, &tried) {
-                seen.record_task(self.clock.as_ref(), Some(by), id.get(), None)?;
-            }
-            Ok(tried)
-        })
-        .await?;
-        self.sync_if_power_safe(board.dir())
     }
 }
 
@@ -352,7 +293,8 @@ impl Notes for FileStore {
         question: &Question,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         self.team_dir(team)?;
-        let Some(dir) = self.team_state(team)?.dir.child(DECIDED)? else { return Ok(None) };
+        let Some(team_state) = self.readable_team_state(team)? else { return Ok(None) };
+        let Some(dir) = team_state.dir.child(DECIDED)? else { return Ok(None) };
         Ok(dir.read(question.as_str())?.map(|answer| answer.bytes))
     }
 
@@ -426,33 +368,17 @@ impl EventLog for FileStore {
     }
 }
 
-impl Store for FileStore {}
+impl Store for FileStore {
+    fn incomplete_writes(&self) -> Vec<IncompleteWrite> {
+        std::mem::take(&mut *lock_mutex(&self.incomplete))
+    }
+}
+
+fn roster_changed(team: &TeamName) -> String {
+    format!("the roster of team {team} was changed")
+}
 
 impl FileStore {
-    /// Stores a task from another store, with its number in that store. Returns a conflict if this
-    /// store already has a task with that number.
-    pub async fn insert_task(
-        &self,
-        team: &TeamName,
-        id: TaskId,
-        task: &[u8],
-        by: &Actor,
-    ) -> Written {
-        let board = self.open_or_create_board(team)?;
-        let team_state = self.team_state(team)?;
-        self.retry(|waiter| {
-            let seen = team_state.lock_seen()?;
-            let tried = board.try_insert(id, task, seen.as_ref(), waiter)?;
-            if let (Some(seen), TryOutcome::Done(())) = (seen, &tried) {
-                seen.record_task(self.clock.as_ref(), Some(by), id.get(), Some(task))?;
-            }
-            Ok(tried)
-        })
-        .await?;
-        self.sync_if_power_safe(board.dir())?;
-        Ok(revision(task))
-    }
-
     /// Empties an inbox if it holds enough messages and all of them are read. The journal keeps the
     /// messages. Call this for an inbox whose owner reads from another store, because no other code
     /// shortens that inbox.

@@ -3,20 +3,23 @@
 //! These files are outside Claude Code's folders, because Claude Code deletes its folders for a
 //! team when its session ends.
 
+pub(crate) mod intent;
 pub(crate) mod seen;
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 use rustix::fs::OFlags;
 
-use super::dir::{Dir, Fsync, PRIVATE};
+use super::dir::{Dir, Fsync, PRIVATE, is_read_only};
 use super::journal::Journal;
 use super::layout::{
-    BOARD_SEEN, CREATED, CREATING, LAST_ROSTER, MAIL, SHARED, TEAM_JOURNAL, WORK, member_journal,
+    BOARD_SEEN, CREATED, CREATING, INTENT, LAST_ROSTER, MAIL, SHARED, TEAM_JOURNAL, WORK,
+    member_journal,
 };
 use super::lock_mutex;
 use super::temp_file::TempFile;
@@ -34,20 +37,42 @@ pub(crate) struct TeamStateDir {
     /// Open journals of members' work.
     work_journals: Mutex<HashMap<MemberName, Journal>>,
     seen_file: OwnedFd,
+    /// The end of the journal when this store last recorded a difference and saved the new state. While the journal ends
+    /// there, no process has died in between.
+    recorded_upto: AtomicU64,
+    /// The change that a process is about to make; `None` if the folder can only be read.
+    intent_file: Option<OwnedFd>,
     /// Excludes other threads; the `flock` on `seen_file` excludes other processes.
     thread_lock: Mutex<()>,
 }
 
 impl TeamStateDir {
-    /// Opens the team's folder, creating it if needed.
+    /// Opens the team's folder, creating it if needed. On a read-only file system, the folder can
+    /// be read but not changed.
     pub(crate) fn open(teams: &Dir, team: &str) -> Result<Self, StoreError> {
         let dir = teams.private_child(team)?;
         let mail = Arc::new(dir.private_child(MAIL)?);
         let work = dir.private_child(WORK)?;
         let journal = Journal::open(&dir, TEAM_JOURNAL)?;
         let seen_file = dir.private_file(BOARD_SEEN, OFlags::empty())?;
+        let intent_file = match dir.private_file(INTENT, OFlags::empty()) {
+            Ok(file) => Some(file).filter(|_| journal.is_writable()),
+            Err(error) if is_read_only(&error) => None,
+            Err(error) => return Err(error),
+        };
         let (work_journals, thread_lock) = (Mutex::default(), Mutex::default());
-        Ok(Self { dir, mail, work, journal, work_journals, seen_file, thread_lock })
+        let recorded_upto = AtomicU64::new(u64::MAX);
+        Ok(Self {
+            dir,
+            mail,
+            work,
+            journal,
+            work_journals,
+            seen_file,
+            recorded_upto,
+            intent_file,
+            thread_lock,
+        })
     }
 
     /// Returns whether the folder still exists.
@@ -108,16 +133,25 @@ impl TeamStateDir {
         by: Option<&Actor>,
         event: Event,
     ) -> Result<(), StoreError> {
-        let by = by.map(|by| by.0.clone());
         let member = match &event {
             Event::Worked { name, .. } => name.parse::<MemberName>().ok(),
             _ => None,
         };
-        let record = [UncheckedRecord { at: clock.now(), by, event }];
         match member {
-            Some(member) => self.record_work(member, &record),
-            None => self.journal.append(&record, Fsync::No).map(drop),
+            Some(member) => self.record_work(member, &[record(clock, by, event)]),
+            None => self.record_events(clock, by, vec![event]).map(drop),
         }
+    }
+
+    /// Appends events to the team's journal in one write. Returns the new end of the journal.
+    pub(crate) fn record_events(
+        &self,
+        clock: &dyn Clock,
+        by: Option<&Actor>,
+        events: Vec<Event>,
+    ) -> Result<u64, StoreError> {
+        let records: Vec<_> = events.into_iter().map(|event| record(clock, by, event)).collect();
+        self.journal.append(&records, Fsync::No)
     }
 
     /// Appends to the journal of a member's work. Work events far outnumber all other events. They
@@ -137,6 +171,10 @@ impl TeamStateDir {
         work_journals.insert(member, journal);
         Ok(())
     }
+}
+
+fn record(clock: &dyn Clock, by: Option<&Actor>, event: Event) -> UncheckedRecord {
+    UncheckedRecord { at: clock.now(), by: by.map(|by| by.0.clone()), event }
 }
 
 fn creation_mark(config: &[u8]) -> String {

@@ -289,8 +289,10 @@ impl TeamFollower {
     }
 
     fn scan_all(&mut self) -> Result<(), StoreError> {
-        if let Ok(native) = self.store.native_dirs(&self.team) {
-            for name in native.inboxes.names()? {
+        if let Ok(native) = self.store.native_dirs(&self.team)
+            && let Some(inboxes) = &native.inboxes
+        {
+            for name in inboxes.names()? {
                 if let Some(Ok(member)) = member_name(&name).map(str::parse) {
                     self.try_scan_inbox(&member);
                 }
@@ -325,7 +327,7 @@ impl TeamFollower {
         let Ok(native) = self.store.native_dirs(&self.team) else { return Ok(()) };
         let mailbox = self.store.mailbox(&self.team, member)?;
         let context = MailboxContext {
-            inboxes: &native.inboxes,
+            inboxes: native.inboxes()?,
             clock: self.store.clock.as_ref(),
             team_created: &|| self.store.team_created(&self.team),
         };
@@ -341,13 +343,20 @@ impl TeamFollower {
         // lock until the change is recorded, so no other process is about to record a difference
         // that is found here.
         let Some(seen) = self.team_state.lock_seen()? else { return Ok(()) };
-        let config = self.read_config()?;
+        let (dir, config) = match self.store.team_dir(&self.team) {
+            Ok(dir) => {
+                let config = dir.read(CONFIG)?;
+                (Some(dir), config)
+            }
+            Err(StoreError::NoTeam { .. }) => (None, None),
+            Err(error) => return Err(error),
+        };
         let bytes = config.as_ref().map(|config| config.bytes.as_slice());
         if bytes.is_some_and(|bytes| super::check_team(bytes).is_err()) {
             // The file is being written in place. The end of that write triggers another scan.
             return Ok(());
         }
-        seen.record_roster(self.store.clock.as_ref(), None, bytes)
+        seen.record_roster(self.store.clock.as_ref(), None, dir.as_ref().zip(bytes))
     }
 
     /// Reads the roster's file. Returns `None` if the team does not exist.

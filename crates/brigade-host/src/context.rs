@@ -1,5 +1,6 @@
 //! The store, the team and the member that a command works with.
 
+use std::error::Error as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +11,8 @@ use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::event::RefusedEvent;
 use brigade_core::seat::{Seat, SeatUser};
 use brigade_core::signature::LeadKey;
-use brigade_core::store::Store;
 use brigade_core::store::event_log::{EventStream, RecordLookupHandle};
+use brigade_core::store::{IncompleteWrite, Store};
 use brigade_core::text;
 use brigade_files::{Durability, FileStore, FileStoreOptions};
 use brigade_wire::name::{MemberName, TeamName};
@@ -355,6 +356,20 @@ impl Context {
     /// Returns whether the NATS servers demand credentials, so that members have credentials of their own.
     pub fn has_credentials(&self) -> bool {
         self.home.nats().is_some_and(|servers| servers.creds.is_some())
+    }
+
+    /// Returns notes about changes since the last call that took effect, although a later step failed.
+    pub fn incomplete_write_notes(&self) -> Vec<String> {
+        let note = |write: IncompleteWrite| {
+            let mut note = write.to_string();
+            let mut cause = write.source();
+            while let Some(error) = cause {
+                note = format!("{note}: {error}");
+                cause = error.source();
+            }
+            note
+        };
+        self.store.incomplete_writes().into_iter().map(note).collect()
     }
 
     /// Returns the search path and the variables that locate programs.

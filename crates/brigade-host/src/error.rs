@@ -20,6 +20,8 @@ pub enum ErrorKind {
     Usage,
     /// There is nothing to do, for example because no team is up.
     Nothing,
+    /// A part of the operation was done. Repeating the operation would do that part again.
+    Partly,
     /// Another process holds a lock.
     Locked,
     /// The program that reads the output closed the pipe. This is not shown as an error.

@@ -127,6 +127,10 @@ impl From<Denied> for HostError {
 
 impl From<MailError> for HostError {
     fn from(error: MailError) -> Self {
+        let kind = match error {
+            MailError::Partly { .. } => ErrorKind::Partly,
+            _ => ErrorKind::Failed,
+        };
         let hints = match error {
             MailError::Store(error) => return error.into(),
             MailError::Denied(error) => return error.into(),
@@ -148,14 +152,23 @@ impl From<MailError> for HostError {
                 "send the message to the others again",
             ),
             MailError::ToSelf { .. } => hints("`--as NAME` sets the member you act as", ""),
+            MailError::KeyAhead(_) => hints(
+                "the clock was set back; nothing was sent. Correct the clock, or restart the member: \
+                 `brigade stop NAME`, then `brigade up`",
+                "nothing was sent; the clock of this host was set back",
+            ),
             _ => hints("", ""),
         };
-        Self::failed(error).with_hints(hints)
+        Self::new(kind, error).with_hints(hints)
     }
 }
 
 impl From<BoardError> for HostError {
     fn from(error: BoardError) -> Self {
+        let kind = match error {
+            BoardError::NotAssigned { .. } | BoardError::NotTold { .. } => ErrorKind::Partly,
+            _ => ErrorKind::Failed,
+        };
         let hints = match error {
             BoardError::Store(error) => return error.into(),
             BoardError::Denied(error) => return error.into(),
@@ -176,9 +189,15 @@ impl From<BoardError> for HostError {
                 format!("tell {owner} yourself: `brigade send {owner} \"task {id} is yours\"`"),
                 "notify the owner with send_message",
             ),
+            BoardError::NotAssigned { id, ref owner, .. } => hints(
+                format!(
+                    "do not add it again; assign it: `brigade task update {id} --owner {owner}`"
+                ),
+                "do not create it again; assign it with task_update",
+            ),
             _ => hints("", ""),
         };
-        Self::failed(error).with_hints(hints)
+        Self::new(kind, error).with_hints(hints)
     }
 }
 

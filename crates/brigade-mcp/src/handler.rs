@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use brigade_agents::instructions::MailDelivery;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ErrorCode,
-    ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SubscribeRequestParams, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam,
+    ContentBlock, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
+    ListPromptsResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, SubscribeRequestParams, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -76,10 +76,13 @@ impl ServerHandler for McpServer {
             _ => Some(self.call_order.lock().await),
         };
         let result_of_call = (row.call)(&call, request.arguments.unwrap_or_default()).await;
-        let result: CallToolResult = match result_of_call {
+        let mut result: CallToolResult = match result_of_call {
             Ok(reply) => reply.into(),
             Err(error) => error.into(),
         };
+        for note in self.context.incomplete_write_notes() {
+            result.content.push(ContentBlock::text(format!("note: {note}")));
+        }
         Ok(result.into())
     }
 

@@ -32,6 +32,8 @@ pub enum ExternalProgram {
     Openssl,
     /// `ps`, which lists processes.
     Ps,
+    /// The right to mount file systems in a mount namespace, with `unshare`.
+    MountNamespace,
     /// tmux, which runs members that have a terminal.
     Tmux,
 }
@@ -42,6 +44,11 @@ impl ExternalProgram {
             Self::NatsServer => nats_server::is_installed(),
             Self::Openssl => succeeds("openssl", "version"),
             Self::Ps => succeeds("ps", "-e"),
+            Self::MountNamespace => {
+                let mut unshare = Command::new("unshare");
+                unshare.args(["-m", "mount", "--bind", "/usr", "/usr"]);
+                succeeds_quietly(&mut unshare)
+            }
             Self::Tmux => succeeds("tmux", "-V"),
         }
     }
@@ -54,14 +61,20 @@ impl ExternalProgram {
             }
             Self::Openssl => "openssl (install it)",
             Self::Ps => "ps (install procps)",
+            Self::MountNamespace => {
+                "a mount namespace (install util-linux and run the tests as root)"
+            }
             Self::Tmux => "tmux (install it)",
         }
     }
 }
 
 fn succeeds(program: &str, argument: &str) -> bool {
-    let mut command = Command::new(program);
-    command.arg(argument).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    succeeds_quietly(Command::new(program).arg(argument))
+}
+
+fn succeeds_quietly(command: &mut Command) -> bool {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 

@@ -83,10 +83,10 @@ pub(crate) async fn carry_out(
                 blocked_by: after,
                 metadata: Vec::new(),
             };
-            let id = board::add(&seat, &plan).await?;
-            if let Some(owner) = owner {
-                board::update(&seat, id, &with_owner(Change::Set(owner))).await?;
-            }
+            let id = match owner {
+                Some(owner) => board::add_for(&seat, &plan, &owner).await?,
+                None => board::add(&seat, &plan).await?,
+            };
             format!("added task {id}")
         }
         TeamAction::Assign { id, owner } => {

@@ -119,6 +119,7 @@ pub(crate) fn report(error: &CliError, format: ErrorFormat) -> u8 {
         Kind::BrokenPipe => return exit::DONE,
         Kind::Failed => exit::FAILED,
         Kind::Usage => exit::USAGE,
+        Kind::Partly => exit::PARTLY,
         Kind::Nothing => exit::NOTHING,
         Kind::Locked => exit::LOCKED,
     };

@@ -6,6 +6,8 @@ pub(crate) const DONE: u8 = 0;
 pub(crate) const FAILED: u8 = 1;
 /// An invalid command line.
 pub(crate) const USAGE: u8 = 2;
+/// A part was done, and a later step failed. Repeating the command would do that part again.
+pub(crate) const PARTLY: u8 = 3;
 /// Nothing found: an empty inbox, an empty board.
 pub(crate) const NOTHING: u8 = 4;
 /// A bug in brigade.
@@ -18,9 +20,10 @@ pub(crate) const INTERRUPTED: u8 = 130;
 /// The list of exit codes in the help and the manual page.
 pub(crate) const HELP: &str = "\
 Exit codes:
-   0  success (also if the reader of the output closed the pipe)
+   0  success (also if the reader of the output closed the pipe; a warning says what is incomplete)
    1  refused or failed
    2  invalid command line
+   3  done in part; read the message before you repeat the command
    4  nothing found: an empty inbox, an empty board
   70  a bug in brigade
   75  locked by another program; try again

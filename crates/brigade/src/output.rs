@@ -84,6 +84,11 @@ pub(crate) fn note(text: &str) {
     eprint_line(&format!("{HINT}note:{HINT:#} {}", plain(text)));
 }
 
+/// Prints a warning on standard error.
+pub(crate) fn warning(text: &str) {
+    eprint_line(&format!("{BUSY}warning:{BUSY:#} {}", plain(text)));
+}
+
 /// Prints a hint (advice on what to do next) on standard error.
 pub(crate) fn hint(text: &str) {
     eprint_line(&format!("{HINT}hint:{HINT:#} {}", plain(text)));

@@ -75,6 +75,16 @@ pub enum BoardError {
     /// The seat's role does not allow the operation.
     #[error(transparent)]
     Denied(#[from] Denied),
+    /// The task was added, but not assigned.
+    #[error("task {id} was added, but it was not assigned to {owner}")]
+    NotAssigned {
+        /// The id of the new task.
+        id: TaskId,
+        /// The intended owner.
+        owner: MemberName,
+        /// Why the task was not assigned.
+        source: Box<BoardError>,
+    },
     /// The store returned an error.
     #[error(transparent)]
     Store(#[from] StoreError),

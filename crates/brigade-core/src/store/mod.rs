@@ -33,6 +33,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 pub use self::error::{Refusal, StoreError, WriteObstacle};
 pub use self::event_log::{EventLog, Watch};
@@ -201,6 +202,23 @@ pub trait Store: TeamStore + MailStore + BoardStore + Notes + EventLog {
     fn retry_stats(&self) -> Option<RetryStats> {
         None
     }
+
+    /// Returns the changes since the last call that took effect, although a later step of them failed.
+    fn incomplete_writes(&self) -> Vec<IncompleteWrite> {
+        Vec::new()
+    }
+}
+
+/// A change that took effect, although a later step of it failed. The caller must not make the change again.
+#[derive(Debug, Error)]
+#[error("{done}, but {missing}")]
+pub struct IncompleteWrite {
+    /// The change that took effect.
+    pub done: String,
+    /// The step that failed.
+    pub missing: &'static str,
+    /// Why the step failed.
+    pub source: StoreError,
 }
 
 /// How often a process that uses a NATS store has met conflicts, retried and reconnected since it started.

@@ -70,7 +70,7 @@ impl FileMailbox {
         let inbox = parse_inbox(&file, &bytes)?;
         // Do not record the stamp of a torn inbox, so that the next attempt reads it again.
         let observed_stamp = if torn { FileStamp::default() } else { stamp };
-        if self.observe(context, head, &inbox, observed_stamp)? {
+        if self.observe(context, head, &tail.records, &inbox, observed_stamp)? {
             *tail = self.tail(head)?;
         }
         self.pruned(head, draft(bytes, torn), work).map(Ok)

@@ -1,27 +1,32 @@
 //! Records changes that other programs made to an inbox, and salvages a torn inbox.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use brigade_wire::inbox::{self, Inbox};
 
 use super::state::{self, KnownMessage, MailboxHead, MergeState, OverwriteRisk};
 use super::{FileMailbox, MailboxContext, parse_inbox};
 use crate::dir::{FileStamp, Fsync, PRIVATE};
-use brigade_core::event::{Event, MessageKey, UncheckedRecord, one_line};
+use crate::layout::DAMAGED_COPIES;
+use brigade_core::event::{Event, MessageKey, Record, UncheckedRecord, one_line};
 use brigade_core::store::StoreError;
 
 impl FileMailbox {
     /// Compares the inbox with the known messages, and writes the differences to the journal. From then on, the
     /// messages in the inbox are the known messages. Returns whether messages have to be merged again.
+    ///
+    /// `recorded` are the last records of the journal. A process that died after it wrote to the journal and before
+    /// it saved the known messages has recorded some differences already.
     pub(super) fn observe(
         &self,
         context: &MailboxContext<'_>,
         head: &mut MailboxHead,
+        recorded: &[Record],
         inbox: &Inbox<'_>,
         stamp: FileStamp,
     ) -> Result<bool, StoreError> {
         let before = self.state.known(head.after)?;
-        let read_before = state::by_key(&before);
+        let read_before = with_recorded(state::by_key(&before), recorded);
         let now = MessageKey::all(inbox.messages());
         let present: HashSet<MessageKey> = now.iter().map(|(key, _)| *key).collect();
         // If our newest message is gone, there are two possible reasons: a program that lost its
@@ -49,9 +54,10 @@ impl FileMailbox {
             }
         }
         if rewind.is_none() {
-            for known in before.iter().filter(|known| !known.read && !present.contains(&known.key))
-            {
-                note(Event::Read { to: to(), key: known.key, gone: true });
+            let is_gone =
+                |key: &&MessageKey| read_before.get(key) == Some(&false) && !present.contains(key);
+            for &key in before.iter().map(|known| &known.key).filter(is_gone) {
+                note(Event::Read { to: to(), key, gone: true });
             }
         }
         if !records.is_empty() {
@@ -89,7 +95,8 @@ impl FileMailbox {
     ) -> Result<Vec<u8>, StoreError> {
         let at = context.clock.now();
         let name = format!("{}-{}.json", self.member, at.as_nanosecond());
-        self.damaged_copies.write_temp(&name, bytes, Some(PRIVATE), Fsync::Yes)?;
+        let damaged_copies = self.team_state.dir.private_child(DAMAGED_COPIES)?;
+        damaged_copies.write_temp(&name, bytes, Some(PRIVATE), Fsync::Yes)?;
         let entries = inbox::salvage(bytes);
         let kept = inbox::from_entries(&entries);
         let present: HashSet<MessageKey> = MessageKey::all(parse_inbox(&name, &kept)?.messages())
@@ -119,11 +126,34 @@ impl FileMailbox {
             entries.into_iter().chain(restored.iter().map(|(_, json)| json.as_bytes())).collect();
         let event = Event::Salvaged {
             to: self.member.clone(),
-            copy: self.damaged_copies.path(&name).display().to_string(),
+            copy: damaged_copies.path(&name).display().to_string(),
             kept: all.len(),
         };
-        tracing::warn!(member = %self.member, copy = %self.damaged_copies.path(&name).display(), "salvaged a torn inbox");
+        tracing::warn!(member = %self.member, copy = %damaged_copies.path(&name).display(), "salvaged a torn inbox");
         self.journal.append(&[UncheckedRecord { at, by: None, event }], Fsync::No)?;
         Ok(inbox::from_entries(&all))
     }
+}
+
+/// Applies the records to the known messages, which map each key to whether the message is read. The records may
+/// repeat what is known already. A message that brigade sent is known, so it is not recorded as another program's.
+fn with_recorded(
+    mut known: HashMap<MessageKey, bool>,
+    recorded: &[Record],
+) -> HashMap<MessageKey, bool> {
+    for record in recorded {
+        match &record.event {
+            Event::Sent { key, .. } | Event::Seen { key, .. } => {
+                known.entry(*key).or_insert(false);
+            }
+            Event::Read { key, gone: false, .. } => {
+                known.insert(*key, true);
+            }
+            Event::Read { key, gone: true, .. } => {
+                known.remove(key);
+            }
+            _ => {}
+        }
+    }
+    known
 }

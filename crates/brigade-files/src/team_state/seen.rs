@@ -12,8 +12,10 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use super::TeamStateDir;
+use super::intent::IntendedDocument;
 use crate::dir::{Dir, io_error};
-use crate::layout::{BOARD_SEEN, LAST_ROSTER, SHARED};
+use crate::last_seen::folder_mark;
+use crate::layout::{BOARD_SEEN, LAST_FOLDER, LAST_ROSTER, SHARED};
 use crate::lock_id::LockId;
 use crate::lock_mutex;
 use crate::revision::revision;
@@ -77,8 +79,12 @@ impl TeamStateDir {
     }
 
     /// Locks the seen state. Returns `None` after a timeout. In that case, the current holder, or
-    /// the next process that compares the files, records any differences.
+    /// the next process that compares the files, records any differences. Also returns `None` if
+    /// the journal cannot be written.
     pub(crate) fn lock_seen(&self) -> Result<Option<SeenGuard<'_>>, StoreError> {
+        if !self.journal.is_writable() {
+            return Ok(None);
+        }
         let thread_lock = lock_mutex(&self.thread_lock);
         let start = Instant::now();
         while start.elapsed() < SEEN_LOCK_TIMEOUT {
@@ -98,6 +104,22 @@ impl TeamStateDir {
 }
 
 impl SeenGuard<'_> {
+    /// Stores the change that this process is about to make, and its author. `None` means that the
+    /// document is to be deleted.
+    pub(crate) fn intend(
+        &self,
+        by: &Actor,
+        document: IntendedDocument,
+        bytes: Option<&[u8]>,
+    ) -> Result<(), StoreError> {
+        self.team_state.intend(by, document, bytes)
+    }
+
+    /// Returns whether a brigade process was about to delete the team, and did not record that.
+    pub(crate) fn intends_to_delete_team(&self) -> bool {
+        self.team_state.intended_by(IntendedDocument::Roster, None).is_some()
+    }
+
     /// Returns the last lock of this kind that a brigade process created. Because the caller holds
     /// the guard, the creator of that lock has released the lock or is dead.
     pub(crate) fn last_lock(&self, kind: LockKind) -> Result<Option<RecordedLock>, StoreError> {
@@ -156,7 +178,7 @@ impl SeenGuard<'_> {
         let io_error = |error| {
             io_error("update the seen tasks in", self.team_state.dir.path(BOARD_SEEN), error)
         };
-        let offset = (u64::from(TASK_ZERO_SLOT) + id) * 8;
+        let offset = slot_offset(id);
         rustix::io::pread(&self.team_state.seen_file, &mut slot, offset).map_err(io_error)?;
         let seen = u64::from_le_bytes(slot);
         // Zero stands for "no task". Therefore a task whose hash happens to be zero is not recorded.
@@ -168,35 +190,56 @@ impl SeenGuard<'_> {
             Some(task) => Event::Task { id, task: one_line(task) },
             None => Event::TaskDeleted { id },
         };
-        self.team_state.record_event(clock, by, event)?;
+        let document = IntendedDocument::Task(id);
+        let author = by.cloned().or_else(|| self.team_state.intended_by(document, task));
+        let is_about = |event: &Event| match event {
+            Event::Task { id: other, .. } | Event::TaskDeleted { id: other } => *other == id,
+            _ => false,
+        };
+        // A process that found the difference may have died after it recorded the event.
+        let is_new = by.is_some()
+            || !self.team_state.has_recorded(std::slice::from_ref(&event), is_about)?;
+        let end = match is_new {
+            true => Some(self.team_state.record_events(clock, author.as_ref(), vec![event])?),
+            false => None,
+        };
         rustix::io::pwrite(&self.team_state.seen_file, &now.to_le_bytes(), offset)
             .map_err(io_error)?;
-        Ok(())
+        self.team_state.settle(end)
     }
 
-    /// Records that another program wrote the roster, if the roster at revision `at` is not the
-    /// last seen roster.
-    pub(crate) fn note_foreign_roster(&self, at: Revision) -> Result<(), StoreError> {
-        let seen = self.team_state.dir.read(LAST_ROSTER)?.map(|contents| revision(&contents.bytes));
-        if seen != Some(at) {
-            self.team_state.dir.private_file(SHARED, OFlags::empty())?;
+    /// Returns whether the last seen revision of a task is `at`. Tasks that are not tracked count as known.
+    pub(crate) fn knows_task(&self, id: u64, at: Revision) -> Result<bool, StoreError> {
+        if id > MAX_TRACKED_TASK {
+            return Ok(true);
         }
-        Ok(())
+        let mut slot = [0; 8];
+        let path = || self.team_state.dir.path(BOARD_SEEN);
+        rustix::io::pread(&self.team_state.seen_file, &mut slot, slot_offset(id))
+            .map_err(|error| io_error("read", path(), error))?;
+        Ok(u64::from_le_bytes(slot) == at.0)
     }
 
-    /// Compares the roster with the last seen roster, and records the differences. `None` means
-    /// that the team does not exist.
+    /// Compares the roster with the last seen roster, and records the differences. `roster` is the
+    /// team's folder and the contents of its `config.json`; `None` means that the team does not
+    /// exist.
     pub(crate) fn record_roster(
         &self,
         clock: &dyn Clock,
         by: Option<&Actor>,
-        config: Option<&[u8]>,
+        roster: Option<(&Dir, &[u8])>,
     ) -> Result<(), StoreError> {
+        let config = roster.map(|(_, config)| config);
         let seen = self.team_state.dir.read(LAST_ROSTER)?.map(|contents| contents.bytes);
+        if let Some((folder, _)) = roster {
+            self.record_folder(folder)?;
+        }
         if seen.as_deref() == config {
             return Ok(());
         }
-        if by.is_none() {
+        let document = IntendedDocument::Roster;
+        let author = by.cloned().or_else(|| self.team_state.intended_by(document, config));
+        if author.is_none() {
             self.team_state.dir.private_file(SHARED, OFlags::empty())?;
         }
         let events = match (&seen, config) {
@@ -205,14 +248,37 @@ impl SeenGuard<'_> {
             (Some(_), None) => vec![Event::TeamDeleted {}],
             (None, None) => Vec::new(),
         };
-        for event in events {
-            self.team_state.record_event(clock, by, event)?;
-        }
+        let is_about = |event: &Event| {
+            use Event::{Member, MemberLeft, TeamCreated, TeamDeleted};
+            matches!(event, TeamCreated { .. } | TeamDeleted {} | Member { .. } | MemberLeft { .. })
+        };
+        // A process that found the differences may have died after it recorded the events.
+        let is_new = by.is_some() || !self.team_state.has_recorded(&events, is_about)?;
+        let end = match is_new && !events.is_empty() {
+            true => Some(self.team_state.record_events(clock, author.as_ref(), events)?),
+            false => None,
+        };
         match config {
-            Some(config) => self.team_state.write(LAST_ROSTER, config),
-            None => self.team_state.dir.remove(LAST_ROSTER).map(drop),
+            Some(config) => self.team_state.write(LAST_ROSTER, config)?,
+            None => drop(self.team_state.dir.remove(LAST_ROSTER)?),
         }
+        self.team_state.settle(end)
     }
+
+    /// Records the team folder in which the roster is seen.
+    fn record_folder(&self, folder: &Dir) -> Result<(), StoreError> {
+        let Some(mark) = folder_mark(folder)? else { return Ok(()) };
+        let seen_in = self.team_state.dir.read(LAST_FOLDER)?.map(|contents| contents.bytes);
+        if seen_in.as_ref() == Some(&mark) {
+            return Ok(());
+        }
+        self.team_state.write(LAST_FOLDER, &mark)
+    }
+}
+
+/// Returns where the last seen revision of a task is in `board.seen`.
+fn slot_offset(id: u64) -> u64 {
+    (u64::from(TASK_ZERO_SLOT) + id) * 8
 }
 
 /// Returns whether two versions of `config.json` belong to the same team. Another team of the same

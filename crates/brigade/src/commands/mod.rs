@@ -146,10 +146,10 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         None => overview::run(&CliContext::reading(global).await?).await,
         Some(CliCommand::Team(command)) => team::run(global, command).await,
         Some(CliCommand::Send { to, message }) => {
-            send::run(&CliContext::new(global).await?, &to, message).await
+            changing(global, async |context| send::run(context, &to, message).await).await
         }
         Some(CliCommand::Broadcast { message }) => {
-            broadcast::run(&CliContext::new(global).await?, message).await
+            changing(global, async |context| broadcast::run(context, message).await).await
         }
         Some(CliCommand::Inbox { name, unread, mark_read }) => {
             let context = CliContext::new(global).await?;
@@ -164,17 +164,18 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
             ui::run(CliContext::new(GlobalArgs { home, ..global }).await?, ui).await
         }
         Some(CliCommand::Task(command)) => {
-            task::run(&CliContext::new(global).await?, command).await
+            changing(global, async |context| task::run(context, command).await).await
         }
         Some(CliCommand::Approvals(asked)) => {
             approvals::run(&CliContext::new(global).await?, asked.follow).await
         }
         Some(CliCommand::Approve(asked)) => {
-            answer::run(&CliContext::new(global).await?, &asked.which, Answer::Yes).await
+            changing(global, async |context| answer::run(context, &asked.which, Answer::Yes).await)
+                .await
         }
         Some(CliCommand::Deny(asked)) => {
             let no = Answer::No(&asked.reason);
-            answer::run(&CliContext::new(global).await?, &[asked.which], no).await
+            changing(global, async |context| answer::run(context, &[asked.which], no).await).await
         }
         Some(CliCommand::Agents) => agents::run(global.json).await,
         Some(CliCommand::Init { undo: true, .. }) => init::undo(&global),
@@ -183,7 +184,9 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Some(CliCommand::Trust(args)) => trust::run(global.json, &args),
         Some(CliCommand::Up(up)) if up.check => check::check(&global, up.file.as_deref()),
         Some(CliCommand::Mcp) => mcp::run(CliContext::new(global).await?).await,
-        Some(CliCommand::Up(up)) => up::run(&CliContext::new(global).await?, &up).await,
+        Some(CliCommand::Up(up)) => {
+            changing(global, async |context| up::run(context, &up).await).await
+        }
         Some(CliCommand::Link(asked)) => link::run(global, asked).await,
         Some(CliCommand::Status { metrics }) => {
             status::run(&CliContext::reading(global).await?, metrics).await
@@ -193,14 +196,21 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         }
         Some(CliCommand::Down(down)) => match CliContext::new(global.clone()).await {
             Err(away) if away.is_unreachable() => down::without_store(&global, &down, away).await,
-            context => down::run(&context?, &down).await,
+            context => {
+                let context = context?;
+                let done = down::run(&context, &down).await;
+                warn_incomplete(&context);
+                done
+            }
         },
         Some(CliCommand::Diff { name, stat }) => {
             diff::run(&CliContext::reading(global).await?, &name, stat).await
         }
-        Some(CliCommand::Stop(stop)) => down::stop(&CliContext::new(global).await?, &stop).await,
+        Some(CliCommand::Stop(stop)) => {
+            changing(global, async |context| down::stop(context, &stop).await).await
+        }
         Some(CliCommand::Resume(resume)) => {
-            resume::run(&CliContext::new(global).await?, &resume).await
+            changing(global, async |context| resume::run(context, &resume).await).await
         }
         Some(CliCommand::Supervise) => supervise(&CliContext::lasting(global).await?).await,
         Some(CliCommand::Play) => play::run(&CliContext::lasting(global).await?).await,
@@ -210,6 +220,24 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Some(CliCommand::Teammate { arguments }) => teammate::run(global, arguments).await,
         Some(CliCommand::Completions { shell }) => completions::run(shell),
         Some(CliCommand::Man { dir }) => man::run(dir.as_deref()),
+    }
+}
+
+/// Runs a command that changes teams. Then prints a warning for each change that took effect, although a later step of
+/// it failed.
+pub(crate) async fn changing(
+    global: GlobalArgs,
+    run: impl AsyncFnOnce(&CliContext) -> Result<u8, CliError>,
+) -> Result<u8, CliError> {
+    let context = CliContext::new(global).await?;
+    let done = run(&context).await;
+    warn_incomplete(&context);
+    done
+}
+
+fn warn_incomplete(context: &CliContext) {
+    for note in context.incomplete_write_notes() {
+        output::warning(&note);
     }
 }
 

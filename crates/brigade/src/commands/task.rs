@@ -36,13 +36,6 @@ pub(crate) async fn run(context: &CliContext, command: TaskCommand) -> Result<u8
 
 async fn add(context: &CliContext, task: TaskAddArgs) -> Result<u8, CliError> {
     let seat = context.seat().await?;
-    if let Some(owner) = &task.owner {
-        // Check the owner first, so that a failure does not leave an unassigned task on the board.
-        let members = seat.member_names().await?;
-        if !members.iter().any(|member| member == owner.as_str()) {
-            return Err(BoardError::NoMember { name: owner.to_string(), members }.into());
-        }
-    }
     let plan = TaskPlan {
         subject: task.subject,
         description: task.description,
@@ -50,14 +43,11 @@ async fn add(context: &CliContext, task: TaskAddArgs) -> Result<u8, CliError> {
         blocked_by: task.blocked_by,
         metadata: Vec::new(),
     };
-    let id = with_lock_notice(board::add(&seat, &plan)).await?;
     let Some(owner) = task.owner else {
+        let id = with_lock_notice(board::add(&seat, &plan)).await?;
         return answer(context, id, &format!("added task {STRONG}{id}{STRONG:#}"));
     };
-    let update = Update { owner: Change::Set(owner.clone()), ..Update::default() };
-    if let Err(error) = with_lock_notice(board::update(&seat, id, &update)).await {
-        return Err(CliError::from(error).hint(format!("task {id} was added without an owner")));
-    }
+    let id = with_lock_notice(board::add_for(&seat, &plan, &owner)).await?;
     answer(context, id, &format!("added task {STRONG}{id}{STRONG:#} and notified {owner}"))
 }
 

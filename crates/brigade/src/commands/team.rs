@@ -11,6 +11,7 @@ use serde_json::json;
 
 use brigade_core::task_view;
 
+use super::changing;
 use crate::cli::{ActivityWord, GlobalArgs, RevokeArgs, TeamCommand, TeamJoinArgs};
 use crate::context::{CliContext, cwd};
 use crate::error::{CliError, Trouble, members_hint};
@@ -21,7 +22,7 @@ use crate::{env, exit};
 pub(crate) async fn run(global: GlobalArgs, command: TeamCommand) -> Result<u8, CliError> {
     match command {
         TeamCommand::Create { name, description } => {
-            create(&CliContext::new(global).await?, name, &description).await
+            changing(global, async |context| create(context, name, &description).await).await
         }
         TeamCommand::List => list::run(&CliContext::reading(global).await?).await,
         TeamCommand::Show { name } => {
@@ -29,20 +30,25 @@ pub(crate) async fn run(global: GlobalArgs, command: TeamCommand) -> Result<u8, 
         }
         TeamCommand::Delete { name, force } => {
             let force = if force { SkipChecks::Yes } else { SkipChecks::No };
-            delete(&CliContext::new(global).await?.with_team(name), force).await
+            let named = name.or(global.team.clone());
+            let global = GlobalArgs { team: named, ..global };
+            changing(global, async |context| delete(context, force).await).await
         }
         TeamCommand::Export { name, file } => {
             transfer::export(&CliContext::new(global).await?, &name, &file).await
         }
         TeamCommand::Import { file, rename } => {
-            transfer::import(&CliContext::new(global).await?, &file, rename.as_ref()).await
+            let rename = rename.as_ref();
+            changing(global, async |context| transfer::import(context, &file, rename).await).await
         }
-        TeamCommand::Join(member) => join(&CliContext::new(global).await?, &member).await,
+        TeamCommand::Join(member) => {
+            changing(global, async |context| join(context, &member).await).await
+        }
         TeamCommand::Leave { name, credentials } => {
-            leave(&CliContext::new(global).await?, &name, &credentials).await
+            changing(global, async |context| leave(context, &name, &credentials).await).await
         }
         TeamCommand::Activity { name, activity } => {
-            set_activity(&CliContext::new(global).await?, &name, activity).await
+            changing(global, async |context| set_activity(context, &name, activity).await).await
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
+use brigade_files::claude_dir_key;
 use insta::assert_snapshot;
 
 use crate::env::CliEnv;
@@ -135,4 +136,57 @@ fn b22_the_texts_of_a_log_form_a_column() {
     assert_eq!(column("team created"), column("joined"), "{log}");
     // The arrow is two bytes longer than it is wide.
     assert_eq!(column("hello"), column("joined") + 2, "{log}");
+}
+
+/// Finding 39: a process that dies after it has recorded another program's change, and before it has saved that it knows
+/// the change, must not make the log show the change twice.
+#[test]
+fn finding_39_a_recorded_change_is_not_recorded_again() {
+    let cli = CliEnv::with_team();
+    cli.run_ok(&["send", "bob", "from brigade"]);
+    cli.run_ok(&["log"]);
+    let state = format!("state/brigade/files/{}/demo", claude_dir_key(&cli.path("claude")));
+    let saved = ["mail/bob.state", "board.seen", "roster.json"].map(|name| {
+        let path = cli.path(&format!("{state}/{name}"));
+        (std::fs::read(&path).unwrap(), path)
+    });
+    // Another program adds a message, a task and a member.
+    let inbox = cli.path("claude/teams/demo/inboxes/bob.json");
+    let mut mail: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&inbox).unwrap()).unwrap();
+    let timestamp = "2026-11-15T12:00:00.000Z";
+    mail.as_array_mut().unwrap().push(serde_json::json!({
+        "from": "alice", "text": "from outside", "timestamp": timestamp, "read": false
+    }));
+    std::fs::write(&inbox, mail.to_string()).unwrap();
+    cli.write(
+        "claude/tasks/demo/1.json",
+        r#"{"id":"1","subject":"outside","description":"","status":"pending","blocks":[],"blockedBy":[]}"#,
+    );
+    let config = std::fs::read_to_string(cli.path("claude/teams/demo/config.json")).unwrap();
+    let mut config: serde_json::Value = serde_json::from_str(&config).unwrap();
+    let mut carl = config["members"][1].clone();
+    carl["name"] = "carl".into();
+    config["members"].as_array_mut().unwrap().push(carl);
+    cli.write("claude/teams/demo/config.json", &config.to_string());
+    let first = cli.run_ok(&["log"]);
+    for (bytes, path) in &saved {
+        std::fs::write(path, bytes).unwrap();
+    }
+    let second = cli.run_ok(&["log"]);
+    for change in ["from outside", "task 1 added", "carl                joined", "from brigade"] {
+        assert_eq!(first.matches(change).count(), 1, "{change}: {first}");
+        assert_eq!(second.matches(change).count(), 1, "{change}: {second}");
+    }
+}
+
+/// Finding 39: if brigade's saved state of a mailbox is lost, its own messages are not listed as another program's.
+#[test]
+fn finding_39_own_messages_are_known_from_the_journal() {
+    let cli = CliEnv::with_team();
+    cli.run_ok(&["send", "bob", "from brigade"]);
+    let state = format!("state/brigade/files/{}/demo", claude_dir_key(&cli.path("claude")));
+    std::fs::write(cli.path(&format!("{state}/mail/bob.state")), "").unwrap();
+    let log = cli.run_ok(&["log"]);
+    assert_eq!(log.matches("from brigade").count(), 1, "{log}");
 }

@@ -25,6 +25,7 @@ mod host_faults;
 #[cfg(target_os = "linux")]
 mod hostile_repository;
 mod identity;
+mod incomplete;
 mod init;
 mod init_files;
 mod init_undo;
