@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use brigade_wire::backend;
 use brigade_wire::color::Color;
-use brigade_wire::member::{MemberChange, NewMember};
+use brigade_wire::member::{Member, MemberChange, NewMember};
 use brigade_wire::name::{MemberName, NameError, TaskId, TeamName};
 use brigade_wire::team::{NewTeam, Team};
 use thiserror::Error;
@@ -115,6 +115,12 @@ pub enum RosterError {
         /// The names of all members on the roster.
         members: Vec<String>,
     },
+    /// The member on the roster is not the one that was meant: it has joined again.
+    #[error("{name} has joined the team again")]
+    JoinedAgain {
+        /// The name of the member.
+        name: MemberName,
+    },
     /// The lead cannot leave, because a team cannot exist without its lead.
     #[error("the lead cannot leave; delete the team instead")]
     LeadStays,
@@ -197,9 +203,31 @@ pub async fn join(
 /// Removes a member and returns its open tasks to the board. Only the member itself and the lead may call this. If
 /// the member has already left, only releases the tasks that an interrupted call did not release.
 pub async fn leave(seat: &Seat, name: &MemberName) -> Result<Left, RosterError> {
+    remove(seat, name, |_| true).await
+}
+
+/// Like [`leave`], but fails with [`RosterError::JoinedAgain`] if the member on the roster joined at another time.
+/// `joined_at` is in milliseconds.
+pub async fn leave_if_joined_at(
+    seat: &Seat,
+    name: &MemberName,
+    joined_at: Option<u64>,
+) -> Result<Left, RosterError> {
+    remove(seat, name, |member| member.joined_at() == joined_at).await
+}
+
+async fn remove(
+    seat: &Seat,
+    name: &MemberName,
+    is_meant: impl Fn(&Member<'_>) -> bool + Send + Sync,
+) -> Result<Left, RosterError> {
     let mut was_there = false;
     let remove = |team: &Team<'_>| {
-        was_there |= team.member(name.as_str()).is_some();
+        let member = team.member(name.as_str());
+        if member.as_ref().is_some_and(|member| !is_meant(member)) {
+            return Err(RosterError::JoinedAgain { name: name.clone() });
+        }
+        was_there |= member.is_some();
         authority::require_lead_or(seat, team, name, "remove it from the team")?;
         if team.lead().is_some_and(|lead| lead.is(name.as_str())) {
             return Err(RosterError::LeadStays);

@@ -45,7 +45,18 @@ pub struct Host {
 impl Host {
     /// Returns the tmux server for members on this host.
     pub fn tmux(&self) -> Tmux {
-        Tmux::new(&self.registry.key())
+        Tmux::new(&self.registry)
+    }
+
+    /// Returns the tmux server that has the windows of a team's members.
+    pub fn tmux_of_team(&self, team: &TeamName) -> Tmux {
+        let members = self.registry.members(team).unwrap_or_default();
+        let mut processes = members
+            .iter()
+            .filter_map(|name| self.member_process(team, name).ok().flatten())
+            .map(|process| self.tmux().server_of(Some(&process)));
+        let new = self.tmux();
+        processes.find(|tmux| tmux.socket != new.socket).unwrap_or(new)
     }
 
     /// Returns the worktree of a member, or `None` if the member's spec asks for no worktree.

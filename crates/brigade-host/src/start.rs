@@ -54,7 +54,7 @@ pub fn member(
             detached(&command, &log).map(Some)
         }
         MemberPlace::Tmux | MemberPlace::Native => {
-            let tmux = Tmux::new(&registry.key());
+            let tmux = Tmux::new(registry);
             tmux.open(team.as_str(), spec.name.as_str(), &command).map(|()| None)
         }
     }

@@ -26,7 +26,8 @@ pub(crate) fn window(
         if spec.place == MemberPlace::Headless {
             return Err(none());
         }
-        return Ok(host.tmux().show(team.as_str(), name));
+        let process = host.member_process(team, &member).ok().flatten();
+        return Ok(host.tmux().server_of(process.as_ref()).show(team.as_str(), name));
     }
     // The Claude Code lead opened this pane, in the current tmux server or in another one.
     let pane = person.entry.as_ref().and_then(|entry| entry.tmux_pane_id.as_deref());

@@ -5,16 +5,22 @@
 //!   snapshot;
 //! - `locks`, `file_checks`, `members`, `tasks`, `hosted`, `machine`: the checks;
 //! - `nats`: checks for teams in a NATS store, and for the NATS server;
-//! - `fix`: the automatic fixes, one safe step each; `backup`: backups of changed files;
+//! - `fix`: the automatic fixes, one safe step each; `guard`: keeps a member from starting during a fix; `anchored`:
+//!   file operations that follow no links; `backup`: backups of changed files;
 //! - `wording`: phrases that several checks share.
 //!
 //! To add a check, add a row to [`CHECKS`] and a function that reads the snapshot and reports findings. The
 //! checks read files directly instead of through the file store, because the store repairs files and writes
 //! journal records while it reads.
+//!
+//! Time passes between a check and its fix. Therefore [`reexamine`] runs the check of each fix again, right before the
+//! fix is applied.
 
+mod anchored;
 pub(crate) mod backup;
 mod file_checks;
 pub(crate) mod fix;
+pub(crate) mod guard;
 mod hosted;
 mod locks;
 mod machine;
@@ -78,6 +84,10 @@ pub(crate) const CHECKS: &[Check] = &[
         means: "brigade ignores links and files of other users" },
     Check { name: "unreadable-folder", scope: Files, run: file_checks::unreadable,
         means: "brigade can neither read nor write files in it" },
+    Check { name: "read-only", scope: Files, run: file_checks::read_only,
+        means: "teams can be read but not changed, and members cannot run" },
+    Check { name: "board-without-team", scope: Files, run: file_checks::board_without_team,
+        means: "deleting the team was interrupted; no member can use these tasks" },
     Check { name: "returned-member", scope: Files, run: members::returned,
         means: "it left, but a late write restored its roster entry; the team cannot be deleted" },
     Check { name: "ghost-member", scope: Files, run: members::ghosts,
@@ -108,6 +118,10 @@ pub(crate) const CHECKS: &[Check] = &[
         means: "the supervisor no longer restarts it; its tasks are unassigned" },
     Check { name: "dead-member", scope: All, run: hosted::dead,
         means: "its mail waits, and nothing restarts it" },
+    Check { name: "agent-failed", scope: Files, run: hosted::agent_failed,
+        means: "it does no work; the next message starts its agent again" },
+    Check { name: "future-key", scope: Files, run: hosted::future_key,
+        means: "the clock was set back; Claude Code rejects its lead's messages" },
     Check { name: "no-supervisor", scope: All, run: hosted::no_supervisor,
         means: "members keep running, but those that die are not restarted" },
     Check { name: "team-gone", scope: All, run: hosted::team_gone,
@@ -239,6 +253,14 @@ pub(crate) fn examine(snapshot: &DoctorSnapshot) -> Vec<Finding> {
         });
     }
     findings
+}
+
+/// Runs one check again, and returns its cure for the problem at this place; `None` if the problem is gone.
+pub(crate) fn reexamine(snapshot: &DoctorSnapshot, check: &str, place: &str) -> Option<Cure> {
+    let check = checks(snapshot).find(|other| other.name == check)?;
+    let mut found = Findings::default();
+    (check.run)(snapshot, &mut found);
+    found.0.into_iter().find(|(other, ..)| other == place).map(|(_, _, cure)| cure)
 }
 
 /// Returns the checks that apply to the kind of store in this snapshot.

@@ -6,8 +6,10 @@ use serde::Serialize;
 use crate::cli::DoctorArgs;
 use crate::context::CliContext;
 use crate::doctor::backup::BackupFolder;
+use crate::doctor::fix::{Fix, SETTLED};
+use crate::doctor::guard::MemberGuard;
 use crate::doctor::snapshot::DoctorSnapshot;
-use crate::doctor::{Cure, Finding, count, examine};
+use crate::doctor::{Cure, Finding, count, examine, reexamine};
 use crate::error::CliError;
 use crate::exit;
 use crate::output::{self, BUSY, ERROR, FAINT, HINT, READY, STRONG};
@@ -35,8 +37,17 @@ struct DoctorReport<'r> {
 }
 
 pub(crate) async fn run(context: &CliContext, doctor: DoctorArgs) -> Result<u8, CliError> {
-    let mut snapshot = DoctorSnapshot::read(context).await?;
+    let scope = context.named_team();
+    let mut snapshot = DoctorSnapshot::read(context, scope).await?;
     let mut findings = examine(&snapshot);
+    if scope.is_some()
+        && snapshot.teams.is_empty()
+        && snapshot.hosted.is_empty()
+        && findings.is_empty()
+    {
+        // Fail with an error that lists the existing teams.
+        context.team().await?;
+    }
     let mut fixed = Vec::new();
     if doctor.fix {
         let backups = BackupFolder::new(&snapshot);
@@ -44,8 +55,8 @@ pub(crate) async fn run(context: &CliContext, doctor: DoctorArgs) -> Result<u8, 
             if !findings.iter().any(|finding| matches!(finding.cure, Cure::Automatic(_))) {
                 break;
             }
-            fixed.extend(fix_all(context, &snapshot, &backups, findings).await);
-            snapshot = DoctorSnapshot::read(context).await?;
+            fixed.extend(fix_all(context, &backups, findings).await);
+            snapshot = DoctorSnapshot::read(context, scope).await?;
             findings = examine(&snapshot);
         }
     }
@@ -60,20 +71,54 @@ pub(crate) async fn run(context: &CliContext, doctor: DoctorArgs) -> Result<u8, 
 /// Applies all automatic fixes. If one fails, the others still run.
 async fn fix_all(
     context: &CliContext,
-    snapshot: &DoctorSnapshot,
     backups: &BackupFolder,
     findings: Vec<Finding>,
 ) -> Vec<FixOutcome> {
     let mut fixed = Vec::new();
     for Finding { check, place, cure, .. } in findings {
         let Cure::Automatic(fix) = cure else { continue };
-        let (did, failed) = match fix.apply(context, snapshot, backups).await {
+        let (did, failed) = match fix_one(context, backups, check, &place, fix).await {
             Ok(did) => (Some(did), None),
             Err(error) => (None, Some(error.to_string())),
         };
-        fixed.push(FixOutcome { check, place, did, failed });
+        let outcome = FixOutcome { check, place, did, failed };
+        if outcome.did.as_ref().is_some_and(|did| did != SETTLED)
+            && let Err(error) = backups.note(&outcome)
+        {
+            output::note(&format!("cannot write the list of changes: {error}"));
+        }
+        fixed.push(outcome);
     }
     fixed
+}
+
+/// Applies one fix, if the problem still exists. Other programs may have changed something since the check, so the
+/// check runs again, while the member that the fix is about cannot start.
+async fn fix_one(
+    context: &CliContext,
+    backups: &BackupFolder,
+    check: &str,
+    place: &str,
+    fix: Fix,
+) -> Result<String, CliError> {
+    let _guard = match fix.idle_member() {
+        Some((team, member)) => {
+            let Some(guard) = MemberGuard::take(&context.host()?, team, member).await? else {
+                return Ok(SETTLED.to_owned());
+            };
+            Some(guard)
+        }
+        None => None,
+    };
+    let scope = fix.team().or_else(|| context.named_team());
+    let snapshot = DoctorSnapshot::read(context, scope).await?;
+    match reexamine(&snapshot, check, place) {
+        Some(Cure::Automatic(fix)) => fix.apply(context, &snapshot, backups).await,
+        Some(Cure::Manual(advice)) => {
+            Ok(format!("not changed, because it changed meanwhile; {advice}"))
+        }
+        None => Ok(SETTLED.to_owned()),
+    }
 }
 
 fn render(findings: &[Finding], fixed: &[FixOutcome], checks: usize) -> String {

@@ -151,7 +151,7 @@ fn render(host: &Host, state: &TeamState) -> String {
     }
     let has_window = |place: MemberPlace| place != MemberPlace::Headless;
     if state.members.iter().any(|member| member.place.is_some_and(has_window)) {
-        let attach = host.tmux().attach(team.as_str());
+        let attach = host.tmux_of_team(team).attach(team.as_str());
         text.push_str(&format!("  {FAINT}windows: {attach}{FAINT:#}\n"));
     }
     text

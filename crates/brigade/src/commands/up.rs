@@ -140,7 +140,7 @@ fn summary(host: &Host, spec: &TeamSpec, result: &UpResult) -> String {
     };
     let in_tmux = spec.members.iter().any(|member| member.place != MemberPlace::Headless);
     if in_tmux {
-        let attach = host.tmux().attach(team.as_str());
+        let attach = host.tmux_of_team(team).attach(team.as_str());
         text.push_str(&format!("{FAINT}windows: {attach}{FAINT:#}\n"));
     }
     text

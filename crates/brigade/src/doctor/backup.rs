@@ -1,13 +1,19 @@
 //! Backups of files that the doctor moves or changes. The backups are stored in brigade's state folder, each under
 //! the original path of its file.
 
-use std::fs::{self, DirBuilder, Permissions};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
+use super::anchored::{FileIdentity, FileRemoval, Roots};
 use super::snapshot::DoctorSnapshot;
 use crate::error::{CliError, Trouble};
+
+/// The file in the backup folder that lists what the doctor did.
+const CHANGES: &str = "changes.jsonl";
 
 /// The folder for files that the doctor moved out of the way, and for copies of files that it changed.
 #[derive(Debug)]
@@ -15,6 +21,7 @@ pub(crate) struct BackupFolder {
     dir: PathBuf,
     claude_dir: PathBuf,
     state_dir: PathBuf,
+    roots: Roots,
 }
 
 impl BackupFolder {
@@ -25,7 +32,13 @@ impl BackupFolder {
             dir: snapshot.state_dir.join("doctor").join(now),
             claude_dir: snapshot.claude_dir.clone(),
             state_dir: snapshot.state_dir.clone(),
+            roots: Roots::new(&snapshot.claude_dir, &snapshot.state_dir),
         }
+    }
+
+    /// Returns the folders inside which fixes follow no links.
+    pub(super) fn roots(&self) -> &Roots {
+        &self.roots
     }
 
     /// Returns the backup path of a file, derived from its original path. Appends a number if
@@ -52,33 +65,53 @@ impl BackupFolder {
 
     /// Copies a file to the backup folder, if it exists.
     pub(super) fn back_up(&self, path: &Path) -> Result<(), CliError> {
-        let copy = || match fs::read(path) {
-            Ok(bytes) => {
-                let backup = self.backup_path(path)?;
-                fs::write(&backup, bytes)?;
-                fs::set_permissions(&backup, Permissions::from_mode(0o600))
-            }
+        let copy = || match self.roots.anchor(path).and_then(|file| file.read()) {
+            Ok(bytes) => self.store(path, &bytes).map(drop),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         };
         copy().map_err(|source| failed("back up", path, source))
     }
 
-    /// Moves a file or folder to the backup folder and returns its new path.
-    pub(super) fn move_here(&self, path: &Path) -> io::Result<PathBuf> {
+    /// Stores a copy of a file with these contents, and returns the path of the copy.
+    pub(super) fn store(&self, path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
         let backup = self.backup_path(path)?;
-        match fs::rename(path, &backup) {
+        fs::write(&backup, bytes)?;
+        fs::set_permissions(&backup, Permissions::from_mode(0o600))?;
+        Ok(backup)
+    }
+
+    /// Moves a file or folder to the backup folder and returns its new path. Returns `None` if it is no longer the
+    /// one that was inspected.
+    pub(super) fn move_here(
+        &self,
+        path: &Path,
+        inspected: FileIdentity,
+    ) -> io::Result<Option<PathBuf>> {
+        let anchored = self.roots.anchor(path)?;
+        let backup = self.backup_path(path)?;
+        let moved = match anchored.move_to(&backup, inspected) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
                 copy_all(path, &backup)?;
                 if path.symlink_metadata()?.is_dir() {
-                    fs::remove_dir_all(path)?;
+                    fs::remove_dir_all(path).map(|()| FileRemoval::Done)
                 } else {
-                    fs::remove_file(path)?;
+                    anchored.remove_file(inspected)
                 }
             }
-            other => other?,
-        }
-        Ok(backup)
+            moved => moved,
+        };
+        Ok((moved? == FileRemoval::Done).then_some(backup))
+    }
+
+    /// Adds a line to the list of changes, so that a person can undo each of them.
+    pub(crate) fn note(&self, change: &impl Serialize) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
+        let mut line = serde_json::to_vec(change)?;
+        line.push(b'\n');
+        let mut options = OpenOptions::new();
+        let list = options.append(true).create(true).mode(0o600).open(self.dir.join(CHANGES));
+        list?.write_all(&line)
     }
 }
 

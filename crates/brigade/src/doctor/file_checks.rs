@@ -6,19 +6,23 @@ use std::time::Duration;
 use std::{fs, io};
 
 use brigade_core::event::Event;
+use brigade_core::text;
 use brigade_files::layout::{
-    CONFIG, DELETED, FILES, INBOXES, LAST_ROSTER, TASKS, TEAM_JOURNAL, TEAMS, member_name,
-    parse_temp_name,
+    CONFIG, CREATED, CREATING, DELETED, FILES, INBOXES, TASKS, TEAM_JOURNAL, TEAMS, member_name,
+    parse_temp_name, task_id,
 };
 use brigade_wire::Damage;
 use brigade_wire::inbox::Inbox;
-use brigade_wire::name::{MemberName, TaskId, team_dir};
+use brigade_wire::name::{MemberName, TaskId, TeamName, team_dir};
 use brigade_wire::task::Task;
 use brigade_wire::team::Team;
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
 
+use super::anchored::FileIdentity;
 use super::fix::Fix;
 use super::snapshot::DoctorSnapshot;
-use super::team_folder::{FileContent, TeamFolder, age, entries, is_alive};
+use super::team_folder::{FileContent, TeamFolder, age, entries, is_alive, root_entries};
 use super::wording::MOVE_AWAY;
 use super::{Cure, Findings};
 use crate::output::duration;
@@ -87,12 +91,12 @@ fn damage_text(why: &str) -> String {
 }
 
 fn manual_repair() -> Cure {
-    Cure::Manual("repair it by hand; there is no copy".to_owned())
+    Cure::Manual("repair it by hand; brigade has no copy of it".to_owned())
 }
 
-/// Returns the cure for a damaged roster: restore the last roster that brigade read.
+/// Returns the cure for a damaged roster: restore the last roster that brigade read, if it is a roster of this team.
 fn roster_cure(folder: &TeamFolder) -> Cure {
-    let seen = fs::read(folder.state_dir.join(LAST_ROSTER)).ok();
+    let seen = folder.last_roster.clone();
     let seen = seen.filter(|seen| Team::read(seen).is_ok_and(|team| team.lead().is_some()));
     match (&folder.team, seen) {
         (Some(team), Some(bytes)) => {
@@ -102,16 +106,22 @@ fn roster_cure(folder: &TeamFolder) -> Cure {
     }
 }
 
-/// Returns the cure for a damaged task file: restore the last version of the task that brigade read.
+/// Returns the cure for a damaged task file: restore the last version of the task that brigade read, if it is a task
+/// of this team.
 fn task_cure(folder: &TeamFolder, id: TaskId) -> Cure {
     let mut last = None;
-    for record in folder.journal(TEAM_JOURNAL, &["\"task\"", "\"task_deleted\""]) {
+    let events = ["\"task\"", "\"task_deleted\"", "\"team_created\"", "\"team_deleted\""];
+    for record in folder.journal(TEAM_JOURNAL, &events) {
         match record.into_inner().event {
             Event::Task { id: other, task } if other == id.get() => last = Some(task),
             Event::TaskDeleted { id: other } if other == id.get() => last = None,
+            // The task belonged to an earlier team of the same name.
+            Event::TeamCreated { .. } | Event::TeamDeleted {} => last = None,
             _ => {}
         }
     }
+    // Brigade may not have read the files of the present team yet.
+    let last = last.filter(|_| folder.last_roster.is_some());
     // If a task was damaged when brigade read it, the journal contains a string instead of the task.
     let last = last.filter(|task| Task::read(task.get().as_bytes()).is_ok());
     match (&folder.team, last) {
@@ -144,7 +154,8 @@ pub(super) fn big(snapshot: &DoctorSnapshot, found: &mut Findings) {
 }
 
 pub(super) fn split(snapshot: &DoctorSnapshot, found: &mut Findings) {
-    let boards = entries(&snapshot.claude_dir.join(TASKS)).into_iter().map(|entry| entry.name);
+    let boards = root_entries(&snapshot.claude_dir.join(TASKS)).into_iter();
+    let boards = boards.map(|entry| entry.name).filter(|name| snapshot.covers(name));
     let mut names: Vec<String> = boards.collect();
     names.extend(snapshot.teams.iter().map(|folder| folder.name.clone()));
     names.sort();
@@ -196,33 +207,38 @@ pub(super) fn left_over(snapshot: &DoctorSnapshot, found: &mut Findings) {
                     (Some(team), Some(member)) if path.starts_with(folder.dir.join(INBOXES)) => {
                         Fix::RepairMailbox { team: team.clone(), member, path: path.clone() }
                     }
-                    _ => Fix::MoveAside(path.clone()),
+                    _ => Fix::MoveAside(path.clone(), entry.identity()),
                 };
                 found.fixable(path.as_path(), what, fix);
             } else if entry.age > ABANDONED && is_native_temp(&entry.name) {
                 let what = format!("a temporary file of Claude Code, {} old", duration(entry.age));
-                found.fixable(path.as_path(), what, Fix::MoveAside(path.clone()));
+                let fix = Fix::MoveAside(path.clone(), entry.identity());
+                found.fixable(path.as_path(), what, fix);
             }
         }
     }
     for parent in [TEAMS, TASKS] {
-        for entry in entries(&snapshot.claude_dir.join(parent)) {
-            if entry.name.contains(DELETED) && entry.age > ABANDONED {
+        for entry in root_entries(&snapshot.claude_dir.join(parent)) {
+            let team = entry.name.split(DELETED).next().unwrap_or_default();
+            if entry.name.contains(DELETED) && entry.age > ABANDONED && snapshot.covers(team) {
                 let what = "the remains of a deleted team";
-                found.fixable(entry.path.as_path(), what, Fix::MoveAside(entry.path.clone()));
+                let fix = Fix::MoveAside(entry.path.clone(), entry.identity());
+                found.fixable(entry.path.as_path(), what, fix);
             }
         }
     }
-    let mut find_temp = |path: &Path, _: &fs::Metadata| {
+    let mut find_temp = |path: &Path, meta: &fs::Metadata| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_old = age(path).is_some_and(|age| age > MAX_WRITE_AGE);
         if is_old && (abandoned(name).is_some() || is_spec_temp(name)) {
             let what = "a temporary file of a brigade process that is gone";
-            found.fixable(path, what, Fix::MoveAside(path.to_owned()));
+            found.fixable(path, what, Fix::MoveAside(path.to_owned(), FileIdentity::new(meta)));
         }
     };
-    walk(&snapshot.team_states_dir, &mut find_temp);
-    walk(snapshot.host.registry.dir(), &mut find_temp);
+    let all = (snapshot.team_states_dir.clone(), snapshot.host.registry.dir().to_owned());
+    let (files, host) = snapshot.own_dirs_of_team().unwrap_or(all);
+    walk(&files, &mut find_temp);
+    walk(&host, &mut find_temp);
 }
 
 /// If `name` is one of brigade's temporary files and the process that created it is gone, returns the name of the
@@ -259,15 +275,21 @@ pub(super) fn open_to_others(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let (mode, wanted) = (meta.mode() & 0o777, if meta.is_dir() { 0o700 } else { 0o600 });
         if !meta.is_symlink() && meta.uid() == snapshot.uid && mode & 0o077 != 0 {
             let what = format!("other users can read it (its mode is {mode:o}, not {wanted:o})");
-            found.fixable(path, what, Fix::SetMode(path.to_owned(), wanted));
+            found.fixable(path, what, Fix::SetMode(path.to_owned(), mode, wanted));
         }
     };
-    if let Ok(meta) = snapshot.state_dir.symlink_metadata() {
-        open(&snapshot.state_dir, &meta);
-    }
-    walk(&snapshot.state_dir.join(FILES), &mut open);
+    let (files, hosts) = match snapshot.own_dirs_of_team() {
+        Some((files, host)) => (files, host),
+        None => {
+            if let Ok(meta) = snapshot.state_dir.symlink_metadata() {
+                open(&snapshot.state_dir, &meta);
+            }
+            (snapshot.state_dir.join(FILES), snapshot.state_dir.join("host"))
+        }
+    };
+    walk(&files, &mut open);
     // Of the files in the host registry, only the keys are secret.
-    walk(&snapshot.state_dir.join("host"), &mut |path, meta| {
+    walk(&hosts, &mut |path, meta| {
         if meta.is_dir() || path.ends_with("key") {
             open(path, meta);
         }
@@ -277,8 +299,10 @@ pub(super) fn open_to_others(snapshot: &DoctorSnapshot, found: &mut Findings) {
 pub(super) fn foreign(snapshot: &DoctorSnapshot, found: &mut Findings) {
     let folders: Vec<PathBuf> =
         [TEAMS, TASKS].map(|parent| snapshot.claude_dir.join(parent)).into();
-    let tops: Vec<_> = folders.iter().flat_map(|dir| entries(dir)).collect();
-    for entry in tops.iter().chain(snapshot.teams.iter().flat_map(TeamFolder::all)) {
+    let tops = folders.iter().flat_map(|dir| root_entries(dir));
+    let tops: Vec<_> = tops.filter(|entry| snapshot.covers(&entry.name)).collect();
+    let inside = snapshot.teams.iter().flat_map(|folder| folder.all().chain(&folder.inboxes_dir));
+    for entry in tops.iter().chain(inside) {
         if entry.meta.is_symlink() {
             let advice = "replace the link with the real file";
             found.advise(entry.path.as_path(), "a symbolic link", advice);
@@ -301,11 +325,16 @@ pub(super) fn foreign(snapshot: &DoctorSnapshot, found: &mut Findings) {
 }
 
 pub(super) fn unreadable(snapshot: &DoctorSnapshot, found: &mut Findings) {
-    let tops = [TEAMS, TASKS].map(|parent| snapshot.claude_dir.join(parent)).into_iter();
+    let tops = [TEAMS, TASKS].map(|parent| snapshot.claude_dir.join(parent));
+    let is_top = |dir: &PathBuf| tops.contains(dir);
     let team_dirs = snapshot.teams.iter().flat_map(|folder| {
         [folder.dir.clone(), folder.dir.join(INBOXES), folder.board_dir.clone()]
     });
-    for dir in tops.chain(team_dirs) {
+    for dir in tops.iter().cloned().chain(team_dirs) {
+        // The check of foreign files reports links.
+        if dir.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) && !is_top(&dir) {
+            continue;
+        }
         let Err(error) = fs::read_dir(&dir) else { continue };
         let advice = match error.kind() {
             io::ErrorKind::NotFound => continue,
@@ -313,5 +342,48 @@ pub(super) fn unreadable(snapshot: &DoctorSnapshot, found: &mut Findings) {
             _ => "move it out of the way".to_owned(),
         };
         found.advise(dir.as_path(), format!("it cannot be read: {error}"), advice);
+    }
+}
+
+pub(super) fn read_only(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    let claude = &snapshot.claude_dir;
+    for dir in [claude.join(TEAMS), claude.join(TASKS), snapshot.state_dir.clone()] {
+        // Check the nearest folder that exists: the others would be created in it.
+        let existing = dir.ancestors().find(|dir| dir.exists()).unwrap_or(&dir);
+        let (what, advice) = match access(existing, Access::WRITE_OK) {
+            Err(Errno::ROFS) => (
+                "its file system is mounted read-only",
+                "mount the file system with write access, or name other folders",
+            ),
+            Err(Errno::ACCESS | Errno::PERM) => {
+                ("you have no permission to write to it", "make its owner and mode right")
+            }
+            _ => continue,
+        };
+        found.advise(existing, what, advice);
+    }
+}
+
+pub(super) fn board_without_team(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    for entry in root_entries(&snapshot.claude_dir.join(TASKS)) {
+        let has_team = snapshot.claude_dir.join(TEAMS).join(&entry.name).symlink_metadata().is_ok();
+        // Claude Code keeps the boards of sessions that have no team. Report only boards of teams that brigade knows.
+        let state = snapshot.team_states_dir.join(&entry.name);
+        let is_ours = state.join(CREATED).is_file() || state.join(CREATING).is_file();
+        if !entry.meta.is_dir()
+            || has_team
+            || !is_ours
+            || entry.age < CREATION_TIME
+            || !snapshot.covers(&entry.name)
+            || entry.name.parse::<TeamName>().is_err()
+        {
+            continue;
+        }
+        let tasks =
+            entries(&entry.path).iter().filter(|file| task_id(&file.name).is_some()).count();
+        let tasks = text::count(tasks, "task");
+        let what = format!("a board with {tasks}, but its team {} does not exist", entry.name);
+        let fix = Fix::MoveAside(entry.path.clone(), entry.identity());
+        found.fixable(entry.path.as_path(), what, fix);
     }
 }

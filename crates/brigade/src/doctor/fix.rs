@@ -1,37 +1,46 @@
 //! Automatic fixes, one safe step each. A fix deletes nothing that the user could need: it moves a file into
 //! brigade's state folder, or copies the file there before changing it.
+//!
+//! The caller runs the check again right before it applies a fix, while it holds the lock in `guard`. The fix itself
+//! changes a document only if the document is still the one that was checked.
 
-use std::fs::{self, Permissions};
-use std::io;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use brigade_core::pulse::Process;
-use brigade_core::roster::{self, Activity};
+use brigade_core::roster::{self, Activity, RosterError};
 use brigade_core::seat::Seat;
 use brigade_core::store::{Actor, StoreError};
 use brigade_core::text;
-use brigade_files::layout::{INBOXES, TASKS, config_path, task_file, temp_name};
+use brigade_files::layout::{INBOXES, TASKS, config_path, task_file};
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::task::{Status, Task, TaskChange};
 use brigade_wire::team::Team;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::process::Signal;
 
+use super::anchored::{FileIdentity, FileRemoval};
 use super::backup::{BackupFolder, failed};
 use super::snapshot::DoctorSnapshot;
 use crate::context::CliContext;
 use crate::error::{CliError, Trouble};
 use brigade_host::process::send_signal;
-use brigade_host::process_lock;
+use brigade_host::tmux::Window;
 use brigade_host::worktree::{IgnoredFiles, Removed, Worktree};
+
+/// The result of a fix whose problem is gone.
+pub(crate) const SETTLED: &str = "already settled; nothing was changed";
 
 /// An automatic fix.
 #[derive(Debug)]
 pub(crate) enum Fix {
-    RemoveLock(PathBuf),
-    MoveAside(PathBuf),
+    RemoveLock(PathBuf, FileIdentity),
+    MoveAside(PathBuf, FileIdentity),
+    /// Moves the inbox of a name that is not on the team.
+    MoveInbox {
+        team: TeamName,
+        member: MemberName,
+        path: PathBuf,
+    },
     /// Reads a mailbox through the store, which repairs damaged files and cleans up after killed processes.
     RepairMailbox {
         team: TeamName,
@@ -55,17 +64,21 @@ pub(crate) enum Fix {
     RemoveMember {
         team: TeamName,
         member: MemberName,
+        /// When the member joined. A member that joins again has another time.
+        joined_at: Option<u64>,
     },
     MarkIdle {
         team: TeamName,
         member: MemberName,
     },
     RemoveEmptyFolder(PathBuf),
-    SetMode(PathBuf, u32),
-    CloseWindow(String),
+    /// Changes the mode of a file from the first to the second value.
+    SetMode(PathBuf, u32, u32),
+    CloseWindow(Window),
     Terminate(Process),
     StartSupervisor,
-    RemoveWorktree(Worktree),
+    /// Removes the worktree of a member, if the member's name and team are known.
+    RemoveWorktree(Worktree, Option<(TeamName, MemberName)>),
 }
 
 /// A fix for a task.
@@ -84,8 +97,10 @@ impl Fix {
     pub(crate) fn description(&self) -> (String, String) {
         let both = |will: &str, did: &str| (will.to_owned(), did.to_owned());
         match self {
-            Self::RemoveLock(_) => both("remove the lock", "removed the lock"),
-            Self::MoveAside(_) => both("move it into brigade's own folder", "moved it"),
+            Self::RemoveLock(..) => both("remove the lock", "removed the lock"),
+            Self::MoveAside(..) | Self::MoveInbox { .. } => {
+                both("move it into brigade's own folder", "moved it into brigade's own folder")
+            }
             Self::RepairMailbox { .. } => both(
                 "back it up, keep the readable messages and restore the others from the journal",
                 "backed it up, kept the readable messages and restored the others from the journal",
@@ -111,16 +126,17 @@ impl Fix {
             Self::RemoveEmptyFolder(_) => {
                 both("remove the empty folder", "removed the empty folder")
             }
-            Self::SetMode(_, mode) => {
-                (format!("set its mode to {mode:o}"), format!("set its mode to {mode:o}"))
-            }
+            Self::SetMode(_, was, mode) => (
+                format!("set its mode to {mode:o}"),
+                format!("set its mode to {mode:o}; it was {was:o}"),
+            ),
             Self::CloseWindow(_) => both("close the window", "closed the window"),
             Self::Terminate(_) => both("terminate the process", "terminated the process"),
             Self::StartSupervisor => both(
                 "start the supervisor, which starts the missing members",
                 "started the supervisor, which starts the missing members",
             ),
-            Self::RemoveWorktree(_) => both(
+            Self::RemoveWorktree(..) => both(
                 "remove the worktree; keep its branch if it has commits",
                 "removed the worktree; kept its branch if it has commits",
             ),
@@ -129,6 +145,31 @@ impl Fix {
 }
 
 impl Fix {
+    /// Returns the team that the fix changes, if the check of this one team finds the same problem.
+    pub(crate) fn team(&self) -> Option<&TeamName> {
+        match self {
+            Self::RepairMailbox { team, .. }
+            | Self::MoveInbox { team, .. }
+            | Self::RestoreRoster { team, .. }
+            | Self::RestoreTask { team, .. }
+            | Self::UpdateTask { team, .. }
+            | Self::RemoveMember { team, .. }
+            | Self::MarkIdle { team, .. } => Some(team),
+            _ => None,
+        }
+    }
+
+    /// Returns the member that no process may run while the fix is applied.
+    pub(crate) fn idle_member(&self) -> Option<(&TeamName, &MemberName)> {
+        match self {
+            Self::RemoveMember { team, member, .. } | Self::MarkIdle { team, member } => {
+                Some((team, member))
+            }
+            Self::RemoveWorktree(_, Some((team, member))) => Some((team, member)),
+            _ => None,
+        }
+    }
+
     /// Applies the fix and returns what it did.
     pub(crate) async fn apply(
         self,
@@ -138,17 +179,25 @@ impl Fix {
     ) -> Result<String, CliError> {
         let (_, did) = self.description();
         match self {
-            Self::RemoveLock(path) => {
-                remove_lock(&path).map_err(|source| failed("remove", &path, source))?;
-            }
-            Self::MoveAside(path) => {
-                // An earlier fix may already have moved this file.
-                if path.symlink_metadata().is_err() {
-                    return Ok("already fixed".to_owned());
+            Self::RemoveLock(path, inspected) => {
+                let removed =
+                    backups.roots().anchor(&path).and_then(|lock| lock.remove_lock(inspected));
+                if removed.map_err(|source| failed("remove", &path, source))? != FileRemoval::Done {
+                    return Ok(SETTLED.to_owned());
                 }
-                let place = backups.move_here(&path);
-                let place = place.map_err(|source| failed("move", &path, source))?;
-                return Ok(format!("moved it to {}", place.display()));
+            }
+            Self::MoveAside(path, inspected) => {
+                let place = backups.move_here(&path, inspected);
+                return match place.map_err(|source| failed("move", &path, source))? {
+                    Some(place) => Ok(format!("moved it to {}", place.display())),
+                    None => Ok(SETTLED.to_owned()),
+                };
+            }
+            Self::MoveInbox { team, member, path } => {
+                let keep = |bytes: &[u8]| backups.store(&path, bytes).map(drop);
+                if !context.files.remove_inbox_of_nobody(&team, &member, &keep).await? {
+                    return Ok(SETTLED.to_owned());
+                }
             }
             Self::RepairMailbox { team, member, path } => {
                 backups.back_up(&path)?;
@@ -158,23 +207,21 @@ impl Fix {
                 back_up_roster(snapshot, backups, &team)?;
                 let torn = context.store.team(&team).await?;
                 let torn = torn.ok_or_else(|| StoreError::NoTeam { team: team.clone() })?;
-                if Team::read(&torn.bytes).is_err() {
-                    context
-                        .store
-                        .replace_team(&team, &bytes, torn.revision, &doctor_actor())
-                        .await?;
+                if Team::read(&torn.bytes).is_ok() {
+                    return Ok(SETTLED.to_owned());
                 }
+                let (at, by) = (torn.revision, doctor_actor());
+                context.store.replace_team(&team, &bytes, at, &by).await?;
             }
             Self::RestoreTask { team, id, bytes } => {
                 back_up_task(snapshot, backups, &team, id)?;
                 let torn = context.store.task(&team, id).await?;
                 let torn = torn.ok_or(StoreError::NoTask { id })?;
-                if Task::read(&torn.bytes).is_err() {
-                    context
-                        .store
-                        .replace_task(&team, id, &bytes, torn.revision, &doctor_actor())
-                        .await?;
+                if Task::read(&torn.bytes).is_ok() {
+                    return Ok(SETTLED.to_owned());
                 }
+                let (at, by) = (torn.revision, doctor_actor());
+                context.store.replace_task(&team, id, &bytes, at, &by).await?;
             }
             Self::UpdateTask { team, id, fix } => {
                 back_up_task(snapshot, backups, &team, id)?;
@@ -183,6 +230,9 @@ impl Fix {
                 let damaged = |damage| StoreError::Damaged { place: format!("task {id}"), damage };
                 let task = Task::read(&current.bytes).map_err(damaged)?;
                 let fixed = fixed_task(&task, &fix);
+                if fixed == current.bytes {
+                    return Ok(SETTLED.to_owned());
+                }
                 let by = match snapshot.nats_findings {
                     None => doctor_actor(),
                     // In a NATS store, only members can write, so write as the lead.
@@ -190,35 +240,43 @@ impl Fix {
                 };
                 context.store.replace_task(&team, id, &fixed, current.revision, &by).await?;
             }
-            Self::RemoveMember { team, member } => {
+            Self::RemoveMember { team, member, joined_at } => {
                 back_up_roster(snapshot, backups, &team)?;
                 back_up_tasks_of(snapshot, backups, &team, &member)?;
-                roster::leave(&seat_for(context, &team, &member).await?, &member).await?;
-            }
-            Self::MarkIdle { team, member } => {
-                // Skip a member that was started meanwhile: its process updates the roster itself.
-                let holder = process_lock::holder(&snapshot.host.registry.seat(&team, &member));
-                if matches!(holder, Ok(None)) {
-                    back_up_roster(snapshot, backups, &team)?;
-                    let seat = seat_for(context, &team, &member).await?;
-                    roster::set_activity(&seat, &member, Activity::Idle).await?;
+                let seat = seat_for(context, &team, &member).await?;
+                match roster::leave_if_joined_at(&seat, &member, joined_at).await {
+                    Err(RosterError::JoinedAgain { .. }) => return Ok(SETTLED.to_owned()),
+                    left => drop(left?),
                 }
             }
-            Self::RemoveEmptyFolder(path) => {
-                // This is safe, because `remove_dir` only removes empty folders.
-                let _absent = fs::remove_dir(path.join(INBOXES));
-                fs::remove_dir(&path).map_err(|source| failed("remove", &path, source))?;
+            Self::MarkIdle { team, member } => {
+                back_up_roster(snapshot, backups, &team)?;
+                let seat = seat_for(context, &team, &member).await?;
+                roster::set_activity(&seat, &member, Activity::Idle).await?;
             }
-            Self::SetMode(path, mode) => {
-                let set = fs::set_permissions(&path, Permissions::from_mode(mode));
+            Self::RemoveEmptyFolder(path) => {
+                // This is safe, because it only removes empty folders.
+                let removed =
+                    backups.roots().anchor(&path).and_then(|folder| folder.remove_empty(INBOXES));
+                removed.map_err(|source| failed("remove", &path, source))?;
+            }
+            Self::SetMode(path, _, mode) => {
+                let set = match path == snapshot.state_dir {
+                    true => set_root_mode(&path, mode),
+                    false => backups.roots().anchor(&path).and_then(|file| file.set_mode(mode)),
+                };
                 set.map_err(|source| failed("set the mode of", &path, source))?;
             }
-            Self::CloseWindow(window) => snapshot.host.tmux().close(&window).map_err(|source| {
-                CliError::failed(Trouble::Io { doing: format!("close {window}"), source })
-            })?,
+            Self::CloseWindow(window) => {
+                let closed = snapshot.host.tmux().close_if_same(&window).map_err(|source| {
+                    let doing = format!("close {}", window.id);
+                    CliError::failed(Trouble::Io { doing, source })
+                });
+                closed?;
+            }
             Self::Terminate(process) => terminate(&process).await,
             Self::StartSupervisor => snapshot.host.ensure_supervisor().await?,
-            Self::RemoveWorktree(worktree) => {
+            Self::RemoveWorktree(worktree, _) => {
                 let why = match worktree.remove(IgnoredFiles::Keep)? {
                     Removed::None | Removed::Wholly | Removed::BranchStays => return Ok(did),
                     Removed::NewBranch(branch) => {
@@ -311,24 +369,10 @@ fn fixed_task(task: &Task<'_>, fix: &TaskFix) -> Vec<u8> {
     task.with(&change).into_owned()
 }
 
-/// Removes a stale lock, but not a new lock that another program took meanwhile. Renames the lock, and then
-/// checks whether the renamed lock is the stale one. If not, restores the lock.
-fn remove_lock(path: &Path) -> io::Result<()> {
-    let identity = |path: &Path| {
-        path.symlink_metadata().map(|meta| (meta.ino(), meta.mtime(), meta.mtime_nsec()))
-    };
-    let Ok(stale) = identity(path) else { return Ok(()) };
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let moved = path.with_file_name(temp_name(&name, std::process::id(), 0));
-    match fs::rename(path, &moved) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        other => other?,
-    }
-    if identity(&moved)? == stale && fs::remove_dir(&moved).is_ok() {
-        return Ok(());
-    }
-    renameat_with(CWD, &moved, CWD, path, RenameFlags::NOREPLACE)?;
-    Err(io::Error::other("another program has taken the lock again"))
+/// Sets the mode of the state folder itself, which may be a symbolic link.
+fn set_root_mode(path: &std::path::Path, mode: u32) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
 }
 
 /// Sends SIGTERM to a process and waits up to five seconds for it to exit.

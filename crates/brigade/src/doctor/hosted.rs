@@ -1,5 +1,7 @@
 //! Checks that compare the processes that run on this host with the processes that should run.
 
+use brigade_core::clock::SystemClock;
+use brigade_core::pulse::ReportedState;
 use brigade_files::layout::config_path;
 use brigade_wire::name::{MemberName, TeamName};
 
@@ -7,7 +9,7 @@ use super::Findings;
 use super::fix::Fix;
 use super::snapshot::DoctorSnapshot;
 use super::team_folder::{FolderEntry, age, entries};
-use super::wording::{MOVE_AWAY, member_place};
+use super::wording::{MOVE_AWAY, continue_advice, member_place};
 use brigade_host::process_lock;
 use brigade_host::worktree::Worktree;
 
@@ -16,9 +18,12 @@ const EXIT_GRACE: i64 = 30;
 
 pub(super) fn windows(snapshot: &DoctorSnapshot, found: &mut Findings) {
     let tmux = snapshot.host.tmux();
-    for window in tmux.windows() {
+    for (server, window) in tmux.all_windows() {
         let names = (window.session.parse::<TeamName>(), window.name.parse::<MemberName>());
         let (Ok(team), Ok(name)) = names else { continue };
+        if !snapshot.covers(team.as_str()) {
+            continue;
+        }
         // A member that was stopped a moment ago is still exiting.
         let dir = snapshot.host.registry.member_dir(&team, &name);
         let is_ending = age(&dir).is_some_and(|age| age < EXIT_GRACE);
@@ -28,12 +33,13 @@ pub(super) fn windows(snapshot: &DoctorSnapshot, found: &mut Findings) {
             && snapshot.hosted_member(team.as_str(), name.as_str()).is_none()
         {
             let what = format!("a window of {name}, which no longer runs on this host");
-            let place = format!("tmux -L {}, session {team}, window {}", tmux.socket, window.id);
-            if snapshot.host.registry.dir().is_dir() {
-                found.fixable(place, what, Fix::CloseWindow(window.id));
+            let place = format!("tmux -L {server}, session {team}, window {}", window.id);
+            if server == tmux.socket {
+                found.fixable(place, what, Fix::CloseWindow(window));
             } else {
-                // Another brigade, with another state folder, may use this tmux server and own the window.
-                let close = format!("tmux -L {} kill-window -t {}", tmux.socket, window.id);
+                // An older version of brigade shared this tmux server between state folders, so the window may
+                // belong to a member in another state folder.
+                let close = format!("tmux -L {server} kill-window -t {}", window.id);
                 found.advise(place, what, format!("run `{close}` if the window is not in use"));
             }
         }
@@ -42,7 +48,8 @@ pub(super) fn windows(snapshot: &DoctorSnapshot, found: &mut Findings) {
 
 pub(super) fn processes(snapshot: &DoctorSnapshot, found: &mut Findings) {
     let teams = entries(snapshot.host.registry.dir());
-    for team in teams.iter().filter(|entry| entry.meta.is_dir()) {
+    let is_covered = |entry: &&FolderEntry| entry.meta.is_dir() && snapshot.covers(&entry.name);
+    for team in teams.iter().filter(is_covered) {
         for member in entries(&team.path).into_iter().filter(|entry| entry.meta.is_dir()) {
             if member.path.join("spec.json").exists() || member.age < EXIT_GRACE {
                 continue;
@@ -84,6 +91,39 @@ pub(super) fn dead(snapshot: &DoctorSnapshot, found: &mut Findings) {
     }
 }
 
+pub(super) fn agent_failed(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    for hosted in &snapshot.hosted {
+        let team = &hosted.team;
+        let folder = snapshot.teams.iter().find(|folder| folder.name == team.as_str());
+        for member in &hosted.members {
+            let (name, Some(process)) = (&member.name, &member.process) else { continue };
+            let pulse = folder.and_then(|folder| folder.pulse(name.as_str()));
+            // Ignore the report of an earlier process.
+            let pulse = pulse.filter(|pulse| pulse.process == *process);
+            if let Some(ReportedState::Failed { why }) = pulse.map(|pulse| pulse.state) {
+                let what = format!("its agent keeps failing: {}", why.trim());
+                found.advise(member_place(name, team), what, continue_advice(team.as_str(), name));
+            }
+        }
+    }
+}
+
+pub(super) fn future_key(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    for hosted in &snapshot.hosted {
+        let (team, keys) = (&hosted.team, snapshot.host.registry.keys(&hosted.team));
+        for member in hosted.members.iter().filter(|member| member.process.is_some()) {
+            let name = &member.name;
+            if let Some(made) = keys.ahead(name, &SystemClock) {
+                let what = format!("its key is from {made}, which is later than now");
+                let advice = format!(
+                    "correct the clock, or restart the member: `brigade --team {team} stop {name}`, then `brigade up`"
+                );
+                found.advise(member_place(name, team), what, advice);
+            }
+        }
+    }
+}
+
 pub(super) fn no_supervisor(snapshot: &DoctorSnapshot, found: &mut Findings) {
     if snapshot.supervisor.is_none() && !snapshot.hosted.is_empty() {
         let teams: Vec<&str> = snapshot.hosted.iter().map(|hosted| hosted.team.as_str()).collect();
@@ -117,7 +157,8 @@ pub(super) fn team_gone(snapshot: &DoctorSnapshot, found: &mut Findings) {
 
 pub(super) fn worktrees(snapshot: &DoctorSnapshot, found: &mut Findings) {
     let hosts = entries(&snapshot.state_dir.join("host"));
-    for team in entries(&snapshot.host.worktrees) {
+    let teams = entries(&snapshot.host.worktrees).into_iter();
+    for team in teams.filter(|team| snapshot.covers(&team.name)) {
         for member in entries(&team.path) {
             // After `@` follows a mark of the repository, if two repositories have a member of the same name.
             let name = member.name.split('@').next().unwrap_or(&member.name);
@@ -137,7 +178,8 @@ pub(super) fn worktrees(snapshot: &DoctorSnapshot, found: &mut Findings) {
             match worktree.distance() {
                 Ok(distance) if distance.changed == 0 => {
                     let what = format!("a worktree of {name}, which no longer runs on this host");
-                    let fix = Fix::RemoveWorktree(worktree);
+                    let names = team.name.parse().ok().zip(name.parse().ok());
+                    let fix = Fix::RemoveWorktree(worktree, names);
                     found.fixable(member.path.as_path(), what, fix);
                 }
                 Ok(distance) => {

@@ -36,7 +36,11 @@ pub(super) fn stale(snapshot: &DoctorSnapshot, found: &mut Findings) {
             }
             _ => continue,
         };
-        found.fixable(lock.path.as_path(), what, Fix::RemoveLock(lock.path.clone()));
+        found.fixable(
+            lock.path.as_path(),
+            what,
+            Fix::RemoveLock(lock.path.clone(), lock.identity()),
+        );
     }
 }
 
@@ -49,6 +53,10 @@ pub(super) fn broken(snapshot: &DoctorSnapshot, found: &mut Findings) {
         } else {
             "a file in place of a lock folder"
         };
-        found.fixable(lock.path.as_path(), what, Fix::MoveAside(lock.path.clone()));
+        found.fixable(
+            lock.path.as_path(),
+            what,
+            Fix::MoveAside(lock.path.clone(), lock.identity()),
+        );
     }
 }

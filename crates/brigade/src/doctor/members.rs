@@ -49,10 +49,11 @@ fn teammates(
     }
 }
 
-fn removal(folder: &TeamFolder, member: &MemberName) -> Cure {
+fn removal(folder: &TeamFolder, member: &MemberName, joined_at: Option<u64>) -> Cure {
     match &folder.team {
         Some(team) => {
-            Cure::Automatic(Fix::RemoveMember { team: team.clone(), member: member.clone() })
+            let (team, member) = (team.clone(), member.clone());
+            Cure::Automatic(Fix::RemoveMember { team, member, joined_at })
         }
         None => Cure::Manual("remove its entry from config.json".to_owned()),
     }
@@ -109,7 +110,7 @@ pub(super) fn returned(snapshot: &DoctorSnapshot, found: &mut Findings) {
             return;
         }
         let cure = if departure.by_brigade || folder.is_ours {
-            removal(folder, name)
+            removal(folder, name, member.joined_at())
         } else {
             Cure::Manual(
                 "remove its entry from config.json while Claude Code is not running".to_owned(),
@@ -142,7 +143,8 @@ pub(super) fn ghosts(snapshot: &DoctorSnapshot, found: &mut Findings) {
         }
         let silent = duration(silent.as_secs());
         let what = format!("brigade ran it, but its process has been gone for {silent}");
-        found.add(member_place(name, &folder.name), what, removal(folder, name));
+        let cure = removal(folder, name, member.joined_at());
+        found.add(member_place(name, &folder.name), what, cure);
     });
 }
 
@@ -192,8 +194,12 @@ pub(super) fn inbox_of_nobody(snapshot: &DoctorSnapshot, found: &mut Findings) {
                 continue;
             }
             let what = format!("{unread} unread messages to {owner}, which is not on the team");
-            if folder.is_ours {
-                found.fixable(entry.path.as_path(), what, Fix::MoveAside(entry.path.clone()));
+            let (team, member) = (folder.team.clone(), owner.parse().ok());
+            if folder.is_ours
+                && let (Some(team), Some(member)) = (team, member)
+            {
+                let fix = Fix::MoveInbox { team, member, path: entry.path.clone() };
+                found.fixable(entry.path.as_path(), what, fix);
             } else {
                 let name = &folder.name;
                 let advice = format!("read them with `brigade --team {name} inbox {owner}`");

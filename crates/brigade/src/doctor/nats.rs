@@ -79,8 +79,10 @@ pub(super) async fn read(
         ));
         teams.truncate(MAX_TEAMS);
     }
-    let hosted = context.host()?.registry.teams()?;
-    teams.extend(hosted.into_iter().filter(|team| !teams.contains(team)).collect::<Vec<_>>());
+    if context.named_team().is_none() {
+        let hosted = context.host()?.registry.teams()?;
+        teams.extend(hosted.into_iter().filter(|team| !teams.contains(team)).collect::<Vec<_>>());
+    }
     for team in teams {
         let lead = context.seat_of(team, MemberName::lead());
         let Some(config) = lead.store.team(&lead.team).await? else { continue };

@@ -8,11 +8,11 @@ use brigade_wire::name::{MemberName, TeamName};
 use rustix::process::geteuid;
 
 use super::nats::{self, NatsFinding};
-use super::team_folder::{FolderEntry, TeamFolder, entries};
+use super::team_folder::{FolderEntry, TeamFolder, root_entries};
 use crate::context::CliContext;
 use crate::error::CliError;
 use brigade_host::spec::MemberSpec;
-use brigade_host::{Host, process_lock};
+use brigade_host::{Host, process, process_lock};
 
 /// The data that the checks read.
 pub(crate) struct DoctorSnapshot {
@@ -29,6 +29,8 @@ pub(crate) struct DoctorSnapshot {
     /// The teams that are up on this host.
     pub(crate) hosted: Vec<TeamOnHost>,
     pub(crate) supervisor: Option<Process>,
+    /// The only team to check; `None` for all teams.
+    scope: Option<TeamName>,
 }
 
 /// A team that is up on this host.
@@ -49,27 +51,35 @@ pub(crate) struct HostedMember {
 }
 
 impl DoctorSnapshot {
-    /// Reads the teams, the files and the processes.
-    pub(crate) async fn read(context: &CliContext) -> Result<Self, CliError> {
+    /// Reads the teams, the files and the processes. `scope` limits the snapshot to one team.
+    pub(crate) async fn read(
+        context: &CliContext,
+        scope: Option<&TeamName>,
+    ) -> Result<Self, CliError> {
+        let covers = |name: &str| scope.is_none_or(|team| team.as_str() == name);
         let (claude_dir, state_dir) = context.folders();
         let team_states_dir = team_states_dir(state_dir, claude_dir);
         let host = context.host()?;
         let teams_dir = claude_dir.join(TEAMS);
         // A folder that is being deleted is no longer a team.
         let is_team = |entry: &FolderEntry| entry.meta.is_dir() && !entry.name.contains(DELETED);
-        let teams = entries(&teams_dir).into_iter().filter(is_team);
+        let teams = root_entries(&teams_dir).into_iter().filter(is_team);
+        let teams = teams.filter(|entry| covers(&entry.name));
         let (teams, nats_findings) = match context.location().nats() {
             None => (
-                teams.map(|entry| TeamFolder::read(claude_dir, &team_states_dir, entry)).collect(),
+                teams
+                    .map(|entry| TeamFolder::read(claude_dir, state_dir, &team_states_dir, entry))
+                    .collect(),
                 None,
             ),
             Some(servers) => {
-                let nats = nats::read(context, servers).await?;
+                let mut nats = nats::read(context, servers).await?;
+                nats.teams.retain(|folder| covers(&folder.name));
                 (nats.teams, Some(nats.findings))
             }
         };
         let mut hosted = Vec::new();
-        for team in host.registry.teams()? {
+        for team in host.registry.teams()?.into_iter().filter(|team| covers(team.as_str())) {
             let members = host.registry.members(&team)?.into_iter();
             let members = members.map(|name| HostedMember::read(&host, &team, name)).collect();
             hosted.push(TeamOnHost { members, team });
@@ -85,7 +95,20 @@ impl DoctorSnapshot {
             nats_findings,
             hosted,
             supervisor,
+            scope: scope.cloned(),
         })
+    }
+
+    /// Returns whether a team is to be checked.
+    pub(crate) fn covers(&self, team: &str) -> bool {
+        self.scope.as_ref().is_none_or(|scope| scope.as_str() == team)
+    }
+
+    /// If only one team is to be checked, returns brigade's folders for that team: in the file store, and in the host
+    /// registry.
+    pub(crate) fn own_dirs_of_team(&self) -> Option<(PathBuf, PathBuf)> {
+        let team = self.scope.as_ref()?.as_str();
+        Some((self.team_states_dir.join(team), self.host.registry.dir().join(team)))
     }
 
     /// Returns this member, if it should run on this host.
@@ -100,11 +123,18 @@ impl DoctorSnapshot {
     }
 }
 
+/// Returns the process that runs a member. While the doctor fixes something about the member, the doctor itself holds
+/// the member's lock.
+fn running_process(host: &Host, team: &TeamName, name: &MemberName) -> Option<Process> {
+    let holder = process_lock::holder(&host.registry.seat(team, name)).ok().flatten();
+    holder.filter(|holder| *holder != process::current())
+}
+
 impl HostedMember {
     fn read(host: &Host, team: &TeamName, name: MemberName) -> Self {
         Self {
             spec: host.registry.member(team, &name).ok().flatten(),
-            process: process_lock::holder(&host.registry.seat(team, &name)).ok().flatten(),
+            process: running_process(host, team, &name),
             failure: host.registry.failure(team, &name),
             name,
         }

@@ -13,6 +13,8 @@ use brigade_wire::name::{TaskId, TeamName};
 use brigade_wire::team::Team;
 use rustix::process::{Pid, geteuid, test_kill_process};
 
+use super::anchored::FileIdentity;
+
 /// A team's folder and its task board.
 #[derive(Default)]
 pub(crate) struct TeamFolder {
@@ -35,6 +37,10 @@ pub(crate) struct TeamFolder {
     pub(crate) is_ours: bool,
     /// Brigade's own folder for the team.
     pub(crate) state_dir: PathBuf,
+    /// The roster as brigade last read it, if it is a roster of this team.
+    pub(crate) last_roster: Option<Vec<u8>>,
+    /// The folder of inboxes, or what is in its place.
+    pub(crate) inboxes_dir: Option<FolderEntry>,
 }
 
 /// A directory entry.
@@ -64,16 +70,29 @@ impl TeamFolder {
         Self { name, team, config, tasks, is_ours: true, ..Self::default() }
     }
 
-    pub(super) fn read(claude_dir: &Path, team_states_dir: &Path, entry: FolderEntry) -> Self {
+    pub(super) fn read(
+        claude_dir: &Path,
+        state_dir: &Path,
+        team_states_dir: &Path,
+        entry: FolderEntry,
+    ) -> Self {
         let FolderEntry { name, path: dir, age, .. } = entry;
+        let team: Option<TeamName> = name.parse().ok();
+        let last_roster = team.as_ref().and_then(|team| {
+            brigade_files::last_seen_roster(claude_dir, state_dir, team).ok().flatten()
+        });
         let board_dir = claude_dir.join(TASKS).join(&name);
         let state_dir = team_states_dir.join(&name);
         let mut entries = entries(&dir);
-        entries.retain(|entry| entry.name != INBOXES);
+        let at = entries.iter().position(|entry| entry.name == INBOXES);
+        let inboxes_dir = at.map(|at| entries.swap_remove(at));
         let at = entries.iter().position(|entry| entry.name == CONFIG);
         let config = at.map(|at| entries.swap_remove(at)).and_then(|entry| entry.read());
-        let created_in_config =
-            config.as_ref().and_then(|config| Team::read(&config.bytes).ok()?.created_at());
+        let created_at = |bytes: &[u8]| Team::read(bytes).ok()?.created_at();
+        let readable = config.as_ref().filter(|config| Team::read(&config.bytes).is_ok());
+        // If the roster cannot be read, the last roster of this team shows when the team was created.
+        let roster = readable.map(|config| config.bytes.as_slice()).or(last_roster.as_deref());
+        let created_in_config = roster.and_then(created_at);
         let mark = |file| {
             let text = fs::read_to_string(state_dir.join(file)).ok();
             text.and_then(|text| text.trim().parse::<u64>().ok())
@@ -85,11 +104,13 @@ impl TeamFolder {
         let mut tasks: Vec<(TaskId, FileContent)> = board.iter().filter_map(numbered).collect();
         tasks.sort_by_key(|(id, _)| *id);
         Self {
-            team: name.parse().ok(),
+            team,
             inboxes: self::entries(&dir.join(INBOXES)),
             board,
             tasks,
-            is_ours: created.is_some() && created_in_config.is_none_or(|at| Some(at) == created),
+            is_ours: created.is_some() && created_in_config == created,
+            last_roster,
+            inboxes_dir,
             name,
             dir,
             board_dir,
@@ -132,6 +153,11 @@ impl TeamFolder {
 }
 
 impl FolderEntry {
+    /// Returns what distinguishes this file from a later one with the same path.
+    pub(crate) fn identity(&self) -> FileIdentity {
+        FileIdentity::new(&self.meta)
+    }
+
     /// Reads the file. Returns `None` if it is not a regular file, belongs to another user or is too large.
     pub(crate) fn read(&self) -> Option<FileContent> {
         if !self.meta.is_file()
@@ -145,8 +171,16 @@ impl FolderEntry {
     }
 }
 
-/// Returns the entries of a folder, sorted by name; an empty list if the folder cannot be read.
+/// Returns the entries of a folder, sorted by name; an empty list if the folder cannot be read or is a symbolic link.
 pub(crate) fn entries(dir: &Path) -> Vec<FolderEntry> {
+    match dir.symlink_metadata() {
+        Ok(meta) if meta.is_dir() => root_entries(dir),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the entries of a folder that the user chose. The folder may be a symbolic link.
+pub(crate) fn root_entries(dir: &Path) -> Vec<FolderEntry> {
     let Ok(dir_entries) = fs::read_dir(dir) else { return Vec::new() };
     let now = seconds(SystemTime::now());
     let read_entry = |entry: fs::DirEntry| {

@@ -243,6 +243,14 @@ pub(crate) const FAULTS: &[Fault] = &[
         folder(cli, team, 7200)
     })
     .fixed(|cli| assert_eq!(fs::read_dir(cli.path("claude/teams")).unwrap().count(), 1)),
+    fault("the board of a partly deleted team", "board-without-team", |cli| {
+        // Finding 38: `team delete` was killed after it had renamed the first of two folders.
+        cli.run_ok(&["team", "create", "half"]);
+        cli.run_ok(&["--team", "half", "task", "add", "one"]);
+        fs::remove_dir_all(cli.path("claude/teams/half")).unwrap();
+        folder(cli, "claude/tasks/half", 600)
+    })
+    .fixed(|cli| assert_gone(cli, "claude/tasks/half")),
     fault("a journal that others can read", "open-to-others", |cli| {
         set_mode(cli, &state_path(cli, "team.jsonl"), 0o644)
     })

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use brigade_files::claude_dir_key;
+use brigade_host::registry::Registry;
+use brigade_host::tmux::Tmux;
 use serde_json::Value;
 
 use crate::doctor::names;
@@ -102,36 +104,77 @@ impl TmuxServer {
     }
 }
 
+impl TmuxServer {
+    fn windows(&self) -> String {
+        self.tmux(&["list-windows", "-a", "-F", "#{window_name}"])
+    }
+}
+
 impl Drop for TmuxServer {
     fn drop(&mut self) {
         self.tmux(&["kill-server"]);
     }
 }
 
+/// Returns the registry of an environment whose state folder is `state`.
+fn registry(cli: &CliEnv, state: &str) -> Registry {
+    let key = claude_dir_key(&cli.path("claude"));
+    let dir = cli.path(&format!("{state}/brigade/host/{key}"));
+    DirBuilder::new().mode(0o700).recursive(true).create(&dir).unwrap();
+    Registry::new(dir)
+}
+
+/// Opens a window like that of a member, and a window of a person.
+fn open_windows(socket: String) -> TmuxServer {
+    let server = TmuxServer(socket);
+    let play = "sleep 300; : brigade play --team demo --as carl";
+    server.tmux(&["new-session", "-d", "-s", "demo", "-n", "carl", play]);
+    server.tmux(&["new-window", "-d", "-t", "demo:", "-n", "mine", "sleep 300"]);
+    assert_eq!(server.windows(), "carl\nmine\n");
+    server
+}
+
 #[test]
 fn orphaned_windows_are_closed_but_not_those_of_a_person() {
     brigade_testkit::needs!(Tmux);
     let cli = CliEnv::with_team();
-    let server = TmuxServer(format!("brigade-{}", claude_dir_key(&cli.path("claude"))));
-    let play = "sleep 300; : brigade play --team demo --as carl";
-    server.tmux(&["new-session", "-d", "-s", "demo", "-n", "carl", play]);
-    server.tmux(&["new-window", "-d", "-t", "demo:", "-n", "mine", "sleep 300"]);
-    let windows = || server.tmux(&["list-windows", "-a", "-F", "#{window_name}"]);
-    assert_eq!(windows(), "carl\nmine\n");
-    // Without a host registry, the window may belong to a team in another state folder.
+    let server = open_windows(Tmux::new(&registry(&cli, "state")).socket);
+    assert_eq!(doctor(&cli, &[]).0, ["orphan-window"]);
+    assert_eq!(doctor(&cli, &["--fix"]).0, Vec::<String>::new());
+    assert_eq!(server.windows(), "mine\n");
+}
+
+/// Finding 30: a brigade with another state folder does not know these members, and must not end them.
+#[test]
+fn finding_30_windows_of_another_state_folder_stay() {
+    brigade_testkit::needs!(Tmux);
+    let cli = CliEnv::with_team();
+    let other = open_windows(Tmux::new(&registry(&cli, "other-state")).socket);
+    registry(&cli, "state");
+    assert_eq!(doctor(&cli, &["--fix"]).0, Vec::<String>::new());
+    assert_eq!(other.windows(), "carl\nmine\n");
+    // Older versions of brigade used one server for all state folders: the window may be another's.
+    let old = open_windows(format!("brigade-{}", claude_dir_key(&cli.path("claude"))));
     let (left, report) = doctor(&cli, &["--fix"]);
     assert_eq!(
         (left, &report["fixed"]),
         (vec!["orphan-window".to_owned()], &serde_json::json!([]))
     );
-    DirBuilder::new()
-        .mode(0o700)
-        .recursive(true)
-        .create(cli.path(&format!("state/brigade/host/{}", claude_dir_key(&cli.path("claude")))))
-        .unwrap();
-    assert_eq!(doctor(&cli, &[]).0, ["orphan-window"]);
-    assert_eq!(doctor(&cli, &["--fix"]).0, Vec::<String>::new());
-    assert_eq!(windows(), "mine\n");
+    assert_eq!(old.windows(), "carl\nmine\n");
+}
+
+/// B6: the member's process runs, but its agent has failed.
+#[test]
+fn b6_a_member_whose_agent_keeps_failing_is_reported() {
+    let up = RunningTeam(CliEnv::new());
+    up.0.write("work/brigade.toml", "team = \"demo\"\n[members.bob]\nagent = \"acp:/bin/false\"\n");
+    assert_eq!(up.0.run(&["up"]).code, Some(1));
+    wait_until("bob's agent to fail", || up.0.member("bob")["liveness"] == "dead");
+    let (left, report) = doctor(&up.0, &[]);
+    assert_eq!(left, ["agent-failed"], "{report}");
+    let finding = &report["findings"][0];
+    assert_eq!(finding["place"], "bob of team demo");
+    assert!(finding["remedy"].as_str().unwrap().contains("send bob"), "{finding}");
 }
 
 fn git(dir: PathBuf, args: &[&str]) {

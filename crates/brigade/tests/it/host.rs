@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use brigade_host::registry::Registry;
+use brigade_host::tmux::Tmux;
 use serde_json::Value;
 
 use crate::env::{CliEnv, FAKE_AGENT};
@@ -263,7 +265,7 @@ fn a_member_whose_window_is_closed_gets_a_new_one() {
     team.cli.run_ok(&["up"]);
     let alice = team.pid("alice");
     let host = std::fs::read_dir(team.cli.path("state/brigade/host")).unwrap().next().unwrap();
-    let socket = format!("brigade-{}", host.unwrap().file_name().to_str().unwrap());
+    let socket = Tmux::new(&Registry::new(host.unwrap().path())).socket;
     let tmux = ["-L", &socket, "display-message", "-p", "#{pid}"];
     let server = Command::new("tmux").args(tmux).env_remove("TMUX").output().unwrap();
     kill(String::from_utf8(server.stdout).unwrap().trim().parse().unwrap());
