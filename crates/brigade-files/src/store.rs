@@ -5,7 +5,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use brigade_wire::inbox::Inbox;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
-use brigade_wire::team::Team;
 
 use super::dir::{Dir, Fsync, PRIVATE, is_read_only};
 use super::document::{self, ROSTER};
@@ -184,7 +183,7 @@ impl MailStore for FileStore {
         let by = Some(message.from.clone());
         let record = UncheckedRecord { at: self.clock.now(), by, event };
         let mailbox = self.mailbox(team, to)?;
-        self.check_room(team, &native.inboxes, to, message).await?;
+        self.check_room(team, native.inboxes()?, to, message).await?;
         let upto = lock_mutex(&mailbox).journal.append(&[record], self.sync())?;
         // The message is now in the journal and counts as acknowledged: it is delivered even if
         // this process dies.
