@@ -172,6 +172,10 @@ impl ToolServer {
 /// The name of the team's MCP server in the agents' configuration.
 pub const TOOL_SERVER_NAME: &str = "team";
 
+/// Why a tool use is denied if the lead changed its input, and the agent's protocol cannot carry the change.
+pub(crate) const EDIT_NOT_POSSIBLE: &str = "the lead changed the input of this tool call, and this agent cannot run \
+     a changed input; nothing was run; ask again with the input that the lead wants";
+
 /// How much an agent may do without asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -222,6 +226,11 @@ pub trait Driver: Send + std::fmt::Debug {
 
     /// Sends the agent the answer to one of its permission requests.
     fn answer(&mut self, ask: AskId, verdict: &PermissionAnswer);
+
+    /// Returns whether an answer can change the input of the tool.
+    fn accepts_edited_input(&self) -> bool {
+        false
+    }
 
     /// Interrupts the running turn.
     fn interrupt(&mut self);

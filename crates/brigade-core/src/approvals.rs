@@ -31,6 +31,7 @@ use brigade_wire::protocol::Protocol;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::action::{self, AgentAction};
 use crate::event::{Event, Record};
 use crate::handshake::{
     self, Answer, Answered, AnsweredRequest, HandshakeError, Request, RequestDigest, RequestKind,
@@ -77,6 +78,9 @@ pub enum ApprovalSubject {
         description: String,
         /// The folder in which the tool would run, if known.
         cwd: Option<String>,
+        /// The whole request: tool, input, folder, and the fields of the request outside the input. This is what
+        /// front ends show.
+        action: Box<AgentAction>,
     },
 }
 
@@ -130,16 +134,17 @@ impl Approval {
                 path: asked.plan_file_path.filter(|path| !path.is_empty()),
             },
             Protocol::PermissionRequest(asked) => {
-                let (tool, input, cwd) = match asked.brigade {
-                    Some(original) => (original.tool, original.input, Some(original.cwd)),
-                    None => (asked.tool_name, asked.input, None),
-                };
-                let input: Value = serde_json::from_str(input.as_str()).unwrap_or_default();
-                // The input may name a working directory for this one command.
-                let agent_cwd = cwd.unwrap_or_default();
-                let cwd = policy::run_folder(&input, Path::new(&agent_cwd));
-                let cwd = Some(cwd.to_string_lossy().into_owned()).filter(|cwd| !cwd.is_empty());
-                ApprovalSubject::Permission { tool, input, description: asked.description, cwd }
+                let action = Box::new(AgentAction::from_message(&asked));
+                let input = action::input(&asked);
+                let tool = action.tool.clone();
+                let cwd = action.directory();
+                ApprovalSubject::Permission {
+                    tool,
+                    input,
+                    description: asked.description,
+                    cwd,
+                    action,
+                }
             }
             _ => return None,
         };
@@ -200,13 +205,13 @@ pub async fn apply_rules(
     handshake::finish(seat).await?;
     let mut ruled = Vec::new();
     for approval in waiting(seat).await? {
-        let ApprovalSubject::Permission { tool, input, cwd, .. } = &approval.subject else {
+        let ApprovalSubject::Permission { tool, input, action, .. } = &approval.subject else {
             continue;
         };
         let MemberRules { rules, folder } = rules_of(&approval.from);
         // Claude Code does not report the folder, but keeps its shell in the folders that it works in.
-        let cwd = cwd.as_ref().map_or(folder.as_path(), Path::new);
-        let (cwd, folder) = (real_path(cwd), real_path(&folder));
+        let cwd = action.cwd.as_ref().map_or(folder.as_path(), Path::new);
+        let (cwd, folder) = (real_path(&policy::run_folder(input, cwd)), real_path(&folder));
         let call = ToolUse { tool, input, cwd: &cwd, folder: &folder };
         let Some((index, ruling)) = policy::decide(&rules, &call) else { continue };
         let rule = index + 1;
@@ -214,6 +219,8 @@ pub async fn apply_rules(
         let why = format!("denied by rule {rule} for {}", approval.from);
         let reply = match ruling {
             RuleDecision::Ask => continue,
+            // A rule is about the tool and its input. It does not grant what the agent asks for in addition.
+            RuleDecision::Allow if action.widens_permissions() => continue,
             RuleDecision::Allow => Answer::Yes,
             RuleDecision::Deny => Answer::No(&why),
         };

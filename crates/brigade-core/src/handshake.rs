@@ -46,7 +46,7 @@ use thiserror::Error;
 use uuid::Uuid;
 
 pub use self::past::{is_plan_approved, remove_agreed_members};
-pub use self::permission::PermissionAsk;
+pub use self::permission::{GrantedInput, PermissionAsk, granted_input};
 pub use self::reply::First;
 use self::reply::reply;
 pub use self::request::{AnsweredRequest, Request, RequestDigest, RequestKind, answer_question};
@@ -246,21 +246,29 @@ pub async fn accept_answer(
     id: &str,
     message: MessageKey,
 ) -> Result<bool, HandshakeError> {
+    Ok(accepted_request(seat, kind, id, message).await?.is_some())
+}
+
+/// Like [`accept_answer`], but returns the request that the answer is for; `None` if the seat may not act on it.
+pub async fn accepted_request(
+    seat: &Seat,
+    kind: RequestKind,
+    id: &str,
+    message: MessageKey,
+) -> Result<Option<Request>, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     let lead = lead(seat, &team)?;
     let lead_seat = Seat { name: lead, ..seat.clone() };
-    let asked = request::all(&lead_seat, &team).await?;
-    if !asked
-        .iter()
-        .any(|request| request.kind == kind && request.id == id && request.from == seat.name)
-    {
-        return Ok(false);
-    }
+    let is_own =
+        |request: &Request| request.kind == kind && request.id == id && request.from == seat.name;
+    let Some(request) = request::all(&lead_seat, &team).await?.into_iter().find(is_own) else {
+        return Ok(None);
+    };
     let question =
         Question::new(&seat.name, &request::accepted_answer_question(&seat.name, kind, id));
     let first = seat.store.decide(&seat.team, &question, message.to_string().as_bytes()).await?;
-    Ok(first == message.to_string().as_bytes())
+    Ok((first == message.to_string().as_bytes()).then_some(request))
 }
 
 /// Answers the lead's shutdown request. A member that agrees leaves the team, and its open tasks return to the

@@ -43,6 +43,7 @@
 //! Members:
 //!
 //! - [`handshake`]: requests between members and the answers to them: shutdown, plan, permission;
+//! - [`action`]: what an agent asks permission for, and the text that shows it;
 //! - [`approvals`]: requests waiting for the lead's answer; [`policy`]: rules that answer some of these requests;
 //! - [`authority`]: which role may do what; [`rights`]: who may record which event;
 //!   [`signature`]: checks that a message comes from the lead;
@@ -67,6 +68,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod action;
 pub mod approvals;
 pub mod authority;
 pub mod board;

@@ -23,8 +23,11 @@
 //! # }
 //! ```
 
-use brigade_wire::permission::{PermissionResponse, PermissionVerdict};
+use brigade_wire::permission::{PermissionRequest, PermissionResponse, PermissionVerdict};
 use brigade_wire::protocol::{IdleNotification, IdleReason, PlanApprovalResponse, Protocol};
+
+use crate::action::{AgentAction, text_of};
+use crate::text;
 
 /// Renders a protocol message as a predicate: the text completes a sentence whose subject is the sender.
 pub fn render(protocol: &Protocol) -> String {
@@ -42,15 +45,20 @@ pub fn render(protocol: &Protocol) -> String {
         }
         Protocol::PlanApprovalResponse(answer) => plan_answer_text(answer),
         Protocol::PermissionRequest(asked) => {
-            let original = asked.brigade.as_ref().map(|original| &original.tool);
-            let tool = original.unwrap_or(&asked.tool_name);
-            let head = format!("asks for permission to use {tool}: {}", asked.description);
-            with_body(head, asked.input.as_str())
+            let text = text_of(&AgentAction::from_message(asked).render(None));
+            with_body(permission_head(asked), &text)
         }
         Protocol::PermissionResponse(answer) => permission_answer_text(answer),
         Protocol::TeammateTerminated(notice) => notice.message.clone(),
         other => format!("sends {}", other.kind()),
     }
+}
+
+/// Returns the first line of a permission request. The lines below it show the action.
+pub fn permission_head(asked: &PermissionRequest) -> String {
+    let tool = asked.brigade.as_ref().map_or(&asked.tool_name, |original| &original.tool);
+    let (tool, why) = (text::one_line(tool), text::one_line(&asked.description));
+    format!("asks for permission to use {tool}: {why}")
 }
 
 /// Returns the request id that an answer must name; `None` if the message is not a request.

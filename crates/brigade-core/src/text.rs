@@ -7,34 +7,102 @@ pub fn count(number: usize, word: &str) -> String {
     if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
 }
 
-/// In untrusted text, escapes characters that could control the terminal or hide content: control characters,
-/// text direction marks and invisible characters. Keeps line breaks, tabs, and the joiners that some scripts
-/// and emoji need.
-pub fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        let changes_direction = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        let hides = matches!(
+/// Returns whether a terminal shows nothing for a character, or obeys it: control characters, text direction marks
+/// and invisible characters. White space other than control characters is not hidden.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
             c,
             '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
                 | '\u{115f}'
                 | '\u{1160}'
-                | '\u{180e}'
-                | '\u{200b}'
-                | '\u{2060}'..='\u{2064}'
-                | '\u{206a}'..='\u{206f}'
+                | '\u{17b4}'
+                | '\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{2800}'
                 | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}'
                 | '\u{feff}'
                 | '\u{ffa0}'
-                | '\u{e0000}'..='\u{e007f}'
-        );
-        if changes_direction || hides || (c.is_control() && c != '\n' && c != '\t') {
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
+/// In untrusted text, escapes characters that could control the terminal or hide content ([`is_hidden`]). Keeps line
+/// breaks, and writes a tab as four spaces. Keeps a joiner or a variation selector where scripts and emoji need it: between or after
+/// characters outside ASCII.
+pub fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut before = None;
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        let after_sign =
+            before.is_some_and(|before: char| !before.is_ascii() && !is_hidden(before));
+        let before_sign =
+            characters.peek().is_some_and(|next| !next.is_ascii() && !is_hidden(*next));
+        let is_needed = match c {
+            '\t' => {
+                plain.push_str("    ");
+                before = Some(c);
+                continue;
+            }
+            '\n' => true,
+            '\u{200c}' | '\u{200d}' => {
+                // An emoji before a joiner may have a variation selector.
+                let after_selector =
+                    before.is_some_and(|before| matches!(before, '\u{fe0e}' | '\u{fe0f}'));
+                (after_sign || after_selector) && before_sign
+            }
+            '\u{fe0e}' | '\u{fe0f}' => after_sign,
+            _ => false,
+        };
+        if is_hidden(c) && !is_needed {
             plain.extend(c.escape_unicode());
         } else {
             plain.push(c);
         }
+        before = Some(c);
     }
     plain
+}
+
+/// The sign that [`exact`] writes for a tab.
+const TAB_SIGN: char = '\u{21e5}';
+
+/// Writes untrusted text on one line so that the line determines the text, and so that each character is seen. A
+/// tab becomes `⇥`. Other control characters, invisible characters and unusual spaces become `\u{HEX}`, and so do
+/// characters that could be taken for the result of an escape, or for no character at all.
+pub fn exact(text: &str) -> String {
+    let mut exact = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        let rest = text.get(at + c.len_utf8()..).unwrap_or_default();
+        let is_unusual_space = c != ' ' && c.is_whitespace();
+        let is_escaped = match c {
+            '\t' => {
+                exact.push(TAB_SIGN);
+                continue;
+            }
+            '\\' => rest.starts_with("u{"),
+            ' ' => rest.is_empty(),
+            TAB_SIGN => true,
+            // A combining mark at the beginning would change the character before the text.
+            _ => (at == 0 && c.width() == Some(0)) || is_hidden(c) || is_unusual_space,
+        };
+        if is_escaped {
+            exact.extend(c.escape_unicode());
+        } else {
+            exact.push(c);
+        }
+    }
+    exact
 }
 
 /// Like [`plain`], but on one line: each sequence of white space becomes one space.
@@ -141,6 +209,38 @@ mod tests {
             "abcd"
         );
         assert_eq!(without_escapes("a\u{1b}[2"), "a");
+    }
+
+    #[test]
+    fn joiners_are_kept_only_where_scripts_and_emoji_need_them() {
+        for kept in ["👩\u{200d}💻", "❤\u{fe0f}\u{200d}🔥", "نمی\u{200c}خواهم", "a\u{a0}b"]
+        {
+            assert_eq!(plain(kept), kept);
+        }
+        assert_eq!(plain("ap\u{200d}prove"), "ap\\u{200d}prove");
+        assert_eq!(plain("x\u{fe0f}"), "x\\u{fe0f}");
+        assert_eq!(plain("❤\u{fe0f}\u{fe0f}"), "❤\u{fe0f}\\u{fe0f}");
+        assert_eq!(plain("❤\u{e0100}\u{2028}"), "❤\\u{e0100}\\u{2028}");
+    }
+
+    #[test]
+    fn an_exact_line_shows_every_character_and_determines_the_text() {
+        for (text, line) in [
+            ("ls -l", "ls -l"),
+            ("a\tb", "a⇥b"),
+            ("a⇥b", "a\\u{21e5}b"),
+            ("a\nb\r", "a\\u{a}b\\u{d}"),
+            ("sed 's/\\n/x/'", "sed 's/\\n/x/'"),
+            ("\\u{202e}", "\\u{5c}u{202e}"),
+            ("\u{202e}", "\\u{202e}"),
+            ("\\\u{202e}", "\\\\u{202e}"),
+            ("ls ", "ls\\u{20}"),
+            ("a\u{a0}b\u{3000}", "a\\u{a0}b\\u{3000}"),
+            ("👩\u{200d}💻", "👩\\u{200d}💻"),
+            ("\u{301}e\u{301}", "\\u{301}e\u{301}"),
+        ] {
+            assert_eq!(exact(text), line);
+        }
     }
 
     #[test]

@@ -4,10 +4,12 @@ use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
+use brigade_core::action::AgentAction;
 use brigade_core::event::WITHDRAWN;
 use brigade_core::event::{Event, MessageKey, Record, TurnOutcome, WorkEvent};
 use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
+use brigade_wire::protocol::Protocol;
 use brigade_wire::task::Task;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
@@ -316,11 +318,15 @@ fn sender_and_text(message: &RawValue) -> (String, String) {
         let message = message?;
         let kind = match message.body() {
             Body::Text => None,
-            Body::Protocol(protocol) => Some(protocol.kind().to_owned()),
-            Body::Unknown { kind } | Body::Malformed { kind, .. } => Some(kind),
+            Body::Protocol(Protocol::PermissionRequest(asked)) => {
+                let summary = AgentAction::from_message(&asked).summary();
+                Some(format!("[permission_request] {summary}"))
+            }
+            Body::Protocol(protocol) => Some(format!("[{}]", protocol.kind())),
+            Body::Unknown { kind } | Body::Malformed { kind, .. } => Some(format!("[{kind}]")),
         };
         let text = || message.summary().unwrap_or_else(|| message.text()).into_owned();
-        Some((message.from().into_owned(), kind.map_or_else(text, |kind| format!("[{kind}]"))))
+        Some((message.from().into_owned(), kind.unwrap_or_else(text)))
     });
     read.ok().flatten().unwrap_or_else(|| ("(unknown)".into(), message.get().to_owned()))
 }

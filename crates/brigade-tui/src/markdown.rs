@@ -245,7 +245,7 @@ impl MarkdownWriter {
     /// contain them as entities such as `&#27;`.
     fn add_styled(&mut self, text: &str, style: Style) {
         let style = self.styles.last().copied().unwrap_or_default().patch(style);
-        let text = plain(text).replace('\t', "    ").replace('\n', " ");
+        let text = plain(text).replace('\n', " ");
         self.spans.push(Span::styled(text, style));
     }
 

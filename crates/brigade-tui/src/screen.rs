@@ -5,6 +5,8 @@
 mod dialog;
 mod frame;
 #[cfg(test)]
+mod request_tests;
+#[cfg(test)]
 mod test_support;
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,8 @@ use ratatui::backend::CrosstermBackend;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use brigade_core::text;
+
 use super::canvas::FrameInfo;
 use super::screen::Screen;
 
@@ -100,10 +102,14 @@ impl Terminal {
 
     /// Rings the bell. Terminals that support OSC 9 also show a notification.
     pub(crate) fn notify(&self, text: &str) -> io::Result<()> {
-        let text: String =
-            text.chars().filter(|character| !character.is_control()).take(200).collect();
-        write_sequence(&format!("\x07\x1b]9;{text}\x07"))
+        write_sequence(&notification(text))
     }
+}
+
+/// Returns the sequence that rings the bell and shows a notification.
+fn notification(text: &str) -> String {
+    let text: String = text.chars().filter(|c| !text::is_hidden(*c)).take(200).collect();
+    format!("\x07\x1b]9;{text}\x07")
 }
 
 fn write_sequence(sequence: &str) -> io::Result<()> {
@@ -152,4 +158,20 @@ fn restore() {
         cursor::Show
     );
     let _ignored = disable_raw_mode();
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_testkit::hostile::{HOSTILE, assert_safe_for_terminal};
+
+    use super::notification;
+
+    #[test]
+    fn finding_15_a_notification_contains_no_sequence_of_a_member() {
+        for text in HOSTILE {
+            let sequence = notification(text);
+            let inner = sequence.strip_prefix("\u{7}\u{1b}]9;").unwrap();
+            assert_safe_for_terminal(inner.strip_suffix('\u{7}').unwrap(), text);
+        }
+    }
 }

@@ -33,7 +33,7 @@ pub(crate) fn wrap(spans: &[Span<'_>], width: usize) -> Vec<Line<'static>> {
 
 /// Wraps untrusted text in one style. Control characters are made visible.
 pub(crate) fn wrap_plain(text: &str, width: usize, style: Style) -> Vec<Line<'static>> {
-    let text = plain(text).replace('\t', "    ");
+    let text = plain(text);
     text.trim_end().lines().flat_map(|line| wrap(&[Span::styled(line, style)], width)).collect()
 }
 

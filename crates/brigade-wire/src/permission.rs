@@ -50,6 +50,10 @@ pub struct Original {
     pub input: Json,
     /// The agent's working directory.
     pub cwd: String,
+    /// The fields of the agent's request outside the tool's input, as an object. Older versions of brigade do not
+    /// write this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Json>,
 }
 
 /// The fields of a `permission_response` message.

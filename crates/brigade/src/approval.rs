@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use brigade_core::action::{AgentAction, RenderLimit};
 use brigade_core::approvals::{Approval, ApprovalSubject};
 use brigade_core::policy;
 use brigade_core::text;
@@ -10,6 +11,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::output::{BUSY, FAINT, STRONG};
+
+/// The indentation of a request below its first line.
+const INDENT: &str = "   ";
+/// How much of a permission request `brigade approvals` prints without a number.
+const SHORT: RenderLimit<'static> =
+    RenderLimit { lines: 40, characters: 4_000, values: 100, hint: "" };
 
 /// The JSON form of a plan or permission request.
 #[derive(Serialize)]
@@ -37,6 +44,7 @@ enum RequestDocument<'a> {
         command: Option<String>,
         input: &'a Value,
         cwd: Option<&'a str>,
+        request: &'a Value,
     },
 }
 
@@ -53,13 +61,14 @@ impl<'a> ApprovalDocument<'a> {
                 ApprovalSubject::Plan { plan, path } => {
                     RequestDocument::Plan { plan, path: path.as_deref() }
                 }
-                ApprovalSubject::Permission { tool, input, description, cwd } => {
+                ApprovalSubject::Permission { tool, input, description, cwd, action } => {
                     RequestDocument::Permission {
                         tool,
                         description,
                         command: policy::command(input),
                         input,
                         cwd: cwd.as_deref(),
+                        request: &action.request,
                     }
                 }
             },
@@ -67,8 +76,21 @@ impl<'a> ApprovalDocument<'a> {
     }
 }
 
+/// How much of a request to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ShownAmount {
+    /// Cut long values, and say how to see the rest.
+    Short,
+    Everything,
+}
+
 /// Renders a request as text: a line with its sender and age, then its content.
-pub(crate) fn show(approval: &Approval, now: Timestamp, width: Option<usize>) -> String {
+pub(crate) fn show(
+    approval: &Approval,
+    now: Timestamp,
+    width: Option<usize>,
+    amount: ShownAmount,
+) -> String {
     let age = age(now.duration_since(approval.at));
     let (number, from) = (approval.number, text::one_line(approval.from.as_str()));
     let id = text::one_line(&approval.request_id);
@@ -76,32 +98,43 @@ pub(crate) fn show(approval: &Approval, now: Timestamp, width: Option<usize>) ->
     let mut text = format!(
         "{BUSY}{number}{BUSY:#}  {STRONG}{from}{STRONG:#}  {kind}  {FAINT}{age}  {id}{FAINT:#}\n"
     );
-    let mut block = |indent: &str, content: &str| {
-        let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent.len()));
-        for line in text::plain(content).lines() {
-            for part in text::wrap(line, room) {
-                let line = format!("{indent}{part}");
-                let _infallible = writeln!(text, "{}", line.trim_end());
-            }
-        }
-    };
     match &approval.subject {
         ApprovalSubject::Plan { plan, path } => {
-            if let Some(path) = path {
-                block("   ", &format!("in {}", text::one_line(path)));
-            }
-            block("   ", plan);
-        }
-        ApprovalSubject::Permission { tool, input, description, cwd } => {
-            let place = cwd.as_ref().map(|cwd| format!(" in {cwd}")).unwrap_or_default();
-            block("   ", &text::one_line(&format!("{tool}{place}: {description}")));
-            match policy::command(input) {
-                Some(command) => block("   $ ", &command),
-                None => {
-                    block("   | ", &serde_json::to_string_pretty(input).unwrap_or_default());
+            let path = path.as_ref().map(|path| format!("in {}", text::one_line(path)));
+            let plan = text::plain(plan);
+            let room = width.map_or(usize::MAX, |width| width.saturating_sub(INDENT.len()));
+            for line in path.iter().map(String::as_str).chain(plan.lines()) {
+                for part in text::wrap(line, room) {
+                    let _infallible = writeln!(text, "{}", format!("{INDENT}{part}").trim_end());
                 }
             }
         }
+        ApprovalSubject::Permission { description, action, .. } => {
+            let hint = format!("`brigade approvals {number}` shows all");
+            let limit = RenderLimit { hint: &hint, ..SHORT };
+            let limit = (amount == ShownAmount::Short).then_some(limit);
+            text.push_str(&show_action(action, description, width, limit));
+        }
+    }
+    text
+}
+
+/// Renders what an agent asks permission for, indented.
+pub(crate) fn show_action(
+    action: &AgentAction,
+    purpose: &str,
+    width: Option<usize>,
+    limit: Option<RenderLimit<'_>>,
+) -> String {
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(INDENT.len()));
+    let purpose = text::one_line(purpose);
+    let mut lines = action.render(limit);
+    if let Some(title) = lines.first_mut().filter(|_| !purpose.is_empty()) {
+        title.text = format!("{} ({purpose})", title.text);
+    }
+    let mut text = String::new();
+    for part in lines.iter().flat_map(|line| line.wrapped(room)) {
+        let _infallible = writeln!(text, "{INDENT}{part}");
     }
     text
 }

@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn short_diff_escapes_control_characters() {
         let (path, line) = ("a\n\u{1b}[2J\u{202e}b", "\u{1b}]0;x\u{7}\tz\r\n");
-        let shown = "  +\\u{1b}]0;x\\u{7}\tz\\u{d}";
+        let shown = "  +\\u{1b}]0;x\\u{7}    z\\u{d}";
         check(path, &[("", line)], &["  a \\u{1b}[2J\\u{202e}b  +1 -0", shown]);
         let long = "x".repeat(1000);
         let cut = |from: &str, width| format!("  {from}{}…", "x".repeat(width));

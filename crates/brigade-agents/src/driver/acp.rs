@@ -319,7 +319,7 @@ impl Acp {
             return;
         }
         let id = self.asks.open(permission);
-        let ask = permission::ask(id, call, &self.calls);
+        let ask = permission::ask(id, call, &self.calls, self.quirks);
         self.peer.emit(AgentEvent::Asks(ask));
     }
 
@@ -415,7 +415,7 @@ impl Driver for Acp {
         let Some(permission) = self.asks.close(ask) else { return };
         let result = match verdict {
             PermissionAnswer::Allow => permission.allow(),
-            PermissionAnswer::Deny(_) => permission.deny(),
+            PermissionAnswer::AllowEdited(_) | PermissionAnswer::Deny(_) => permission.deny(),
         };
         self.peer.reply(&permission.request, &result);
     }

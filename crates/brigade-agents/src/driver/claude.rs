@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::asks::OpenAsks;
 use super::lines::{JsonLines, line};
-use super::text::{input_line, one_line, text};
+use super::text::{input_line, one_line, other_fields, text};
 use super::{
     Access, AgentAsk, AgentEvent, AskId, Driver, DriverOutput, Invocation, LaunchOptions,
     PermissionAnswer, TOOL_SERVER_NAME, TextNumber, TurnEnd, UsageRestarts,
@@ -288,6 +288,12 @@ impl Claude {
             self.allow(&permission);
             return;
         }
+        let raw_request = message.get("request").unwrap_or(&Value::Null);
+        let description = match text(raw_request, "/description") {
+            "" => about(&input),
+            description => one_line(description),
+        };
+        let request = other_request_fields(raw_request, &tool, &description);
         let plan = (tool == EXIT_PLAN).then(|| match text(&input, "/plan") {
             "" => self.plan.clone(),
             plan => plan.to_owned(),
@@ -295,12 +301,10 @@ impl Claude {
         let ask = AgentAsk {
             id: self.asks.open(permission),
             tool_use_id: text(message, "/request/tool_use_id").to_owned(),
-            description: match text(message, "/request/description") {
-                "" => about(&input),
-                description => one_line(description),
-            },
+            description,
             tool,
             input,
+            request,
             plan,
         };
         self.emit(AgentEvent::Asks(ask));
@@ -393,10 +397,17 @@ impl Driver for Claude {
         let Some(permission) = self.asks.close(ask) else { return };
         match verdict {
             PermissionAnswer::Allow => self.allow(&permission),
+            PermissionAnswer::AllowEdited(input) => {
+                self.respond(&permission, &json!({ "behavior": "allow", "updatedInput": input }));
+            }
             PermissionAnswer::Deny(why) => {
                 self.respond(&permission, &json!({ "behavior": "deny", "message": why }));
             }
         }
+    }
+
+    fn accepts_edited_input(&self) -> bool {
+        true
     }
 
     fn interrupt(&mut self) {
@@ -426,6 +437,21 @@ impl Driver for Claude {
     fn next(&mut self) -> Option<DriverOutput> {
         self.out.pop_front()
     }
+}
+
+/// Returns the fields of a permission request that are shown with the tool's input, such as the path that caused the
+/// request. Leaves out what is shown already, and Claude Code's suggestions for permanent permissions: brigade never
+/// accepts them.
+fn other_request_fields(request: &Value, tool: &str, description: &str) -> Value {
+    let mut without =
+        vec!["subtype", "tool_name", "tool_use_id", "input", "permission_suggestions"];
+    if text(request, "/description") == description {
+        without.push("description");
+    }
+    if text(request, "/display_name") == tool {
+        without.push("display_name");
+    }
+    other_fields(request, &without)
 }
 
 /// Describes a tool use in one line: returns the most informative field of the tool's input.

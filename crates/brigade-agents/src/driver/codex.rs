@@ -238,6 +238,7 @@ impl Codex {
             tool_use_id: details.tool_use_id,
             description: details.description,
             input: details.input,
+            request: details.request,
             plan: None,
         }));
     }
@@ -320,7 +321,7 @@ impl Driver for Codex {
         let Some(approval) = self.asks.close(ask) else { return };
         let result = match verdict {
             PermissionAnswer::Allow => approval.allow(),
-            PermissionAnswer::Deny(_) => approval.deny(),
+            PermissionAnswer::AllowEdited(_) | PermissionAnswer::Deny(_) => approval.deny(),
         };
         self.peer.reply(approval.request(), &result);
     }

@@ -100,6 +100,9 @@ pub struct AgentAsk {
     pub description: String,
     /// The input of the tool.
     pub input: Value,
+    /// The fields of the agent's request outside the tool's input, as an object; null if there are none. Fields that
+    /// only identify the request, and offers that brigade never accepts, are left out.
+    pub request: Value,
     /// The plan, if the agent asks for approval of a plan.
     pub plan: Option<String>,
 }
@@ -109,6 +112,9 @@ pub struct AgentAsk {
 pub enum PermissionAnswer {
     /// Allow this tool use, but no later tool uses.
     Allow,
+    /// Allow this tool use with this input instead of the input that the agent asked for. Only for drivers whose
+    /// [`accepts_edited_input`](super::Driver::accepts_edited_input) is true; the others deny the tool use.
+    AllowEdited(Value),
     /// Deny the tool use, for this reason. The agent continues its turn without this tool use if possible.
     Deny(String),
 }

@@ -9,8 +9,8 @@ use super::asks::OpenAsks;
 use super::limit;
 use super::lines::{JsonLines, line};
 use super::{
-    Access, AgentAsk, AgentEvent, AskId, Driver, DriverOutput, Invocation, LaunchOptions,
-    PermissionAnswer, TextNumber, TurnEnd,
+    Access, AgentAsk, AgentEvent, AskId, Driver, DriverOutput, EDIT_NOT_POSSIBLE, Invocation,
+    LaunchOptions, PermissionAnswer, TextNumber, TurnEnd,
 };
 
 /// A message to a worker.
@@ -88,7 +88,8 @@ impl InProcess {
             WorkerOutput::Asks { ask, tool, description, input } => {
                 let id = self.asks.open(ask);
                 let tool_use_id = format!("ask-{ask}");
-                let ask = AgentAsk { id, tool, tool_use_id, description, input, plan: None };
+                let (request, plan) = (Value::Null, None);
+                let ask = AgentAsk { id, tool, tool_use_id, description, input, request, plan };
                 self.event(AgentEvent::Asks(ask));
             }
             WorkerOutput::AsksNoLonger { ask } => {
@@ -141,6 +142,7 @@ impl Driver for InProcess {
         let Some(ask) = self.asks.close(ask) else { return };
         let no = match verdict {
             PermissionAnswer::Allow => None,
+            PermissionAnswer::AllowEdited(_) => Some(EDIT_NOT_POSSIBLE.to_owned()),
             PermissionAnswer::Deny(why) => Some(why.clone()),
         };
         self.send(&WorkerInput::Answer { ask, no });

@@ -1,6 +1,6 @@
 //! Helpers to shorten texts and to read JSON values.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Maximum length of a shortened line, in characters.
 const WIDTH: usize = 160;
@@ -35,6 +35,16 @@ pub(super) fn input_line(input: &Value) -> String {
 /// Returns the string at the JSON pointer, or an empty string if there is none.
 pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns the fields of an object without the named ones and without null fields; null if no field is left.
+pub(super) fn other_fields(object: &Value, without: &[&str]) -> Value {
+    let fields = object.as_object().into_iter().flatten();
+    let fields =
+        fields.filter(|(name, value)| !value.is_null() && !without.contains(&name.as_str()));
+    let fields: Map<String, Value> =
+        fields.map(|(name, value)| (name.clone(), value.clone())).collect();
+    if fields.is_empty() { Value::Null } else { Value::Object(fields) }
 }
 
 /// Returns the number at the JSON pointer, or zero if there is none.

@@ -216,6 +216,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                 tool_use_id: &ask.tool_use_id,
                 description: &ask.description,
                 input: &ask.input,
+                request: &ask.request,
                 cwd: &self.config.launch.cwd,
             };
             (RequestKind::Permission, handshake::request_permission(seat, &request).await?)

@@ -12,9 +12,9 @@ use brigade_wire::team::Team;
 
 use super::{TeammateError, TeammateEvent, TeammateLoop};
 use crate::delivery::Item;
-use crate::driver::{Access, PermissionAnswer};
+use crate::driver::{Access, EDIT_NOT_POSSIBLE, PermissionAnswer};
 use brigade_core::event::{Event, MessageKey};
-use brigade_core::handshake::{self, RequestKind};
+use brigade_core::handshake::{self, GrantedInput, RequestKind};
 use brigade_core::mail::{self, InboxFilter};
 use brigade_core::protocol_text;
 use brigade_core::seat::Seat;
@@ -117,7 +117,9 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                     }
                 }
                 Body::Protocol(
-                    protocol @ (Protocol::TaskAssignment(_) | Protocol::IdleNotification(_)),
+                    protocol @ (Protocol::TaskAssignment(_)
+                    | Protocol::IdleNotification(_)
+                    | Protocol::PermissionRequest(_)),
                 ) if verified => SortedMail::Read(item(
                     &render_protocol(&sender, &protocol),
                     Sender::Member(&sender),
@@ -136,18 +138,35 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         key: MessageKey,
     ) -> Result<(), TeammateError> {
         let id = &answer.request_id;
-        if !handshake::accept_answer(&self.config.seat, RequestKind::Permission, id, key).await? {
-            return Ok(());
-        }
+        let seat = &self.config.seat;
+        let request = handshake::accepted_request(seat, RequestKind::Permission, id, key).await?;
+        let Some(request) = request else { return Ok(()) };
         let Some((_, ask)) = self.asks.remove(id) else { return Ok(()) };
-        let verdict = match &answer.verdict {
-            Answer::Success(_) => PermissionAnswer::Allow,
-            Answer::Error(why) => PermissionAnswer::Deny(why.clone()),
-        };
+        let verdict = self.verdict(&answer.verdict, &request.body);
         self.driver.answer(ask, &verdict);
-        let yes = verdict == PermissionAnswer::Allow;
+        let yes = !matches!(verdict, PermissionAnswer::Deny(_));
         (self.observer)(TeammateEvent::Answered { request_id: id.clone(), yes });
         Ok(())
+    }
+
+    /// Converts the lead's answer. If the lead changed the input, the original input must not run.
+    fn verdict(&self, answer: &Answer, request: &Protocol) -> PermissionAnswer {
+        let grant = match answer {
+            Answer::Success(grant) => grant,
+            Answer::Error(why) => return PermissionAnswer::Deny(why.clone()),
+        };
+        let Protocol::PermissionRequest(asked) = request else {
+            return PermissionAnswer::Deny("the request is not for a permission".to_owned());
+        };
+        match handshake::granted_input(asked, grant) {
+            GrantedInput::AsAsked => PermissionAnswer::Allow,
+            GrantedInput::Edited(input) if self.driver.accepts_edited_input() => {
+                PermissionAnswer::AllowEdited(input)
+            }
+            GrantedInput::Edited(_) | GrantedInput::Unclear => {
+                PermissionAnswer::Deny(EDIT_NOT_POSSIBLE.to_owned())
+            }
+        }
     }
 
     /// Applies the lead's approval or rejection of a plan. Returns `false` if the message does not count, for
@@ -200,6 +219,10 @@ fn render_protocol(from: &str, protocol: &Protocol) -> String {
         Protocol::ShutdownRequest(asked) => {
             let id = &asked.request_id;
             format!("request_id {id}: {text}\nAnswer with the tool answer_shutdown.")
+        }
+        Protocol::PermissionRequest(asked) => {
+            let id = &asked.request_id;
+            format!("request_id {id}: {text}\nAnswer with the tool answer_permission.")
         }
         Protocol::TaskAssignment(task) => {
             format!("{text}\nTake it with task_claim (taskId {}) and do it.", task.task_id)

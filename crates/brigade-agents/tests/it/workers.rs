@@ -272,6 +272,7 @@ impl Worker for AsksFirst {
         let input = json!({ "command": "rm -r build" });
         let answer = match context.ask_permission("shell", "remove what was built", &input).await {
             PermissionAnswer::Allow => "yes".to_owned(),
+            PermissionAnswer::AllowEdited(input) => format!("yes, with {input}"),
             PermissionAnswer::Deny(why) => format!("no: {why}"),
         };
         self.0.write(answer);
@@ -287,6 +288,30 @@ async fn request(env: &TestEnv) -> String {
     let open = handshake::open(&lead).await.unwrap();
     assert_eq!(open.len(), 1);
     open[0].id.clone()
+}
+
+/// The lead's dialog lets its user edit the command. The original command must not run then.
+#[test]
+fn finding_15_an_edited_command_does_not_run_the_original() {
+    for (command, expected) in
+        [("rm -r build/cache", "no: the lead changed the input"), ("rm -r build", "yes")]
+    {
+        check(async |env| {
+            let log = WorkLog::default();
+            let bob = start_logging(&env, "bob", &log, AsksFirst);
+            env.say("team-lead", "bob", "clean up").await;
+            let id = request(&env).await;
+            let grant =
+                json!({ "updated_input": { "command": command }, "permission_updates": [] });
+            let answer = json!({
+                "type": "permission_response", "request_id": id, "subtype": "success", "response": grant,
+            });
+            brigade_testkit::env::write(&env, "team-lead", "bob", &answer.to_string()).await;
+            until("the worker gets the answer", async || !log.lines().is_empty()).await;
+            assert!(log.lines()[0].starts_with(expected), "{:?}", log.lines());
+            bob.abort();
+        });
+    }
 }
 
 #[test]

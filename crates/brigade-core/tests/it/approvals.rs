@@ -15,7 +15,7 @@ use brigade_core::store::Question;
 use brigade_testkit::env::{TestEnv, member, team, write};
 use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use brigade_testkit::files::{Files, in_memory};
 
@@ -23,11 +23,17 @@ use crate::policy::rule;
 
 /// Requests permission to run a command as member `who`. Returns the request id.
 async fn ask(env: &TestEnv, who: &str, command: &str) -> String {
+    ask_with(env, who, command, &Value::Null).await
+}
+
+/// Like [`ask`], with other fields of the agent's request.
+async fn ask_with(env: &TestEnv, who: &str, command: &str, request: &Value) -> String {
     let permission = PermissionAsk {
         tool: "commandExecution",
         tool_use_id: "t",
         description: "to see",
         input: &json!({ "command": format!("/bin/bash -lc '{command}'"), "cwd": "/elsewhere" }),
+        request,
         cwd: "/work",
     };
     handshake::request_permission(&env.seat(who), &permission).await.unwrap().request_id
@@ -73,12 +79,35 @@ fn a_request_shows_the_agents_own_tool_and_input() {
         let [waiting] = &*approvals::waiting(&lead).await.unwrap() else { panic!("not one") };
         assert_eq!((waiting.number, waiting.request_id.as_str()), (1, id.as_str()));
         assert_eq!(waiting.from, member("bob"));
-        let ApprovalSubject::Permission { tool, input, cwd, description } = &waiting.subject else {
+        let ApprovalSubject::Permission { tool, input, cwd, description, .. } = &waiting.subject
+        else {
             panic!("{waiting:?}")
         };
         assert_eq!((tool.as_str(), description.as_str()), ("commandExecution", "to see"));
         assert_eq!(cwd.as_deref(), Some("/elsewhere"));
         assert_eq!(brigade_core::policy::command(input).as_deref(), Some("cargo test"));
+    });
+}
+
+/// A rule for a command does not grant the permissions that the agent asks for in addition.
+#[test]
+fn finding_15_a_rule_grants_no_additional_permissions() {
+    in_memory(async |env| {
+        for request in [
+            json!({ "additionalPermissions": { "network": { "enabled": true } } }),
+            json!({ "networkApprovalContext": { "host": "example.com", "protocol": "https" } }),
+            json!({ "grantRoot": "/" }),
+            json!({ "kind": "writeStdin" }),
+        ] {
+            ask_with(&env, "bob", "git status", &request).await;
+        }
+        ask_with(&env, "bob", "git status", &json!({ "kind": "command", "reason": "x" })).await;
+        ask_with(&env, "bob", "rm x", &json!({ "grantRoot": "/" })).await;
+        let ruled =
+            approvals::apply_rules(&env.seat("team-lead"), rules, Path::to_owned).await.unwrap();
+        let ruled: Vec<_> =
+            ruled.iter().map(|found| (found.approval.number, found.decision)).collect();
+        assert_eq!(ruled, [(5, RuleDecision::Allow), (6, RuleDecision::Deny)]);
     });
 }
 

@@ -8,6 +8,7 @@
     reason = "a test fails at the first unexpected result"
 )]
 
+mod actions;
 mod approvals;
 mod authority;
 mod board;

@@ -141,14 +141,9 @@ impl<'t> LineIndex<'t> {
         let length = span.len().min(rest.len());
         let (marked, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
         let column = before.chars().count() + 1;
-        let shown = MarkedLine::new(&printable(before), &printable(marked), &printable(after));
+        let shown = MarkedLine::new(&plain(before), &plain(marked), &plain(after));
         Mistake { line, column, message, hint, shown }
     }
-}
-
-/// Escapes control characters, and replaces tabs by spaces because the width of a tab depends on the terminal.
-fn printable(text: &str) -> String {
-    plain(text).replace('\t', " ")
 }
 
 impl MarkedLine {
@@ -194,7 +189,7 @@ mod tests {
 
     #[test]
     fn control_characters_of_a_line_are_escaped() {
-        let shown = "    |\n  1 | \\u{1b}[2J x\n    |           ^";
+        let shown = "    |\n  1 | \\u{1b}[2J    x\n    |              ^";
         check("\u{1b}[2J\tx", 5..6, (1, 6), shown);
     }
 

@@ -307,3 +307,28 @@ fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>
     };
     Ok(names)
 }
+
+#[cfg(test)]
+mod tests {
+    use brigade_testkit::permission_requests::recorded;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn finding_15_a_model_that_leads_sees_the_whole_of_a_request() {
+        for request in recorded() {
+            let message = json!({
+                "from": "bob", "text": request.message("perm-1").to_string(), "timestamp": "t", "read": false,
+            });
+            let shown = with_message(message.to_string().as_bytes(), |message| {
+                message.map(|message| (view(&message).text, envelope(&message)))
+            });
+            let (text, envelope) = shown.unwrap().unwrap();
+            request.assert_shown_in(&text, "the message");
+            // The envelope escapes characters that could end it.
+            let envelope = envelope.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+            request.assert_shown_in(&envelope, "the envelope");
+        }
+    }
+}

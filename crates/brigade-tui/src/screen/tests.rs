@@ -108,7 +108,7 @@ fn a_plan_can_be_scrolled_to_its_end() {
     assert!(seen(&["end"]).contains(spec));
     assert!(seen(&["home"]).contains("Validate rows against the schema\nA row is checked"));
     // The up and down keys select a request. In the full view of one request, these keys scroll.
-    assert!(seen(&["down"]).contains("directory"));
+    assert!(seen(&["down"]).contains("cwd:"));
     assert!(seen(&["up", "enter"]).contains("esc: back"));
     assert!(seen(&["pgdn", "pgdn", "down"]).contains(spec));
     assert!(seen(&["esc"]).contains("2 WAITING FOR YOU"));

@@ -6,6 +6,7 @@ use clap::builder::NonEmptyStringValueParser;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   brigade approvals             list waiting requests
+  brigade approvals 3           print request 3 in full
   brigade approvals --follow    also print new requests and answers
   brigade approvals --json | jq -r '.[] | select(.kind == \"permission\") | .command'";
 
@@ -21,6 +22,9 @@ Example:
 /// Arguments of `brigade approvals`.
 #[derive(Args, Debug)]
 pub(crate) struct ApprovalsArgs {
+    /// Number or id of each request to print in full, answered or not
+    #[arg(value_name = "ID", conflicts_with = "follow")]
+    pub(crate) which: Vec<String>,
     /// Keep printing new requests and answers until interrupted
     #[arg(long, short)]
     pub(crate) follow: bool,

@@ -1,6 +1,8 @@
 //! `brigade approve`, `brigade deny`
 
+use brigade_core::approvals::ApprovalSubject;
 use brigade_core::handshake::Answer;
+use brigade_core::text;
 use brigade_host::answer as host;
 use serde::Serialize;
 
@@ -8,6 +10,9 @@ use crate::context::CliContext;
 use crate::error::CliError;
 use crate::slow_notice::with_lock_notice;
 use crate::{exit, output};
+
+/// The width at which the summary of an answered request is cut.
+const MAX_SUMMARY_WIDTH: usize = 100;
 
 /// An answer as JSON.
 #[derive(Serialize)]
@@ -17,6 +22,9 @@ struct AnswerDocument {
     kind: String,
     to: String,
     approved: bool,
+    /// What was asked for, in one line. Only for the text.
+    #[serde(skip)]
+    summary: Option<String>,
 }
 
 /// Answers each request. If one request cannot be answered, still answers the others.
@@ -41,6 +49,10 @@ pub(crate) async fn run(
                     kind: approval.subject.kind().to_string(),
                     to: answered.to.to_string(),
                     approved: answer == Answer::Yes,
+                    summary: match &approval.subject {
+                        ApprovalSubject::Permission { action, .. } => Some(action.summary()),
+                        ApprovalSubject::Plan { .. } => None,
+                    },
                 });
             }
             (Err(error), None) => refused = Some(error.into()),
@@ -52,7 +64,9 @@ pub(crate) async fn run(
     } else {
         let word = if answer == Answer::Yes { "approved" } else { "denied" };
         let line = |given: &AnswerDocument| {
-            format!("{word} {}'s {} {}\n", given.to, given.kind, given.number)
+            let summary = given.summary.as_ref().map(|summary| format!(": {summary}"));
+            let summary = text::cut(&summary.unwrap_or_default(), MAX_SUMMARY_WIDTH);
+            format!("{word} {}'s {} {}{summary}\n", given.to, given.kind, given.number)
         };
         output::print(&given.iter().map(line).collect::<String>())?;
     }

@@ -11,7 +11,8 @@ use brigade_host::history_text::LogFormatter;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::approval::{ApprovalDocument, show};
+use crate::approval::{ApprovalDocument, ShownAmount, show};
+use crate::cli::ApprovalsArgs;
 use crate::context::CliContext;
 use crate::error::CliError;
 use crate::slow_notice::with_lock_notice;
@@ -20,8 +21,12 @@ use crate::{exit, output};
 /// While there are no events, check this often whether standard output is still open.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-pub(crate) async fn run(context: &CliContext, follow: bool) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, args: ApprovalsArgs) -> Result<u8, CliError> {
     let seat = context.seat().await?;
+    if !args.which.is_empty() {
+        return show_all(context, &seat, &args.which).await;
+    }
+    let follow = args.follow;
     // Start the watch before reading the waiting requests, so that no later request is missed.
     let watch = if follow { Some(seat.watch_without_work().await?) } else { None };
     let waiting = with_lock_notice(approvals::waiting(&seat)).await?;
@@ -40,8 +45,10 @@ pub(crate) async fn run(context: &CliContext, follow: bool) -> Result<u8, CliErr
                 .collect::<Vec<_>>(),
         )?;
     } else {
-        let texts: Vec<String> =
-            waiting.iter().map(|approval| show(approval, now, output::width())).collect();
+        let texts: Vec<String> = waiting
+            .iter()
+            .map(|approval| show(approval, now, output::width(), ShownAmount::Short))
+            .collect();
         output::print(&texts.join("\n"))?;
     }
     if waiting.is_empty() {
@@ -49,6 +56,23 @@ pub(crate) async fn run(context: &CliContext, follow: bool) -> Result<u8, CliErr
             output::note("no requests are waiting");
         }
         return Ok(exit::NOTHING);
+    }
+    Ok(exit::DONE)
+}
+
+/// Prints these requests in full, answered or not.
+async fn show_all(context: &CliContext, seat: &Seat, which: &[String]) -> Result<u8, CliError> {
+    let now = context.clock.now();
+    let mut found = Vec::new();
+    for request in which {
+        found.push(with_lock_notice(approvals::find(seat, request)).await?);
+    }
+    if context.json {
+        let documents = found.iter().map(|approval| ApprovalDocument::new(approval, now));
+        output::print_json(&documents.collect::<Vec<_>>())?;
+    } else {
+        let text = |approval| show(approval, now, output::width(), ShownAmount::Everything);
+        output::print(&found.iter().map(text).collect::<Vec<_>>().join("\n"))?;
     }
     Ok(exit::DONE)
 }
@@ -74,7 +98,7 @@ impl Follower<'_> {
             if self.context.json {
                 output::print_json(&json!({ "asked": ApprovalDocument::new(&approval, now) }))?;
             } else {
-                output::print(&show(&approval, now, output::width()))?;
+                output::print(&show(&approval, now, output::width(), ShownAmount::Short))?;
             }
         }
         Ok(())

@@ -65,7 +65,18 @@ fn for_terminal(diff: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use brigade_testkit::hostile::{HOSTILE, assert_safe_for_terminal};
+
     use super::for_terminal;
+
+    #[test]
+    fn finding_15_no_file_can_attack_the_terminal() {
+        for hostile in HOSTILE {
+            for sign in ["+", "-", " ", ""] {
+                assert_safe_for_terminal(&for_terminal(&format!("{sign}{hostile}\n")), "diff");
+            }
+        }
+    }
 
     #[test]
     fn a_file_cannot_control_the_terminal() {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use brigade_core::action::AgentAction;
 use brigade_core::mail::{self, InboxFilter};
 use brigade_core::protocol_text;
 use brigade_core::store::{Mail, Mark};
@@ -10,6 +11,7 @@ use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
 use brigade_wire::message::Message;
 use brigade_wire::name::MemberName;
+use brigade_wire::protocol::Protocol;
 
 use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble};
@@ -87,13 +89,19 @@ fn show(message: &Message<'_>, room: usize) -> String {
         text.push_str("  unread");
     }
     let _infallible = write!(text, "{FAINT:#}");
+    let mut action = None;
     let body = match message.body() {
         Body::Protocol(protocol) => {
             let _infallible = write!(text, "  {}", protocol.kind());
             if let Some(id) = protocol_text::request_id(&protocol) {
                 let _infallible = write!(text, "  {FAINT}{}{FAINT:#}", text::one_line(id));
             }
-            format!("{from} {}", protocol_text::render(&protocol))
+            if let Protocol::PermissionRequest(asked) = &protocol {
+                action = Some(AgentAction::from_message(asked));
+                format!("{from} {}", protocol_text::permission_head(asked))
+            } else {
+                format!("{from} {}", protocol_text::render(&protocol))
+            }
         }
         Body::Unknown { kind } | Body::Malformed { kind, .. } => {
             let _infallible = write!(text, "  {}", text::one_line(&kind));
@@ -109,6 +117,11 @@ fn show(message: &Message<'_>, room: usize) -> String {
         for part in text::wrap(line, room) {
             let part = format!("  {part}");
             let _infallible = writeln!(text, "{}", part.trim_end());
+        }
+    }
+    for line in action.iter().flat_map(|action| action.render(None)) {
+        for part in line.wrapped(room) {
+            let _infallible = writeln!(text, "  {part}");
         }
     }
     text

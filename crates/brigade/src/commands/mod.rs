@@ -167,7 +167,7 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
             changing(global, async |context| task::run(context, command).await).await
         }
         Some(CliCommand::Approvals(asked)) => {
-            approvals::run(&CliContext::new(global).await?, asked.follow).await
+            approvals::run(&CliContext::new(global).await?, asked).await
         }
         Some(CliCommand::Approve(asked)) => {
             changing(global, async |context| answer::run(context, &asked.which, Answer::Yes).await)

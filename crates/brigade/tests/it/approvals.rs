@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
+use brigade_testkit::permission_requests::recorded;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -47,6 +48,70 @@ fn with_requests() -> CliEnv {
     cli
 }
 
+/// Returns a team whose lead's inbox has these permission requests from bob.
+fn with_permissions(requests: &[Value]) -> CliEnv {
+    let cli = CliEnv::with_team();
+    let entries: Vec<Value> = requests.iter().map(|request| entry("bob", request)).collect();
+    cli.write("claude/teams/demo/inboxes/team-lead.json", &Value::Array(entries).to_string());
+    cli
+}
+
+#[test]
+fn finding_15_no_field_of_a_request_is_hidden() {
+    let mut request = permission("perm-1");
+    request["brigade"]["input"] = json!({
+        "command": "ls", "dangerouslyDisableSandbox": true, "path": "/etc/passwd", "content": "a\nb: c",
+    });
+    let cli = with_permissions(&[request]);
+    assert_snapshot!(without_age(&cli.run(&["approvals"]).to_string()), @r#"
+    1  bob  permission  <age>  perm-1
+       commandExecution: run a command (to see the tests)
+       working directory: /src/parser
+       command:
+         $ ls
+       dangerouslyDisableSandbox: true
+       content:
+         | a
+         | b: c
+       path: "/etc/passwd"
+    "#);
+}
+
+#[test]
+fn finding_15_every_vendors_request_is_printed_whole() {
+    let requests = recorded();
+    let messages = requests.iter().enumerate();
+    let messages: Vec<Value> =
+        messages.map(|(index, request)| request.message(&format!("perm-{index}"))).collect();
+    let cli = with_permissions(&messages);
+    let (list, inbox) = (cli.run_ok(&["approvals"]), cli.run_ok(&["inbox"]));
+    for (index, request) in requests.iter().enumerate() {
+        let shown = cli.run_ok(&["approvals", &(index + 1).to_string()]);
+        request.assert_shown_in(&shown, "brigade approvals");
+        // None of these requests is long enough to be cut in the list.
+        let (_, request_text) = shown.split_once('\n').unwrap();
+        assert!(list.contains(request_text), "{list}");
+        request.assert_shown_in(&inbox, "brigade inbox");
+    }
+}
+
+#[test]
+fn finding_15_a_long_value_is_cut_in_the_list_and_printed_whole_on_request() {
+    let mut request = permission("perm-1");
+    let script: String = (1..=60).map(|line| format!("echo {line}\n")).collect();
+    request["brigade"]["input"] = json!({ "command": script });
+    let cli = with_permissions(&[request]);
+    let list = cli.run_ok(&["approvals"]);
+    assert!(list.contains("$ echo 40\n") && !list.contains("$ echo 41\n"), "{list}");
+    let note = "[140 more characters in 21 more lines; `brigade approvals 1` shows all]";
+    assert!(list.contains(note), "{list}");
+    assert!(cli.run_ok(&["approvals", "1"]).contains("$ echo 60\n"));
+    // An answered request can still be read.
+    cli.run_ok(&["approve", "1"]);
+    assert!(cli.run_ok(&["approvals", "perm-1"]).contains("$ echo 60\n"));
+    assert_eq!(cli.json(&["approvals", "1"])[0]["input"]["command"], script.as_str());
+}
+
 /// Replaces each request's age, which depends on the current time, with a placeholder.
 fn without_age(text: &str) -> String {
     let replace = |line: &str| match line.split_once(" ago  ") {
@@ -65,8 +130,10 @@ fn waiting_requests_are_shown_in_full() {
     let shown = cli.run(&["approvals"]).to_string();
     assert_snapshot!(without_age(&shown), @r#"
     1  bob  permission  <age>  perm-1
-       commandExecution in /src/parser: to see the tests
-       $ cargo test \u{1b}[2J
+       commandExecution: run a command (to see the tests)
+       working directory: /src/parser
+       command:
+         $ /bin/bash -lc 'cargo test \u{1b}[2J'
 
     2  alice  plan  <age>  plan_approval-<ms>@alice@demo
        # Plan
@@ -74,10 +141,8 @@ fn waiting_requests_are_shown_in_full() {
        2. write
 
     3  bob  permission  <age>  perm-2
-       Edit: to fix it
-       | {
-       |   "file_path": "src/a.rs"
-       | }
+       Edit: edit files (to fix it)
+       file_path: "src/a.rs"
     "#);
     let json = cli.json(&["approvals"]);
     let list = json.as_array().unwrap();
@@ -95,11 +160,11 @@ fn waiting_requests_are_shown_in_full() {
 #[test]
 fn each_request_is_answered_once() {
     let cli = with_requests();
-    assert_snapshot!(cli.run(&["approve", "1", PLAN]), @"
-    approved bob's permission 1
+    assert_snapshot!(cli.run(&["approve", "1", PLAN]), @r"
+    approved bob's permission 1: run: /bin/bash -lc 'cargo test \u{1b}[2J'
     approved alice's plan 2
     ");
-    assert_snapshot!(cli.run(&["deny", "3", "--reason", "not on main"]), @"denied bob's permission 3");
+    assert_snapshot!(cli.run(&["deny", "3", "--reason", "not on main"]), @"denied bob's permission 3: edit src/a.rs with Edit");
     assert_snapshot!(cli.run(&["deny", "1", "--reason", "too late"]), @r#"
     --- stderr
     error: request "perm-1" was already answered

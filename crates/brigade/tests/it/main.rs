@@ -23,6 +23,7 @@ mod guard;
 mod help;
 mod host;
 mod host_faults;
+mod hostile;
 #[cfg(target_os = "linux")]
 mod hostile_repository;
 mod identity;

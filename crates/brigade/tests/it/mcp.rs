@@ -257,7 +257,10 @@ fn the_lead_grants_a_permission() {
     cli.write_inbox("team-lead", "bob", request);
     let mut lead = Client::of(&cli, "team-lead");
     let asked = lead.call_ok("read_messages", json!({}))["messages"][0].clone();
-    assert_eq!(asked["text"], "asks for permission to use Bash: List\n{\"command\":\"ls\"}");
+    assert_eq!(
+        asked["text"],
+        "asks for permission to use Bash: List\nBash: run a command\ncommand:\n  $ ls"
+    );
     let id = &asked["request_id"];
     lead.call_ok("answer_permission", json!({ "request_id": id, "approve": true }));
     let inbox = cli.json(&["inbox", "bob"]);

@@ -66,9 +66,9 @@ impl ToolCalls {
         self.open.get(id).map(|call| call.name.as_str()).unwrap_or_default()
     }
 
-    /// Returns the name of the tool that a call uses.
-    pub(super) fn tool(&self, id: &str) -> String {
-        self.open.get(id).map(ToolCall::tool).unwrap_or_default()
+    /// Returns the kind of a call.
+    pub(super) fn kind(&self, id: &str) -> &str {
+        self.open.get(id).map(|call| call.kind.as_str()).unwrap_or_default()
     }
 
     fn learn(&mut self, update: &Value) -> String {
@@ -105,7 +105,8 @@ impl ToolCalls {
 
 impl ToolCall {
     /// ACP does not report tool names, so this returns the kind of the call instead. If the kind is missing or
-    /// `other`, returns the call's first title, which is often the tool's name.
+    /// `other`, returns the call's first title, which is often the tool's name. Only for the list of the agent's
+    /// tool uses: a permission request names the tool by [`Quirks::tool_name`](super::quirks::Quirks).
     fn tool(&self) -> String {
         match self.kind.as_str() {
             "" | "other" => one_line(&self.name),

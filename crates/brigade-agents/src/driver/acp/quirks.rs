@@ -30,6 +30,11 @@ pub(crate) struct Quirks {
     /// in the request and the call's first title. A later title cannot be trusted: the title of a shell
     /// command is the command itself, which the model chooses.
     pub(crate) is_team_tool: fn(&Value, &str) -> bool,
+    /// Returns the name that the agent's program gives the tool of a call without a kind, if the request contains one
+    /// that the model cannot choose. The arguments are those of `is_team_tool`.
+    pub(crate) tool_name: for<'c> fn(&'c Value, &'c str) -> Option<&'c str>,
+    /// Returns whether the title of a call without `rawInput` is a shell command.
+    pub(crate) title_is_command: fn(&Value) -> bool,
 }
 
 /// The command-line argument that names the session to load.
@@ -90,6 +95,9 @@ pub(crate) const GENERIC: Quirks = Quirks {
     usage: UsageAt::Prompt,
     hides_failure: false,
     is_team_tool: |_, _| false,
+    // The ACP adapter of Claude Code adds the tool's name to each call.
+    tool_name: |call, _| call.get("name").and_then(Value::as_str),
+    title_is_command: |_| false,
 };
 
 /// Gemini CLI 0.61.0. The driver sends no authentication request, because that would change the login method
@@ -110,6 +118,13 @@ pub(crate) const GEMINI: Quirks = Quirks {
         text(call, "/toolCallId").starts_with(&format!("mcp_{TOOL_SERVER_NAME}_"))
             && text(call, "/title").ends_with(&format!("({TOOL_SERVER_NAME} MCP Server)"))
     },
+    // A call's id begins with the tool's name. Gemini's requests have no `rawInput`: the title of a shell command is
+    // the whole command.
+    tool_name: |call, _| text(call, "/toolCallId").rsplit_once("__").map(|(name, _)| name),
+    title_is_command: |call| {
+        text(call, "/kind") == "execute"
+            && text(call, "/toolCallId").starts_with("run_shell_command__")
+    },
     ..GENERIC
 };
 
@@ -122,6 +137,7 @@ pub(crate) const OPENCODE: Quirks = Quirks {
     is_team_tool: |call, name| {
         text(call, "/kind") == "other" && name.starts_with(&format!("{TOOL_SERVER_NAME}_"))
     },
+    tool_name: |_, name| Some(name),
     ..GENERIC
 };
 
@@ -148,6 +164,8 @@ pub(crate) const COPILOT: Quirks = Quirks {
     },
     usage: UsageAt::Session,
     hides_failure: true,
+    // As with opencode. The server's name precedes the tool's: `github-create_issue`.
+    tool_name: |_, name| Some(name),
     ..GENERIC
 };
 
@@ -172,6 +190,7 @@ pub(crate) const QWEN: Quirks = Quirks {
     },
     modes: Modes { read_only: Some("plan"), ask: Some("default"), full: Some("yolo") },
     usage: UsageAt::Nowhere,
+    tool_name: |call, _| call.pointer("/_meta/toolName").and_then(Value::as_str),
     ..GENERIC
 };
 // ANCHOR_END: qwen

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::TOOL_SERVER_NAME;
-use super::super::text::{one_line, text};
+use super::super::text::{one_line, other_fields, text};
 use super::item::{self, Items};
 
 /// A request that waits for an answer.
@@ -30,7 +30,24 @@ pub(super) struct ApprovalDetails {
     pub(super) tool_use_id: String,
     pub(super) description: String,
     pub(super) input: Value,
+    /// The other fields of the request.
+    pub(super) request: Value,
 }
+
+/// Fields that only identify a request, or repeat the command or the choices: brigade always answers with `accept` or
+/// `decline`, so it never accepts a proposed rule or a permission for the whole session.
+const IDENTIFYING_FIELDS: &[&str] = &[
+    "threadId",
+    "turnId",
+    "itemId",
+    "approvalId",
+    "startedAtMs",
+    "commandActions",
+    "availableDecisions",
+];
+
+/// Fields of a request whose values are the input of the tool.
+const INPUT_FIELDS: &[&str] = &["command", "cwd"];
 
 impl CodexApproval {
     /// Parses a request. Returns `None` if the request is not a yes-or-no question.
@@ -45,7 +62,12 @@ impl CodexApproval {
                 ApprovalKind::Elicitation
             }
             "item/permissions/requestApproval" => {
-                ApprovalKind::Permissions(without_nulls(params.get("permissions")))
+                // The response must omit the null fields, which stand for permissions that are not asked for.
+                let asked = params.get("permissions").unwrap_or(&Value::Null);
+                ApprovalKind::Permissions(match other_fields(asked, &[]) {
+                    Value::Null => json!({}),
+                    permissions => permissions,
+                })
             }
             _ => return None,
         };
@@ -87,14 +109,6 @@ impl CodexApproval {
     }
 }
 
-/// Removes null fields. A request has a null field for each permission that it does not ask for, and the response
-/// must omit these fields.
-fn without_nulls(permissions: Option<&Value>) -> Value {
-    let fields = permissions.and_then(Value::as_object).into_iter().flatten();
-    let fields = fields.filter(|(_, value)| !value.is_null());
-    Value::Object(fields.map(|(name, value)| (name.clone(), value.clone())).collect())
-}
-
 /// Describes a request. The request often belongs to an item of the turn, and that item has more details.
 pub(super) fn details(method: &str, params: &Value, items: &Items) -> ApprovalDetails {
     let item = match method {
@@ -104,30 +118,54 @@ pub(super) fn details(method: &str, params: &Value, items: &Items) -> ApprovalDe
         }
         _ => items.tool(text(params, "/itemId")),
     };
-    let (kind, input) = match method {
+    let request = |without: &[&str]| other_fields(params, &[IDENTIFYING_FIELDS, without].concat());
+    let (kind, input, request) = match method {
         "item/commandExecution/requestApproval" => {
-            let input = json!({ "command": params.get("command"), "cwd": params.get("cwd") });
-            ("commandExecution", input)
+            let command = json!({ "command": params.get("command"), "cwd": params.get("cwd") });
+            ("commandExecution", other_fields(&command, &[]), request(INPUT_FIELDS))
         }
         "item/permissions/requestApproval" => {
-            ("permissions", params.get("permissions").cloned().unwrap_or_default())
+            let input = params.get("permissions").cloned().unwrap_or_default();
+            ("permissions", input, request(&["permissions"]))
         }
         "mcpServer/elicitation/request" => {
             let input = params.pointer("/_meta/tool_params").cloned();
-            (text(params, "/serverName"), input.unwrap_or_default())
+            // `_meta` repeats the input, and offers to remember the answer, which brigade never accepts.
+            (text(params, "/serverName"), input.unwrap_or_default(), request(&["_meta"]))
         }
-        _ => ("fileChange", item.map(item::input).unwrap_or_default()),
+        _ => ("fileChange", item.map(item::input).unwrap_or_default(), request(&[])),
     };
+    let tool = item.and_then(item::tool).unwrap_or_else(|| kind.to_owned());
     let item_text = item.map(item::about).unwrap_or_default();
     let texts =
         [text(params, "/reason"), text(params, "/message"), &item_text, text(params, "/command")];
+    let description = one_line(texts.into_iter().find(|text| !text.is_empty()).unwrap_or(kind));
+    let request = without_usual_fields(request, &tool, &description);
     ApprovalDetails {
-        tool: item.and_then(item::tool).unwrap_or_else(|| kind.to_owned()),
+        tool,
         tool_use_id: match item {
             Some(item) => text(item, "/id").to_owned(),
             None => text(params, "/itemId").to_owned(),
         },
-        description: one_line(texts.into_iter().find(|text| !text.is_empty()).unwrap_or(kind)),
+        description,
         input,
+        request,
     }
+}
+
+/// Removes the fields whose values are the usual ones, and those that are shown already.
+fn without_usual_fields(mut request: Value, tool: &str, description: &str) -> Value {
+    if let Value::Object(fields) = &mut request {
+        fields.retain(|name, value| match name.as_str() {
+            "kind" => value != "command",
+            "environmentId" => value != "local",
+            "mode" => value != "form",
+            "reason" | "message" => value != description,
+            "serverName" => !tool.split_once('/').is_some_and(|(server, _)| value == server),
+            // A form without fields only asks for a yes or a no.
+            "requestedSchema" => *value != json!({ "type": "object", "properties": {} }),
+            _ => true,
+        });
+    }
+    other_fields(&request, &[])
 }

@@ -14,6 +14,7 @@ mod permission;
 mod play;
 mod qwen;
 mod record;
+mod requests;
 mod scenario;
 mod transcript;
 

@@ -6,6 +6,8 @@ use brigade_agents::driver::{
     AgentEvent, AskId, Driver, DriverOutput, Invocation, PermissionAnswer, TextNumber, agent,
 };
 
+use serde_json::Value;
+
 use super::launch;
 use super::scenario::{Scenario, ScenarioStep};
 
@@ -184,7 +186,12 @@ fn render(event: &AgentEvent) -> String {
         AgentEvent::Asks(ask) => {
             let plan = ask.plan.as_ref().map(|plan| format!(", plan {plan:?}")).unwrap_or_default();
             let (id, tool, tool_use) = (ask.id.0, &ask.tool, &ask.tool_use_id);
-            format!("Asks {id}: {tool} {tool_use}: {}, input {}{plan}", ask.description, ask.input)
+            let request = match &ask.request {
+                Value::Null => String::new(),
+                request => format!(", request {request}"),
+            };
+            let (description, input) = (&ask.description, &ask.input);
+            format!("Asks {id}: {tool} {tool_use}: {description}, input {input}{request}{plan}")
         }
         AgentEvent::AsksNoLonger(ask) => format!("AsksNoLonger {}", ask.0),
         AgentEvent::Used(used) => {

@@ -19,7 +19,7 @@ use brigade_core::pulse::Process;
 use brigade_core::store::memory::MemoryStore;
 use brigade_testkit::env::TestEnv;
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
@@ -89,6 +89,7 @@ fn asker(launch: LaunchOptions) -> Box<dyn Driver> {
         tool_use_id: "t".into(),
         description: "to see".into(),
         input: json!({ "command": "make" }),
+        request: Value::Null,
         plan: launch.model,
     };
     Box::new(Asker { ask: Some(ask), out: VecDeque::new() })

@@ -3,13 +3,14 @@
 use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, BorderType, Clear, Padding, Paragraph, Wrap};
+use ratatui::widgets::{Block, BorderType, Clear, Padding, Paragraph};
 use unicode_width::UnicodeWidthStr;
 
-use super::{ConfirmDialog, Dialog, FormDialog, ListDialog};
+use super::{CONFIRM_WIDTH, ConfirmDialog, Dialog, FormDialog, ListDialog};
 use crate::canvas::{Canvas, ClickTarget, first_visible};
 use crate::keys::{KeyBinding, KeyScope, bindings_for};
 use crate::screen::Screen;
+use crate::text_layout::wrap;
 use brigade_core::text::{cut, one_line, plain};
 
 /// Draws the open dialog over the view.
@@ -179,12 +180,17 @@ fn wrap_input(text: &str, room: usize) -> Vec<String> {
 
 fn confirm(confirm: &ConfirmDialog, canvas: &mut Canvas<'_>, area: Rect) {
     let theme = canvas.theme;
-    let width = 60;
-    let text: Vec<Line<'_>> = confirm.lines.iter().map(|line| Line::raw(plain(line))).collect();
-    let text = Paragraph::new(text).wrap(Wrap { trim: false });
-    let rows: usize =
-        confirm.lines.iter().map(|line| 1 + plain(line).width() / usize::from(width)).sum();
-    let height = u16::try_from(rows).unwrap_or(4).min(area.height.saturating_sub(6)) + 2;
+    let width = CONFIRM_WIDTH.min(area.width.saturating_sub(4));
+    let wrapped = |line: &String| wrap(&[Span::raw(plain(line))], width.into());
+    let mut text: Vec<Line<'_>> = confirm.lines.iter().flat_map(wrapped).collect();
+    let room = usize::from(area.height.saturating_sub(6));
+    if text.len() > room {
+        let hidden = text.split_off(room.saturating_sub(1)).len();
+        let hidden = brigade_core::text::count(hidden, "more line");
+        text.push(Line::raw(format!("… {hidden}: press n and read all before you answer")));
+    }
+    let height = u16::try_from(text.len()).unwrap_or(u16::MAX).saturating_add(2);
+    let text = Paragraph::new(text);
     let inside = draw_frame(canvas, area, &confirm.question, (width, height));
     let [above, _, below] =
         Layout::vertical([Constraint::Min(0), Constraint::Length(1), Constraint::Length(1)])

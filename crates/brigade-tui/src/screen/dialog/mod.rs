@@ -14,6 +14,9 @@ pub(crate) use self::open::open_for;
 use crate::keys::KeyCommand;
 use crate::screen::{Effect, Screen};
 
+/// The width of the text in a yes/no question.
+const CONFIRM_WIDTH: u16 = 60;
+
 /// An open dialog.
 #[derive(Debug)]
 pub(crate) enum Dialog {

@@ -1,13 +1,13 @@
 //! Builds the dialogs that commands open to ask for input or confirmation.
 
 use brigade_agents::driver;
+use brigade_core::action::RenderLimit;
 use brigade_core::approvals::ApprovalSubject;
-use brigade_core::policy;
 use brigade_wire::name::{MemberName, TaskId};
 
 use super::form::{FormDialog, FormField, FormPurpose};
 use super::list::{ChoiceAction, ListChoice, ListDialog};
-use super::{ConfirmDialog, Dialog};
+use super::{CONFIRM_WIDTH, ConfirmDialog, Dialog};
 use crate::actions::TeamAction;
 use crate::keys::KeyCommand;
 use crate::screen::views::{self, mail};
@@ -15,8 +15,9 @@ use crate::screen::{Effect, Screen};
 use crate::view::View;
 use brigade_core::text;
 
-/// Maximum number of lines that a confirmation shows of a shell command.
-const MAX_COMMAND_LINES: usize = 8;
+/// How much of a request the dialog shows. The approvals view shows all of it.
+const SHOWN_IN_DIALOG: RenderLimit<'static> =
+    RenderLimit { lines: 8, characters: 600, values: 20, hint: "press n, then enter, to read all" };
 
 /// Runs a command that no view handled. Most such commands open a dialog for input or confirmation.
 pub(crate) fn open_for(screen: &mut Screen, command: KeyCommand) -> Vec<Effect> {
@@ -159,11 +160,9 @@ fn dialog_for(screen: &Screen, command: KeyCommand) -> Result<Dialog, &'static s
                 ApprovalSubject::Plan { .. } => {
                     vec!["It carries out its plan and may change files.".to_owned()]
                 }
-                ApprovalSubject::Permission { tool, input, description, cwd } => {
-                    let what = policy::command(input);
-                    let what = what.unwrap_or_else(|| format!("{tool}: {description}"));
-                    let place = cwd.as_ref().map(|cwd| format!("in {}", text::one_line(cwd)));
-                    command_lines(&what).into_iter().chain(place).collect()
+                ApprovalSubject::Permission { action, .. } => {
+                    let lines = action.render(Some(SHOWN_IN_DIALOG));
+                    lines.iter().flat_map(|line| line.wrapped(CONFIRM_WIDTH.into())).collect()
                 }
             };
             let approval = Box::new(approval.clone());
@@ -198,20 +197,6 @@ fn dialog_for(screen: &Screen, command: KeyCommand) -> Result<Dialog, &'static s
 
 fn confirm(question: String, lines: Vec<String>, yes: Effect) -> Dialog {
     Dialog::Confirm(ConfirmDialog { question, lines, yes, other: None })
-}
-
-/// Returns the first lines of a shell command. Does not join the lines, because a new line starts a new command.
-fn command_lines(what: &str) -> Vec<String> {
-    let text = text::plain(what);
-    let all = text.lines().count();
-    let mut lines: Vec<String> = text.lines().take(MAX_COMMAND_LINES).map(str::to_owned).collect();
-    if all > MAX_COMMAND_LINES {
-        lines.push(format!(
-            "… and {} more lines: read them before you answer",
-            all - MAX_COMMAND_LINES
-        ));
-    }
-    lines
 }
 
 /// Returns the default recipient of a new message. In the mail view, that is the other party of the selected

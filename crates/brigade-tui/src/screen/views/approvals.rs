@@ -3,8 +3,8 @@
 mod document;
 mod history;
 
+use brigade_core::action::text_of;
 use brigade_core::approvals::{Approval, ApprovalSubject};
-use brigade_core::policy;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
@@ -143,19 +143,14 @@ fn line_range(scroll: usize, height: usize, total: usize) -> String {
     format!("lines {}–{} of {total}", scroll + 1, (scroll + height).min(total))
 }
 
-/// Returns a request's subject in one line: the command, the tool, or the title of the plan.
+/// Returns a request's subject in one line: what the agent wants to do, or the title of the plan.
 pub(crate) fn subject(approval: &Approval) -> String {
     match &approval.subject {
         ApprovalSubject::Plan { plan, .. } => {
             let heading = |line: &str| one_line(line.trim_start_matches(['#', ' ']));
             plan.lines().map(heading).find(|line| !line.is_empty()).unwrap_or_default()
         }
-        ApprovalSubject::Permission { tool, input, description, .. } => {
-            match policy::command(input) {
-                Some(command) => one_line(&command),
-                None => one_line(&format!("{tool}: {description}")),
-            }
-        }
+        ApprovalSubject::Permission { action, .. } => action.summary(),
     }
 }
 
@@ -164,10 +159,7 @@ pub(crate) fn describe_request(approval: &Approval) -> String {
     let subject = subject(approval);
     match &approval.subject {
         ApprovalSubject::Plan { .. } => format!("asks to approve its plan: {subject}"),
-        ApprovalSubject::Permission { input, .. } if policy::command(input).is_some() => {
-            format!("asks to run: {subject}")
-        }
-        ApprovalSubject::Permission { .. } => format!("asks to use {subject}"),
+        ApprovalSubject::Permission { .. } => format!("asks to {subject}"),
     }
 }
 
@@ -207,8 +199,6 @@ fn move_selection(screen: &mut Screen, command: KeyCommand) {
 pub(crate) fn selected_text(screen: &Screen) -> Option<String> {
     Some(match &screen.selected_request()?.subject {
         ApprovalSubject::Plan { plan, .. } => plan.clone(),
-        ApprovalSubject::Permission { input, .. } => {
-            policy::command(input).unwrap_or_else(|| input.to_string())
-        }
+        ApprovalSubject::Permission { action, .. } => text_of(&action.render(None)),
     })
 }

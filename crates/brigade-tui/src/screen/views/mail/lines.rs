@@ -172,7 +172,7 @@ fn body(text: &str, width: usize, is_unfolded: bool) -> Vec<Result<String, Strin
 /// Wraps a text to `width` and drops empty lines at the end.
 pub(super) fn wrap_text(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
-    let text = plain(text.trim_end()).replace('\t', "    ");
+    let text = plain(text.trim_end());
     let lines = text.lines().flat_map(|line| wrap(line, width));
     lines.flat_map(|line| split_line(line, width)).collect()
 }

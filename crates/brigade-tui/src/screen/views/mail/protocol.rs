@@ -1,6 +1,6 @@
 //! Describes protocol messages in plain text.
 
-use brigade_core::policy;
+use brigade_core::action::{AgentAction, text_of};
 use brigade_core::projection::{MessageRef, TeamProjection};
 use brigade_wire::body::Body;
 use brigade_wire::permission::PermissionVerdict;
@@ -61,16 +61,10 @@ pub(super) fn describe(
             (with_reason(format!("{from} rejected {to}'s plan"), answer.feedback), String::new())
         }
         Protocol::PermissionRequest(asked) => {
-            let (tool, input) = match asked.brigade {
-                Some(original) => (original.tool, original.input),
-                None => (asked.tool_name, asked.input),
-            };
-            let value = serde_json::from_str(input.as_str()).unwrap_or_default();
-            let line = match policy::command(&value) {
-                Some(command) => format!("{from} asks to run: {command}"),
-                None => with_reason(format!("{from} asks to use {tool}"), Some(asked.description)),
-            };
-            (line, format!("{tool} {}", input.as_str()))
+            let action = AgentAction::from_message(&asked);
+            let line = format!("{from} asks to {}", action.summary());
+            let why = action.command().is_none().then_some(asked.description);
+            (with_reason(line, why), text_of(&action.render(None)))
         }
         Protocol::PermissionResponse(answer) => match answer.verdict {
             PermissionVerdict::Success(_) => {

@@ -1,0 +1,124 @@
+//! The tools that brigade knows, by vendor, and the names of their fields.
+
+use serde_json::{Map, Value};
+
+use super::{ActionKind, CommandLine, Fields};
+
+/// Codex's name for the tool that runs commands.
+pub(super) const CODEX_COMMAND: &str = "commandExecution";
+
+/// What a tool does with its input.
+#[derive(Clone, Copy)]
+enum ToolShape {
+    Command,
+    Edit,
+    Fetch,
+}
+
+/// The tools of each vendor, by the names that brigade's drivers report. ACP has no names for tools, so its drivers
+/// report the kind of the tool call.
+const TOOLS: &[(&str, &[(&str, ToolShape)])] = &[
+    (
+        "Claude Code",
+        &[
+            ("Bash", ToolShape::Command),
+            ("Edit", ToolShape::Edit),
+            ("MultiEdit", ToolShape::Edit),
+            ("NotebookEdit", ToolShape::Edit),
+            ("Write", ToolShape::Edit),
+            ("WebFetch", ToolShape::Fetch),
+        ],
+    ),
+    // Rust values that are members choose the names of their tools; this name is the one in the guide.
+    ("workers", &[("shell", ToolShape::Command)]),
+    ("Codex", &[(CODEX_COMMAND, ToolShape::Command), ("fileChange", ToolShape::Edit)]),
+    (
+        "ACP",
+        &[
+            ("execute", ToolShape::Command),
+            ("edit", ToolShape::Edit),
+            ("delete", ToolShape::Edit),
+            ("move", ToolShape::Edit),
+            ("fetch", ToolShape::Fetch),
+        ],
+    ),
+];
+
+const DIRECTORY_FIELDS: &[&str] = &["cwd", "workdir", "directory", "dir_path"];
+const SANDBOX_FIELDS: &[&str] =
+    &["dangerouslyDisableSandbox", "sandbox", "sandbox_permissions", "with_escalated_permissions"];
+const NETWORK_FIELDS: &[&str] = &["network", "networkAccess", "network_access"];
+const ENVIRONMENT_FIELDS: &[&str] = &["env", "environment"];
+const FILE_FIELDS: &[&str] =
+    &["absolute_path", "fileName", "file_path", "filepath", "notebook_path", "path", "title"];
+const CHANGE_FIELDS: &[&str] =
+    &["changes", "content", "diff", "edits", "new_source", "new_string", "old_string"];
+
+/// Sorts the input of a tool. An input that does not fit the tool is kept unchanged.
+pub(super) fn kind(tool: &str, input: &Value) -> ActionKind {
+    let kind = match (shape(tool), input) {
+        (Some(shape), Value::Object(fields)) => known(shape, fields.clone()),
+        _ => None,
+    };
+    kind.or_else(|| mcp_call(tool, input))
+        .unwrap_or_else(|| ActionKind::Other { input: input.clone() })
+}
+
+fn shape(tool: &str) -> Option<ToolShape> {
+    let mut rows = TOOLS.iter().flat_map(|(_, tools)| tools.iter());
+    rows.find(|(name, _)| *name == tool).map(|(_, shape)| *shape)
+}
+
+fn known(shape: ToolShape, mut fields: Fields) -> Option<ActionKind> {
+    Some(match shape {
+        ToolShape::Command => {
+            let command = command(&fields.remove("command")?)?;
+            let directory = take(&mut fields, DIRECTORY_FIELDS);
+            let sandbox = take(&mut fields, SANDBOX_FIELDS);
+            let network = take(&mut fields, NETWORK_FIELDS);
+            let environment = take(&mut fields, ENVIRONMENT_FIELDS);
+            ActionKind::RunCommand {
+                command,
+                directory,
+                sandbox,
+                network,
+                environment,
+                other: fields,
+            }
+        }
+        ToolShape::Edit => {
+            let files = take(&mut fields, FILE_FIELDS);
+            let changes = take(&mut fields, CHANGE_FIELDS);
+            ActionKind::EditFiles { files, changes, other: fields }
+        }
+        ToolShape::Fetch => {
+            let url = fields.remove("url").filter(Value::is_string)?;
+            ActionKind::Fetch { url, other: fields }
+        }
+    })
+}
+
+fn command(value: &Value) -> Option<CommandLine> {
+    match value {
+        Value::String(line) => Some(CommandLine::Shell(line.clone())),
+        Value::Array(words) => {
+            let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
+            let words = words?.into_iter().map(str::to_owned).collect();
+            Some(CommandLine::Arguments(words))
+        }
+        _ => None,
+    }
+}
+
+/// Recognizes a tool of an MCP server by its name: `mcp__SERVER__TOOL` in Claude Code, `SERVER/TOOL` in Codex.
+fn mcp_call(tool: &str, input: &Value) -> Option<ActionKind> {
+    let claude = tool.strip_prefix("mcp__").and_then(|name| name.split_once("__"));
+    let (server, tool) = claude.or_else(|| tool.split_once('/'))?;
+    let (server, tool) = (server.to_owned(), tool.to_owned());
+    Some(ActionKind::McpCall { server, tool, arguments: input.clone() })
+}
+
+/// Removes the named fields and returns them.
+fn take(fields: &mut Fields, names: &[&str]) -> Fields {
+    names.iter().filter_map(|name| fields.remove_entry(*name)).collect::<Map<_, _>>()
+}
