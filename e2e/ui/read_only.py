@@ -40,6 +40,8 @@ OPENED_FOR_WRITING = {
     "*.lock": "excludes other brigade processes while changes are recorded",
     "board.seen": "the last known state of the board",
     "roster.json*": "the last known state of the roster",
+    "folder*": "the team folder in which the roster was last seen",
+    "intent": "who made a change that is not recorded yet",
 }
 
 

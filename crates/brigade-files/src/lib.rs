@@ -257,10 +257,13 @@ impl FileStore {
         native_dirs.remove(team);
         let id = dir::identity(&self.teams_path().join(team.as_str()));
         let dir = self.team_dir(team)?;
-        let inboxes = match dir.open_or_create_child(INBOXES) {
-            Ok(inboxes) => Some(inboxes),
-            Err(error) if is_read_only(&error) => None,
-            Err(error) => return Err(error),
+        let inboxes = match dir.child(INBOXES)? {
+            Some(inboxes) => Some(inboxes),
+            None => match dir.open_or_create_child(INBOXES) {
+                Ok(inboxes) => Some(inboxes),
+                Err(error) if is_read_only(&error) => None,
+                Err(error) => return Err(error),
+            },
         };
         let native =
             Arc::new(NativeDirs { team: dir, inboxes, id, valid_config: Mutex::default() });

@@ -260,7 +260,10 @@ impl SeenGuard<'_> {
         };
         match config {
             Some(config) => self.team_state.write(LAST_ROSTER, config)?,
-            None => drop(self.team_state.dir.remove(LAST_ROSTER)?),
+            None => {
+                self.team_state.dir.remove(LAST_ROSTER)?;
+                self.team_state.dir.remove(LAST_FOLDER)?;
+            }
         }
         self.team_state.settle(end)
     }

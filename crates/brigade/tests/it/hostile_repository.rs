@@ -311,7 +311,7 @@ const ATTEMPTS: &[Attempt] = &[
     ("control characters in a command", NotTrusted("runs acp:./run.sh \\u{1b}[2J"), |it| {
         it.file("team = \"demo\"\n[members.m]\nagent = \"acp:./run.sh \\u001b[2J\\u202e\"\n");
     }),
-    ("lines in a rule", NotTrusted("may run without asking: a"), |it| {
+    ("lines in a rule", Error("can never allow a command"), |it| {
         it.file(member!("allow = [\"a\\n\\nOutside this folder: nothing\"]"));
     }),
     ("a team name that is a path", Error("team name must not"), |it| {
