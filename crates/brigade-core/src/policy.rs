@@ -199,7 +199,11 @@ fn are_parts<'l>(mut lines: impl Iterator<Item = &'l str>, commands: &[SimpleCom
     lines.all(|line| {
         let Ok(parts) = shell::parse(line) else { return false };
         parts.iter().all(|part| {
-            let begins = |command: &SimpleCommand| command.words.starts_with(&part.words);
+            let begins = |command: &SimpleCommand| {
+                command.words.starts_with(&part.words)
+                    && (part.assignments.is_empty() || part.assignments == command.assignments)
+                    && part.redirections.iter().all(|file| command.redirections.contains(file))
+            };
             commands.iter().any(begins)
         })
     })

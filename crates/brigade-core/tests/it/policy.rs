@@ -193,6 +193,8 @@ fn finding_14_unknown_fields_are_not_allowed() {
         ("execute", json!({ "command": "ls x", "commands": ["ls x"] }), true),
         ("execute", json!({ "command": "ls x", "commands": ["ls"] }), true),
         ("execute", json!({ "command": "ls x", "commands": ["rm x"] }), false),
+        ("execute", json!({ "command": "ls x", "commands": ["PATH=. ls x"] }), false),
+        ("execute", json!({ "command": "ls x", "commands": ["ls x > y"] }), false),
         ("execute", json!({ "command": "ls x", "commands": ["$(rm x)"] }), false),
         ("execute", json!({ "command": "ls x", "commands": [1] }), false),
         ("execute", json!({ "command": "ls x", "env": { "PATH": "." } }), false),
