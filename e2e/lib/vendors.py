@@ -132,7 +132,7 @@ def codex(env, url, *more, first=()):
     lines = [*first, 'model_provider = "scripted"', "[model_providers.scripted]"]
     lines += [*(f"{key} = {json.dumps(value)}" for key, value in provider.items()), *more]
     (folder / "config.toml").write_text("\n".join(lines) + "\n")
-    return {"KEY": API_KEY}
+    return {"KEY": API_KEY, "BRIGADE_AGENT_ENV": "KEY"}
 
 
 def gemini(env, url):

@@ -99,11 +99,12 @@ const SECRETS: &[&str] =
     &["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE", "API_KEY", "ASKPASS"];
 
 /// Returns the variables of `all` that an agent inherits. `listed` is the list of the team file, if it has one; it replaces
-/// the variables of tools and of the vendor.
+/// the variables of tools and of the vendor. `more` are names that the person gives to all agents.
 pub fn inherited(
     all: impl IntoIterator<Item = (OsString, OsString)>,
     agent: &Agent,
     listed: Option<&[String]>,
+    more: &[&str],
 ) -> Vec<(OsString, OsString)> {
     let passes = |name: &str| {
         let always = ALWAYS.contains(&name) || name.starts_with("LC_");
@@ -115,7 +116,7 @@ pub fn inherited(
                 tool || is_vendors(agent, name)
             }
         };
-        always || its
+        always || its || more.iter().any(|pattern| matches(pattern, name))
     };
     all.into_iter().filter(|(name, _)| name.to_str().is_some_and(passes)).collect()
 }
@@ -146,7 +147,7 @@ mod tests {
             let listed: Option<Vec<String>> =
                 listed.map(|listed| listed.iter().map(|name| (*name).to_owned()).collect());
             let all = [(name.into(), "value".into())];
-            let passed = !inherited(all, &agent, listed.as_deref()).is_empty();
+            let passed = !inherited(all, &agent, listed.as_deref(), &["GIVEN_*"]).is_empty();
             assert_eq!(passed, expected, "{}: {name}", agent.name);
         };
         for name in
@@ -173,5 +174,7 @@ mod tests {
         check("codex", Some(&["MY_*"]), "OPENAI_API_KEY", false);
         check("codex", Some(&["*"]), "AWS_SECRET_ACCESS_KEY", true);
         check("codex", Some(&[]), "PATH", true);
+        check("codex", Some(&[]), "GIVEN_TOKEN", true);
+        check("codex", None, "GIVEN_TOKEN", true);
     }
 }

@@ -77,7 +77,9 @@ pub(crate) fn programs() -> Programs {
 
 /// Returns the environment variables that a member with this agent inherits. `listed` is the list of its team file.
 pub(crate) fn inherited(agent: &Agent, listed: Option<&[String]>) -> Vec<(OsString, OsString)> {
-    environment::inherited(std::env::vars_os(), agent, listed)
+    let more = read(AGENT_ENV).and_then(|names| names.into_string().ok()).unwrap_or_default();
+    let more: Vec<&str> = more.split([',', ' ']).filter(|name| !name.is_empty()).collect();
+    environment::inherited(std::env::vars_os(), agent, listed, &more)
 }
 
 /// Returns the name of this host: `BRIGADE_HOST`, else the system's host name.

@@ -3,7 +3,7 @@
 //!
 //! [`parse`] accepts lists and pipelines of simple commands with quotes, file name patterns and redirections. It
 //! accepts a line only if `bash`, `dash` and `zsh` run the same commands for it. The end-to-end test `e2e/policy`
-//! compares it with `bash` and `dash`; what it knows of `zsh` is from the manual. Everything else is
+//! compares it with `bash` and `dash`; its treatment of `zsh` is untested. Everything else is
 //! [`Unclear`]: variables, substitutions, here-documents, compound commands, functions, brace and tilde expansion,
 //! comments, history expansion and control characters.
 //!
