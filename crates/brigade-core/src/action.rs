@@ -1,4 +1,4 @@
-//! What an agent asks permission for, in one form for every vendor, and the text that shows it.
+//! The action for which an agent asks permission, in one form for every vendor, and the text that shows it.
 //!
 //! An [`AgentAction`] keeps every field of the agent's request: a field that brigade does not know is in `other`, and is
 //! shown like every other field. [`AgentAction::render`] is the only code that writes a permission request for people and

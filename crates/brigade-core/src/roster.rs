@@ -115,7 +115,7 @@ pub enum RosterError {
         /// The names of all members on the roster.
         members: Vec<String>,
     },
-    /// The member on the roster is not the one that was meant: it has joined again.
+    /// The member on the roster is another one of the same name, which joined later.
     #[error("{name} has joined the team again")]
     JoinedAgain {
         /// The name of the member.

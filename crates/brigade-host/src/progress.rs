@@ -65,7 +65,7 @@ pub enum Progress {
     StoppingInterrupted(TeamName),
     /// A person interrupted the command again. The members are killed.
     KillingInterrupted(TeamName),
-    /// The key of a member was from this time, which is ahead of the clock. The key was given the current time.
+    /// The key of a member was from this time, which is ahead of the clock. The key now has the current time.
     KeyWasAhead(MemberName, Timestamp),
     /// The NATS servers at these addresses have not answered yet.
     WaitingForServer(Vec<String>),

@@ -150,7 +150,7 @@ impl RecordDecoder {
     }
 }
 
-/// What the subject of an event says. The server checked it.
+/// The parts of the subject of an event. The server checked them.
 struct EventSubject<'s> {
     /// The author.
     by: &'s str,

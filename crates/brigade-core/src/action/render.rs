@@ -28,7 +28,7 @@ pub struct RenderLimit<'l> {
 /// One line of an action's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownLine {
-    /// What the line shows.
+    /// The content of the line.
     pub role: LineRole,
     /// The indentation and the mark that shows that the line belongs to a value.
     pub prefix: String,
@@ -36,7 +36,7 @@ pub struct ShownLine {
     pub text: String,
 }
 
-/// What a line of an action's text shows.
+/// The content of a line of an action's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LineRole {

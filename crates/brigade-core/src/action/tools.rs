@@ -7,7 +7,7 @@ use super::{ActionKind, CommandLine, Fields};
 /// Codex's name for the tool that runs commands.
 pub(super) const CODEX_COMMAND: &str = "commandExecution";
 
-/// What a tool does with its input.
+/// The use that a tool makes of its input.
 #[derive(Clone, Copy)]
 enum ToolShape {
     Command,

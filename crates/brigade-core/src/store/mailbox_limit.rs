@@ -1,4 +1,4 @@
-//! Limits on unread mail. One sender cannot fill a mailbox so that nobody else's mail fits, and the lead's mail and
+//! Limits on unread mail. One sender cannot fill a mailbox so that the mail of others does not fit, and the lead's mail and
 //! protocol messages have room that plain messages cannot use.
 //!
 //! ```

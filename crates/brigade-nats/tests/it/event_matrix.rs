@@ -60,7 +60,7 @@ impl Sent {
 }
 
 /// Publishes every attempt of an attacker to every subject that might carry it. The subject of the answers is open only
-/// to a lead that may answer; the subject of earlier versions is open to nobody. The rival writes into the streams of
+/// to a lead that may answer; the subject of earlier versions is open to no role. The rival writes into the streams of
 /// its own organisation.
 async fn attack(servers: &OrgServers, attacker: &Attacker) -> Vec<Sent> {
     let raw = servers.raw(&attacker.creds).await;

@@ -22,7 +22,7 @@ struct AnswerDocument {
     kind: String,
     to: String,
     approved: bool,
-    /// What was asked for, in one line. Only for the text.
+    /// The request in one line. Only for the text.
     #[serde(skip)]
     summary: Option<String>,
 }

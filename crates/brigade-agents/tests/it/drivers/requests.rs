@@ -64,7 +64,7 @@ fn finding_15_drivers_report_everything_that_an_agent_asks_for() {
     );
 }
 
-/// What Codex asks for in addition must be reported, whatever it is called.
+/// The driver reports everything that Codex asks for in addition, whatever it is called.
 #[test]
 fn finding_15_unknown_fields_of_a_codex_request_are_reported() {
     let line = json!({
