@@ -13,7 +13,7 @@ use crate::node;
 use crate::readers;
 use crate::temp_team::{READER, TeamDirs, TempTeam, block_on, team};
 
-/// What happened to the messages that a group of senders sent.
+/// The outcome for the messages of a group of senders.
 #[derive(Debug, Default)]
 struct SenderCounts {
     acked: usize,

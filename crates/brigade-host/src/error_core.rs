@@ -39,7 +39,7 @@ impl From<StoreError> for HostError {
             StoreError::Locked(obstacle) => {
                 let person = match obstacle {
                     WriteObstacle::Held { .. } => {
-                        "an abandoned lock is taken over after 10 s, so a running program still holds \
+                        "brigade takes over an abandoned lock after 10 s, so a running program still holds \
                          this lock; try again in a moment"
                             .into()
                     }

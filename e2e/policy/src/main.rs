@@ -44,81 +44,6 @@ fn write_allowed(folder: &Path, patterns: &[&str]) -> Outcome {
     Ok(output.flush()?)
 }
 
-/// Pieces of which random lines consist. Lines that consist of the first ones are often allowed.
-const PIECES: &[&str] = &[
-    "a x",
-    "b",
-    "echo",
-    "git log",
-    "cat src/x.rs",
-    "A=1 c",
-    " --version",
-    " x",
-    " 'x y'",
-    " \"x\"",
-    "\\ ",
-    " src/*.rs",
-    "; ",
-    " && ",
-    " | ",
-    "\n",
-    " 2>&1",
-    " >/dev/null",
-    " <src/x",
-    " -n",
-    "'",
-    "\"",
-    "\\",
-    "$",
-    "`",
-    "(",
-    ")",
-    "{",
-    "}",
-    "!",
-    "#",
-    "~",
-    "=",
-    "<",
-    ">",
-    "&",
-    "|",
-    ";",
-    " ",
-    "\t",
-    "\r",
-    "*",
-    "?",
-    "[",
-    "]",
-    "\u{a0}",
-    "\u{200b}",
-    "é",
-    "0",
-    "rm x",
-    "bash -lc ",
-    "./",
-    "/",
-    "..",
-    "-exec",
-    "eval ",
-    "$(",
-    "\\\n",
-    "&>",
-    ">|",
-    "<<",
-    "time ",
-    "cd ",
-    "\u{0}",
-    "%",
-    "^",
-    "if ",
-    "\u{7f}",
-    "日",
-    "env ",
-    "sudo ",
-];
-
 /// Checks the invariants for random lines, and prints how many lines were understood and allowed.
 fn check(count: u64, seed: u64) -> Outcome {
     let mut state = seed | 1;
@@ -132,9 +57,9 @@ fn check(count: u64, seed: u64) -> Outcome {
     let (mut understood, mut allowed) = (0_u64, 0_u64);
     for case in 0..count {
         let mut line = String::new();
-        let pieces = if case % 2 == 0 { PIECES.len() } else { 20 };
+        let pieces = if case % 2 == 0 { laws::PIECES.len() } else { 20 };
         for _ in 0..=below(7) {
-            line.push_str(PIECES[below(pieces)]);
+            line.push_str(laws::PIECES[below(pieces)]);
         }
         understood += u64::from(shell::parse(&line).is_ok());
         allowed += u64::from(laws::is_allowed(&rules, &line));
