@@ -12,6 +12,10 @@ use crate::text;
 /// A wrapped line keeps at least this many columns for its text.
 const MIN_ROOM: usize = 8;
 
+/// The later parts of a wrapped line have at least this indent. No line has as many blanks before its first other
+/// character: the deepest are the marked lines of a value inside the request, with four.
+const LATER_PART_INDENT: usize = 6;
+
 /// How much of an action to show. Where something is left out, the text says how much.
 #[derive(Clone, Copy, Debug)]
 pub struct RenderLimit<'l> {
@@ -233,13 +237,9 @@ impl Lines<'_> {
 
 impl ShownLine {
     /// Breaks the line so that no part is wider than `width`, and loses no character. The later parts are indented
-    /// more than the first, so that none of them can look like a line of its own.
+    /// more than every line, so that none of them can look like a line of its own.
     pub fn wrapped(&self, width: usize) -> Vec<String> {
-        let hanging = match self.role {
-            LineRole::Title | LineRole::Field | LineRole::Cut => 4,
-            LineRole::Command | LineRole::Text => 2,
-        };
-        let indent = " ".repeat(self.prefix.width() + hanging);
+        let indent = " ".repeat((self.prefix.width() + 2).max(LATER_PART_INDENT));
         let mut parts = Vec::new();
         let mut rest = self.text.as_str();
         let mut prefix = self.prefix.clone();
