@@ -1,5 +1,7 @@
 //! Sends messages, reads inboxes, and marks messages as read or shown.
 
+mod refresh;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,8 +27,6 @@ const DUPLICATE_CHECK_PAUSE: Duration = Duration::from_millis(200);
 /// reads the mailbox. If `MAX_UNCONFIRMED` messages are unconfirmed, the next call of `inbox` reads the mailbox.
 const UNCONFIRMED_LIMIT: usize = 64;
 const MAX_UNCONFIRMED: usize = 256;
-/// The background task waits this long before it reads, because a caller probably reads the new message first.
-const CONFIRM_DELAY: Duration = Duration::from_millis(100);
 /// How long to wait before the next request if a replica is behind.
 const REPLICA_PAUSE: Duration = Duration::from_millis(5);
 
@@ -45,6 +45,8 @@ pub(crate) struct CachedMailbox {
     generation: Option<u64>,
     /// Whether a background task is reading the unconfirmed messages.
     confirming: bool,
+    /// Whether the mailbox is too large to hold all of it. The cache then holds a part of each sender's mail.
+    crowded: bool,
     /// The read marks that this process last read or wrote, and the sequence at which they were written.
     marks: Option<(MailboxMarks, u64)>,
 }
@@ -68,14 +70,13 @@ impl CachedMailbox {
         self.messages.range(self.complete_upto + 1..).count()
     }
 
-    /// Adds the messages, which were read from the stream in order.
-    fn add_read(&mut self, read: &[StoredMessage]) {
-        for stored in read {
-            self.complete_upto = self.complete_upto.max(stored.seq);
-            self.last_seq = self.last_seq.max(stored.seq);
-            if let Some(mail_message) = MailMessage::read(stored) {
-                self.messages.insert(mail_message.seq, mail_message);
-            }
+    /// Adds the messages of a read. The cache then has every message up to `complete_upto`.
+    pub(crate) fn add_read(&mut self, messages: Vec<MailMessage>, complete_upto: u64) {
+        self.complete_upto = self.complete_upto.max(complete_upto);
+        self.last_seq = self.last_seq.max(complete_upto);
+        for mail_message in messages {
+            self.last_seq = self.last_seq.max(mail_message.seq);
+            self.messages.insert(mail_message.seq, mail_message);
         }
     }
 
@@ -246,44 +247,6 @@ impl NatsConnection {
         self.write(pending, &format!("mark the mail of {member}")).await
     }
 
-    /// Reads the messages that arrived since the last read of the mailbox, and adds them to the cache.
-    async fn refresh(
-        &self,
-        subjects: &Subjects,
-        member: &MemberName,
-        cached: &mut CachedMailbox,
-        floor: u64,
-        last: u64,
-        heard: bool,
-    ) -> Result<(), StoreError> {
-        let (stream, filter) = (subjects.stream(Stream::Mail), subjects.mailbox(member));
-        let doing = format!("read the mail of {member}");
-        if last > if heard { cached.last_seq } else { cached.complete_upto } {
-            let from = cached.complete_upto.max(floor) + 1;
-            cached.add_read(&self.read(&stream, &filter, ReadRange::From(from), &doing).await?);
-        }
-        cached.messages = cached.messages.split_off(&(floor + 1));
-        Ok(())
-    }
-
-    /// Reads the unconfirmed messages from the stream. Runs in the background, so that no caller has to wait.
-    pub(crate) async fn confirm_messages(
-        &self,
-        subjects: &Subjects,
-        member: &MemberName,
-        mailbox: &MailboxHandle,
-    ) {
-        tokio::time::sleep(CONFIRM_DELAY).await;
-        let (stream, filter) = (subjects.stream(Stream::Mail), subjects.mailbox(member));
-        let from = mailbox.lock().await.complete_upto + 1;
-        let doing = format!("read the mail of {member}");
-        let read = self.read(&stream, &filter, ReadRange::From(from), &doing).await;
-        let mut cached = mailbox.lock().await;
-        cached.confirming = false;
-        // If the read failed, the next message that the watch receives starts another read.
-        cached.add_read(&read.unwrap_or_default());
-    }
-
     /// Returns the sequence of the last message in a mailbox, or `heard` if it is higher. `heard` is the last
     /// sequence that the caller knows.
     async fn newest(
@@ -328,8 +291,9 @@ impl NatsConnection {
             Some(seen) if seen.1 > seq => seen,
             _ => (marks, seq),
         };
-        self.refresh(subjects, member, cached, marks.inbox_start(last), last, heard).await?;
-        cached.generation = generation;
+        self.refresh(subjects, member, cached, &marks, last, heard).await?;
+        // The watch does not add to a crowded mailbox. Every call of `inbox` reads it again.
+        cached.generation = generation.filter(|_| !cached.crowded);
         let mail = |mail_message: &MailMessage| Mail {
             key: mail_message.key,
             json: mail_message.marked(marks.is_read(mail_message.seq)),
@@ -369,8 +333,7 @@ impl NatsConnection {
             };
             if !keys.iter().all(|key| has(cached, *key)) {
                 let last = self.newest(subjects, member, 0).await?;
-                self.refresh(subjects, member, cached, marks.inbox_start(last), last, false)
-                    .await?;
+                self.refresh(subjects, member, cached, &marks, last, false).await?;
             }
             let known_range = KnownRange {
                 start: marks.inbox_start(cached.last_seq),

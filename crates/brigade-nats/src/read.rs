@@ -19,6 +19,8 @@ use crate::layout::{matches, wake};
 
 /// How many messages to request at once.
 const BATCH_SIZE: u64 = 500;
+/// How many messages to request at once while their size is unknown, if the read has a limit.
+const FIRST_BATCH_SIZE: u64 = 32;
 /// How long to wait for each message of a batch.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the server keeps an unused consumer.
@@ -118,11 +120,68 @@ impl StreamConsumer {
     }
 }
 
-/// The results of a read so far.
-struct Collected<T> {
-    items: Vec<T>,
+/// How much a read may return.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadLimit {
+    /// The number of messages to keep.
+    pub(crate) messages: usize,
+    /// The size of the messages to keep.
+    pub(crate) bytes: usize,
+    /// The number of messages to look at, including those that are not kept.
+    pub(crate) examined: usize,
+}
+
+impl ReadLimit {
+    const NONE: Self = Self { messages: usize::MAX, bytes: usize::MAX, examined: usize::MAX };
+}
+
+/// The results of a read.
+pub(crate) struct ReadResult<T> {
+    pub(crate) items: Vec<T>,
     /// Sequence of the last message that was read.
-    last: u64,
+    pub(crate) last: u64,
+    limit: ReadLimit,
+    examined: usize,
+    /// The size of the messages that were kept.
+    bytes: usize,
+    /// The size of all messages that were read.
+    examined_bytes: usize,
+}
+
+impl<T> ReadResult<T> {
+    fn new(limit: ReadLimit) -> Self {
+        Self { items: Vec::new(), last: 0, limit, examined: 0, bytes: 0, examined_bytes: 0 }
+    }
+
+    /// Whether the read stopped because of its limit. There may be further messages.
+    pub(crate) fn is_full(&self) -> bool {
+        self.items.len() >= self.limit.messages
+            || self.bytes >= self.limit.bytes
+            || self.examined >= self.limit.examined
+    }
+
+    /// Returns how many messages to request next: not many more than fit, judged by the size of the earlier ones.
+    fn batch_size(&self) -> u64 {
+        if self.limit.bytes == usize::MAX {
+            return BATCH_SIZE;
+        }
+        let Some(average) = self.examined_bytes.checked_div(self.examined) else {
+            return FIRST_BATCH_SIZE;
+        };
+        let fits = self.limit.bytes.saturating_sub(self.bytes) / average.max(1);
+        u64::try_from(fits).unwrap_or(BATCH_SIZE).clamp(1, BATCH_SIZE)
+    }
+
+    fn add(&mut self, stored: StoredMessage, map: &impl Fn(StoredMessage) -> Option<T>) {
+        self.last = stored.seq;
+        self.examined += 1;
+        let size = stored.payload.len();
+        self.examined_bytes += size;
+        if let Some(item) = map(stored) {
+            self.bytes += size;
+            self.items.push(item);
+        }
+    }
 }
 
 impl NatsConnection {
@@ -203,12 +262,26 @@ impl NatsConnection {
         doing: &str,
         map: impl Fn(StoredMessage) -> T + Send + Sync,
     ) -> Result<Vec<T>, StoreError> {
+        let map = |stored| Some(map(stored));
+        Ok(self.read_limited(stream, filter, range, ReadLimit::NONE, doing, map).await?.items)
+    }
+
+    /// Like `read_mapped`, but keeps only the messages for which `map` returns a value, and stops at a limit.
+    pub(crate) async fn read_limited<T: Send>(
+        &self,
+        stream: &str,
+        filter: &str,
+        range: ReadRange,
+        limit: ReadLimit,
+        doing: &str,
+        map: impl Fn(StoredMessage) -> Option<T> + Send + Sync,
+    ) -> Result<ReadResult<T>, StoreError> {
         let began = Instant::now();
-        let mut found = Collected { items: Vec::new(), last: 0 };
+        let mut found = ReadResult::new(limit);
         let mut range = range;
         let mut replicas = 1;
         loop {
-            let before = found.items.len();
+            let before = found.examined;
             let mut min_last = self.floor(filter);
             if min_last == 0 {
                 // This process knows no message that matches the filter. The server that runs the consumer may
@@ -234,8 +307,8 @@ impl NatsConnection {
                 ReadRange::From(from) => last >= min_last || min_last < from,
                 _ => last >= min_last,
             };
-            if complete && enough {
-                return Ok(found.items);
+            if found.is_full() || (complete && enough) {
+                return Ok(found);
             }
             match range {
                 // Continue after the last message that was read.
@@ -244,11 +317,11 @@ impl NatsConnection {
                 // A read of only the last messages cannot be continued after an interruption. Start again, and
                 // read all messages instead.
                 _ => {
-                    found = Collected { items: Vec::new(), last: 0 };
+                    found = ReadResult::new(limit);
                     range = ReadRange::From(1);
                 }
             }
-            if found.items.len() == before {
+            if found.examined == before {
                 self.wait_before_retry(began, self.retry_limit, "messages are missing", doing)
                     .await?;
             }
@@ -296,20 +369,20 @@ impl NatsConnection {
         let _deleted_when_idle = self.client.publish(forget, Bytes::new()).await;
     }
 
-    /// Reads the messages that a consumer delivers. Returns `false` if a message is missing.
+    /// Reads the messages that a consumer delivers, up to the limit. Returns `false` if a message is missing.
     async fn fetch<T>(
         &self,
         stream: &str,
         consumer: &StreamConsumer,
         doing: &str,
-        map: &impl Fn(StoredMessage) -> T,
-        found: &mut Collected<T>,
+        map: &impl Fn(StoredMessage) -> Option<T>,
+        found: &mut ReadResult<T>,
     ) -> Result<bool, StoreError> {
         let context = jetstream::new(self.client.clone());
         let (name, mut left) = (&consumer.name, consumer.num_pending);
         let mut count = 0;
-        while left > 0 {
-            let batch = left.min(BATCH_SIZE);
+        while left > 0 && !found.is_full() {
+            let batch = left.min(found.batch_size());
             let inbox = self.client.new_inbox();
             let broken = |error: &dyn std::fmt::Display| {
                 NatsError::Server(error.to_string()).while_doing(doing)
@@ -347,8 +420,7 @@ impl NatsConnection {
                 if position != count {
                     return Ok(false);
                 }
-                found.last = stored.seq;
-                found.items.push(map(stored));
+                found.add(stored, map);
                 left -= 1;
             }
         }

@@ -10,6 +10,7 @@
 
 mod attacks;
 mod contract;
+mod crowded;
 mod event_matrix;
 mod forgery;
 mod operation;

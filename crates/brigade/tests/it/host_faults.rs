@@ -123,9 +123,9 @@ fn b9_down_waits_for_another_command_that_takes_the_team_down() {
     team.cli.run_ok(&["up"]);
     // Bob needs the whole time limit, because the scripted agent does not answer.
     let first = start(&team.cli, &["down", "--limit", "4"]);
-    wait_until("the first command", || {
-        std::fs::read(registry(&team.cli).join("demo/up")).is_ok_and(|lock| !lock.is_empty())
-    });
+    let holder = || std::fs::read(registry(&team.cli).join("demo/up")).unwrap_or_default();
+    let pid = |lock: Vec<u8>| serde_json::from_slice::<Value>(&lock).ok()?.get("pid")?.as_u64();
+    wait_until("the first command", || pid(holder()) == Some(u64::from(first.id())));
     let second = team.cli.run(&["down"]);
     assert_eq!(second.code, Some(0), "{second}");
     assert!(

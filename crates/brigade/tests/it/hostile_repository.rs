@@ -153,7 +153,14 @@ fn finding_16_a_hostile_repository_does_nothing_without_a_yes() {
         make(&it);
         for args in COMMANDS {
             let outcome = it.run(args);
-            assert_eq!(it.damage(), Vec::<&str>::new(), "{name}: {args:?}: {outcome}");
+            let mut damage = it.damage();
+            if damage == ["a file outside was opened"] {
+                // Perhaps by another program, for example a search through all temporary files. Brigade would open
+                // it every time.
+                let _same_outcome = it.run(args);
+                damage = it.damage();
+            }
+            assert_eq!(damage, Vec::<&str>::new(), "{name}: {args:?}: {outcome}");
             let text = outcome.to_string();
             assert!(!text.contains(SECRET) && !text.contains('\u{1b}'), "{name}: {args:?}: {text}");
             assert!(!matches!(outcome.code, None | Some(70)), "{name}: {args:?}: {text}");
