@@ -53,7 +53,7 @@ use crate::worker;
 use brigade_core::authority::Denied;
 use brigade_core::board::{self, BoardError};
 use brigade_core::event::MessageKey;
-use brigade_core::handshake::{HandshakeError, RequestKind};
+use brigade_core::handshake::{HandshakeError, RequestKind, is_plan_approved};
 use brigade_core::mail::MailError;
 use brigade_core::pulse::{self, REPORT_INTERVAL};
 use brigade_core::roster::{Activity, RosterError};
@@ -329,7 +329,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             saved.delivery.session.as_deref(),
         );
         let access = match config.launch.access {
-            Access::ReadOnly if saved.plan_approved => Access::Ask,
+            // Others than the member can write its notes, so the note does not decide alone.
+            Access::ReadOnly if saved.plan_approved && is_plan_approved(seat).await? => Access::Ask,
             access => access,
         };
         let address = format!("{}@{}", seat.name, seat.team);

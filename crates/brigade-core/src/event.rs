@@ -29,6 +29,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
+use brigade_wire::inbox::with_message;
 use brigade_wire::member::Member;
 use brigade_wire::message::Message;
 use brigade_wire::team::Team;
@@ -229,6 +230,13 @@ impl Event {
             Self::Sent { key, .. } | Self::Seen { key, .. } => Some(*key),
             _ => None,
         }
+    }
+
+    /// Returns the sender of the message that the event added to a mailbox, if any.
+    pub fn sender(&self) -> Option<String> {
+        let (Self::Sent { message, .. } | Self::Seen { message, .. }) = self else { return None };
+        let sender = |message: Option<Message<'_>>| Some(message?.from().into_owned());
+        with_message(message.get().as_bytes(), sender).ok().flatten()
     }
 }
 

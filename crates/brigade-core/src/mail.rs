@@ -254,7 +254,7 @@ pub async fn send_once<'w>(
     ]);
     message.msg_id = id.to_string();
     let records = seat.store.mailbox_history(&seat.team, to).await?;
-    if records.iter().any(|record| record.event.message() == Some(message.key())) {
+    if records.iter().any(|record| message.is_added_by(&record.event)) {
         return Ok(Receipt { msg_id: message.msg_id, pending: None });
     }
     let message = sign_if_lead(seat, &team, to, message)?;

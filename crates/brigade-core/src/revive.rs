@@ -94,7 +94,7 @@ pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
     for UnreadMessage { to, message } in &unread {
         let Ok(to) = to.parse::<MemberName>() else { continue };
         let records = seat.store.mailbox_history(&seat.team, &to).await?;
-        if !records.iter().any(|record| record.event.message() == Some(message.key())) {
+        if !records.iter().any(|record| message.is_added_by(&record.event)) {
             let message = Outgoing { team_created: recorded.created, ..message.clone() };
             seat.store.send(&seat.team, &to, &message).await?;
         }

@@ -16,7 +16,10 @@ use std::fmt;
 
 use brigade_wire::body::Body;
 use brigade_wire::protocol::Protocol;
+use serde_json::Value;
 use thiserror::Error;
+
+use crate::text;
 
 /// The kinds of events. There is one for each variant of [`Event`](crate::event::Event).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -157,7 +160,7 @@ pub enum RefusedMessage {
     #[error("a message of type {kind:?} from {from} names {named} as its author")]
     ForAnother {
         /// The `type` of the message.
-        kind: &'static str,
+        kind: String,
         /// The authenticated sender.
         from: String,
         /// The author that the message names.
@@ -200,7 +203,9 @@ pub fn check_message(from: &str, lead: Option<&str>, text: &str) -> Result<(), R
     }
     let body = match body {
         // The recipient shows the text to its model.
-        Body::Text | Body::Unknown { .. } => return Ok(()),
+        Body::Text => return Ok(()),
+        // Perhaps the recipient's program knows the type, as Claude Code knows `sandbox_permission_request`.
+        Body::Unknown { kind } => return check_unknown(from, kind, text),
         Body::Malformed { kind, .. } => {
             return Err(RefusedMessage::Malformed { kind, from: from.to_owned() });
         }
@@ -222,15 +227,44 @@ pub fn check_message(from: &str, lead: Option<&str>, text: &str) -> Result<(), R
         }
     };
     if named != from {
-        let (from, named) = (from.to_owned(), named.to_owned());
+        let (kind, from, named) = (kind.to_owned(), from.to_owned(), named.to_owned());
         return Err(RefusedMessage::ForAnother { kind, from, named });
+    }
+    Ok(())
+}
+
+/// The fields in which messages of Claude Code name their authors, by name or by agent id.
+const AUTHOR_FIELDS: [&str; 8] = [
+    "from",
+    "workerName",
+    "workerId",
+    "agentName",
+    "agentId",
+    "agent_id",
+    "agent_name",
+    "assignedBy",
+];
+
+/// Checks that a message of an unknown type names no other member as its author.
+fn check_unknown(from: &str, kind: String, text: &str) -> Result<(), RefusedMessage> {
+    let Ok(Value::Object(fields)) = serde_json::from_str(text) else {
+        return Err(RefusedMessage::Malformed { kind, from: from.to_owned() });
+    };
+    for field in AUTHOR_FIELDS {
+        let Some(named) = fields.get(field) else { continue };
+        let name =
+            named.as_str().map(|named| named.split_once('@').map_or(named, |(name, _)| name));
+        if name != Some(from) {
+            let (from, named) = (from.to_owned(), text::exact(&named.to_string()));
+            return Err(RefusedMessage::ForAnother { kind, from, named });
+        }
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{check_message, grants};
+    use super::{AUTHOR_FIELDS, check_message, grants};
 
     /// Each message is from bob.
     #[test]
@@ -242,7 +276,18 @@ mod tests {
         };
         let time = r#""timestamp":"2026-11-15T12:00:00.000Z""#;
         check("hello", "ok");
-        check(r#"{"type":"something_new","from":"alice"}"#, "ok");
+        check(r#"{"type":"something_new","from":"bob"}"#, "ok");
+        check(r#"{"type":"something_new","workerId":"bob@demo","text":"from alice"}"#, "ok");
+        for field in AUTHOR_FIELDS {
+            check(
+                &format!(r#"{{"type":"sandbox_permission_request","{field}":"alice@demo"}}"#),
+                r#"a message of type "sandbox_permission_request" from bob names "alice@demo" as its author"#,
+            );
+        }
+        check(
+            r#"{"type":"something_new","from":["bob"]}"#,
+            r#"a message of type "something_new" from bob names ["bob"] as its author"#,
+        );
         let idle = |from| {
             format!(
                 r#"{{"type":"idle_notification","from":"{from}",{time},"idleReason":"available"}}"#

@@ -21,9 +21,10 @@ use std::fmt;
 use brigade_wire::color::Color;
 use brigade_wire::message::Message;
 use brigade_wire::name::MemberName;
-use data_encoding::BASE64URL_NOPAD;
+use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
 use ed25519_dalek::{Signature, Signer as _, VerifyingKey};
 use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 use crate::store::Outgoing;
@@ -203,6 +204,11 @@ impl SigningKey {
         let secret = BASE64URL_NOPAD.decode(secret.as_bytes()).map_err(|_| NotALeadKey)?;
         let secret: [u8; 32] = secret.try_into().map_err(|_| NotALeadKey)?;
         Ok(Self { made, key: ed25519_dalek::SigningKey::from_bytes(&secret) })
+    }
+
+    /// Returns an id that only a holder of the key can compute. It does not depend on the key's time.
+    pub fn private_id(&self) -> String {
+        HEXLOWER.encode(&Sha256::digest([b"id of ".as_slice(), self.key.as_bytes()].concat()))
     }
 
     /// Returns the public key, in the form in which it is passed on a teammate's command line.

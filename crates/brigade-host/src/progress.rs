@@ -55,6 +55,8 @@ pub enum Progress {
     Restored(TeamName, usize, usize, usize),
     /// A member of a restored team is a native Claude Code teammate, which brigade does not start.
     NativeNotRestored(MemberName),
+    /// A member was not restored, because it runs on another host.
+    RemoteNotRestored(MemberName),
     /// The agent of a member of a restored team is a command that the roster names. Only a person starts it.
     CommandNotRestored(MemberName, String),
     /// Claude Code leads the team, and reads mail only while a teammate that it started itself is running.

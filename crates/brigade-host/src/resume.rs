@@ -131,6 +131,10 @@ async fn add_restored(
             continue;
         };
         let Ok(name) = name.parse::<MemberName>() else { continue };
+        if member.is_remote() {
+            report(Progress::RemoteNotRestored(name));
+            continue;
+        }
         let agent = member.agent_type().map(Cow::into_owned).unwrap_or_default();
         let cwd = member.cwd().map_or_else(|| context.cwd.clone(), |cwd| cwd.into_owned().into());
         match driver::agent(&agent).filter(|choice| !choice.agent.native) {

@@ -15,6 +15,7 @@ use brigade_core::event::Event;
 use brigade_core::mail::{self, MessageText};
 use brigade_core::roster::{self, Activity, MemberPlan, RosterError};
 use brigade_core::seat::Seat;
+use brigade_core::signature::SigningKey;
 use brigade_core::wire::backend;
 use brigade_wire::name::{MemberName, NameError, TeamName};
 use rustix::process::{Signal, setsid};
@@ -301,22 +302,17 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
         // Create the member's key before sending the first message, so that this message is signed, too.
         let keys = host.registry.keys(&seat.team);
         let key = match spec.place {
-            MemberPlace::Native => keys.native_key(&spec.name, seat.clock.as_ref()).map(drop),
-            MemberPlace::Headless | MemberPlace::Tmux => keys.member_key(&spec.name).map(drop),
+            MemberPlace::Native => {
+                keys.native_key(&spec.name, seat.clock.as_ref()).map(|(key, _)| key)
+            }
+            MemberPlace::Headless | MemberPlace::Tmux => keys.member_key(&spec.name),
         };
-        key.map_err(HostError::failed)?;
+        let key = key.map_err(HostError::failed)?;
+        if let Some(prompt) = &spec.prompt {
+            send_prompt(seat, &spec.name, prompt, &key).await?;
+        }
     }
-    // In a team that Claude Code leads, do not mail the prompt: the member's first turn contains it as user text.
-    if let Some(prompt) = &spec.prompt
-        && acting.name == seat.name
-    {
-        // The prompt's id includes the join time, so that a later member of the same name gets its own prompt.
-        let config = seat.config().await?;
-        let joined = seat.read(&config)?.member(spec.name.as_str()).and_then(|m| m.joined_at());
-        let prompt_id = format!("prompt {}", joined.unwrap_or_default());
-        let text = MessageText { text: prompt, summary: None };
-        mail::send_once(seat, &spec.name, &prompt_id, text).await?;
-    }
+    // In a team that Claude Code leads, the prompt is not mailed: the member's first turn contains it as user text.
     if acting.name == seat.name
         && let Some(team) = host.registry.team(&seat.team)?
     {
@@ -324,6 +320,23 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
     }
     host.registry.set_joined(&seat.team, &spec.name)?;
     Ok(true)
+}
+
+/// Sends the member its prompt, unless that was done before. The id of the message includes the join time, so that a
+/// later member of the same name gets its own prompt, and the member's key, so that no other member can use the id
+/// first.
+async fn send_prompt(
+    seat: &Seat,
+    name: &MemberName,
+    prompt: &str,
+    key: &SigningKey,
+) -> Result<(), HostError> {
+    let config = seat.config().await?;
+    let joined = seat.read(&config)?.member(name.as_str()).and_then(|member| member.joined_at());
+    let prompt_id = format!("prompt {} {}", joined.unwrap_or_default(), key.private_id());
+    let text = MessageText { text: prompt, summary: None };
+    mail::send_once(seat, name, &prompt_id, text).await?;
+    Ok(())
 }
 
 /// Returns the `backendType` that the roster shows for a member that runs at `place`.

@@ -276,7 +276,14 @@ impl Link {
             None => {
                 let history =
                     config.call_shared(config.shared.mailbox_history(&config.team, to)).await?;
-                history.iter().filter_map(|record| record.event.message()).collect()
+                // A member on another host can use the id of a message that was not copied yet.
+                let is_local = |sender: String| sides.is_local(&sender);
+                let from_here = |record: &&Record| record.event.sender().is_some_and(is_local);
+                history
+                    .iter()
+                    .filter(from_here)
+                    .filter_map(|record| record.event.message())
+                    .collect()
             }
         };
         let mut keys = Vec::new();

@@ -1,7 +1,8 @@
 //! Decides whether a member is local or remote, and how to synchronize it. The decision uses the
 //! member's entries in the two rosters and other facts. This module does no I/O.
 
-use brigade_wire::member::{Member, MemberEntry};
+use brigade_wire::member::Member;
+use brigade_wire::member_entry::MemberEntry;
 
 use super::member_host::MemberHost;
 use super::saved_state::KnownMember;
@@ -23,11 +24,11 @@ impl RosterEntry {
         let copied = member.copied()?;
         let mut mirror = copied.clone();
         // The member has no pane on other hosts.
-        mirror.set("tmuxPaneId", &"");
-        mirror.set("backendType", &REMOTE);
+        mirror.set("tmuxPaneId", "");
+        mirror.set("backendType", REMOTE);
         // Without this field, Claude Code assumes that the member is active, and the lead cannot
         // end the team.
-        mirror.set("isActive", &member.is_active().unwrap_or(false));
+        mirror.set("isActive", member.is_active().unwrap_or(false));
         let remote = member.is_remote();
         Some(Self { joined: member.joined_at(), remote, copied, mirror })
     }
@@ -125,7 +126,7 @@ pub(super) fn judge(
         (Some(local), Some(shared)) => {
             let same = local.joined == shared.joined;
             if known.known == Some(KnownMember { local: true, joined: local.joined }) && same {
-                let is_equal = local.copied.means(&shared.copied);
+                let is_equal = shared.copied.has_own_changes_of(&local.copied);
                 return (
                     MemberSide::Local,
                     if is_equal { RosterAction::None } else { RosterAction::Update(local) },
@@ -174,6 +175,18 @@ mod tests {
         );
         let team = Team::read(config.as_bytes()).unwrap();
         RosterEntry::new(&team.member("bob").unwrap()).unwrap()
+    }
+
+    /// A member writes its own entry. Other hosts take over only known fields, and where the member runs.
+    #[test]
+    fn a_mirror_contains_nothing_else_that_the_member_wrote() {
+        let config = br#"{"members":[{"name":"bob","joinedAt":1,"worktreePath":"/home","hooks":{},
+            "tmuxPaneId":"","backendType":"","tmuxPaneId":"%1","backendType":"tmux"}]}"#;
+        let team = Team::read(config).unwrap();
+        let entry = RosterEntry::new(&team.member("bob").unwrap()).unwrap();
+        let mirror = serde_json::to_string(&entry.mirror).unwrap();
+        let expected = r#"{"name":"bob","joinedAt":1,"tmuxPaneId":"","backendType":"remote","isActive":false}"#;
+        assert_eq!(mirror, expected);
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Link {
             None => {
                 let history = config.local.mailbox_history(&config.team, to).await;
                 let history = history.map_err(LinkError::Local)?;
-                history.iter().any(|record| record.event.message() == Some(message.key()))
+                history.iter().any(|record| message.is_added_by(&record.event))
             }
         };
         if !is_sent {

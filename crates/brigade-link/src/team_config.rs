@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 
-use brigade_wire::member::{Member, MemberEntry};
+use brigade_wire::member::Member;
+use brigade_wire::member_entry::MemberEntry;
 use brigade_wire::name::MemberName;
 use brigade_wire::team::{NewTeam, Team};
 
@@ -152,7 +153,11 @@ impl Link {
         else {
             return Err(LinkError::Shared(StoreError::NoTeam { team: self.config.team.clone() }));
         };
-        let edited = self.read(&config)?.with_copied_member(name.as_str(), entry);
+        let team = self.read(&config)?;
+        let edited = match team.with_own_changes(name.as_str(), entry) {
+            Some(edited) => edited.into_owned(),
+            None => team.with_copied_member(name.as_str(), entry),
+        };
         self.replace_shared(&config, &edited, by).await
     }
 

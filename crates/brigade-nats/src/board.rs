@@ -22,6 +22,9 @@ fn existing_task(stored: &StoredMessage, incarnation: &str) -> Option<Document> 
     exists.then(|| Document { bytes: stored.payload.to_vec(), revision: Revision(stored.seq) })
 }
 
+/// Task numbers are lower than this.
+const MAX_NUMBER: u64 = 1_000_000_000;
+
 impl NatsConnection {
     /// Returns all tasks.
     pub(crate) async fn tasks(
@@ -73,7 +76,12 @@ impl NatsConnection {
             let seq = last.as_ref().map_or(0, |last| last.seq);
             let number = last.filter(|last| last.header(INCARNATION) == Some(incarnation));
             let number = number.and_then(|last| str::from_utf8(&last.payload).ok()?.parse().ok());
-            let next = number.unwrap_or(0_u64) + 1;
+            // Any member can write the number. A number that no board reaches was not assigned by brigade.
+            let number = match number.unwrap_or(0_u64) {
+                number if number < MAX_NUMBER => number,
+                _ => self.highest_task(subjects, incarnation).await?,
+            };
+            let next = number + 1;
             match self.set_number(subjects, incarnation, by, next, seq).await {
                 Err(StoreError::Conflict) => {}
                 written => {
@@ -82,6 +90,17 @@ impl NatsConnection {
                 }
             }
         }
+    }
+
+    /// Returns the highest number of an existing task that is below [`MAX_NUMBER`]; 0 if there is none.
+    async fn highest_task(
+        &self,
+        subjects: &Subjects,
+        incarnation: &str,
+    ) -> Result<u64, StoreError> {
+        let tasks = self.tasks(subjects, incarnation).await?;
+        let numbers = tasks.iter().map(|(id, _)| id.get());
+        Ok(numbers.filter(|number| *number < MAX_NUMBER).max().unwrap_or(0))
     }
 
     /// Stores the last assigned task number.

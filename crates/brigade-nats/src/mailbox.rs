@@ -213,7 +213,7 @@ impl NatsConnection {
         let Some(found) = found else { return Ok((MailboxMarks::default(), 0)) };
         let malformed =
             |error: serde_json::Error| NatsError::Malformed(error.to_string()).while_doing(&doing);
-        Ok((serde_json::from_slice(&found.payload).map_err(malformed)?, found.seq))
+        Ok((MailboxMarks::read(&found.payload, found.seq).map_err(malformed)?, found.seq))
     }
 
     /// Returns the current read marks, even if the replica that answers is behind. To confirm that the marks are
@@ -368,6 +368,6 @@ impl CachedMailbox {
             .messages
             .values()
             .filter(move |mail_message| mail_message.incarnation == incarnation);
-        messages.filter(move |mail_message| seen.insert(mail_message.key))
+        messages.filter(move |mail_message| seen.insert((&mail_message.from, mail_message.key)))
     }
 }

@@ -91,6 +91,12 @@ impl SequenceRanges {
 }
 
 impl MailboxMarks {
+    /// Reads stored marks. They concern only messages that were stored before them, at `seq`.
+    pub(crate) fn read(json: &[u8], seq: u64) -> Result<Self, serde_json::Error> {
+        let marks: Self = serde_json::from_slice(json)?;
+        Ok(Self { floor: marks.floor.min(seq), clear: marks.clear.min(seq), ..marks })
+    }
+
     /// Returns the same marks, with an empty list of changes.
     pub(crate) fn unchanged(self) -> Self {
         Self { changes: Vec::new(), ..self }

@@ -4,15 +4,19 @@
 use std::collections::BTreeMap;
 
 use brigade_core::store::{Actor, Document, Revision, StoreError};
+use brigade_wire::member_entry::MemberEntry;
 use brigade_wire::team::Team;
 use bytes::Bytes;
 
 use crate::connection::NatsConnection;
 use crate::layout::{Stream, Subjects};
 use crate::read::{ReadRange, StoredMessage};
-use crate::write::{DELETED, INCARNATION, LEFT, OP, PendingWrite};
+use crate::write::{DELETED, EXPECTED_FILTER, EXPECTED_LAST, INCARNATION, LEFT, OP, PendingWrite};
 
 const DOING: &str = "read the team";
+/// The header with the sequence of the last entry that a document contains. Entries between that sequence and the
+/// document are applied to the document.
+const INCLUDES_UPTO: &str = "Brigade-Includes-Upto";
 
 /// A roster that is built from messages. It keeps the state that is needed to apply the next message.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +26,9 @@ pub(crate) struct Roster {
     /// The lead's document and the incarnation; `None` if there is no team.
     base: Option<(Bytes, String)>,
     base_seq: u64,
-    /// The entries that members wrote after the lead wrote the document. `None` means that the member left.
+    /// The document contains the members' entries up to this sequence.
+    includes_upto: u64,
+    /// The later entries that members wrote. `None` means that the member left.
     entries: BTreeMap<String, (u64, Option<Bytes>)>,
 }
 
@@ -40,9 +46,10 @@ impl Roster {
                         Some((stored.payload.clone(), incarnation))
                     }
                 };
-                self.entries.retain(|_, (seq, _)| *seq > stored.seq);
+                self.includes_upto = includes_upto(stored).unwrap_or(stored.seq).min(stored.seq);
+                self.entries.retain(|_, (seq, _)| *seq > self.includes_upto);
             }
-            ["doc", "m", name] if stored.seq > self.base_seq => {
+            ["doc", "m", name] if stored.seq > self.includes_upto => {
                 let entry = (stored.header(OP) != Some(LEFT)).then(|| stored.payload.clone());
                 self.entries.insert((*name).to_owned(), (stored.seq, entry));
             }
@@ -50,9 +57,9 @@ impl Roster {
         }
     }
 
-    /// Whether a message holds a whole document, written by a lead.
+    /// Whether a message holds a whole document, written by a lead, that contains all earlier entries of members.
     pub(crate) fn is_full_document(stored: &StoredMessage) -> bool {
-        matches!(stored.tokens().as_slice(), ["doc", "cfg", _])
+        matches!(stored.tokens().as_slice(), ["doc", "cfg", _]) && includes_upto(stored).is_none()
     }
 
     /// Returns the name of the team's lead; `None` if there is no team.
@@ -76,11 +83,9 @@ impl Roster {
             let Ok(team) = Team::read(&bytes) else { continue };
             let next = match entry {
                 None => Some(team.without_member(name)),
-                // Ignore an entry whose name is not the name of its author.
-                Some(entry) => str::from_utf8(entry)
-                    .ok()
-                    .filter(|entry| is_entry_of(entry, name))
-                    .and_then(|entry| team.with_member_entry(name, entry)),
+                Some(entry) => {
+                    own_changes(entry, name).and_then(|entry| team.with_own_changes(name, &entry))
+                }
             };
             if let Some(next) = next {
                 bytes = next.into_owned();
@@ -94,19 +99,36 @@ impl Roster {
         self.base.as_ref().map(|(_, incarnation)| incarnation.as_str())
     }
 
+    /// Returns the sequence of the lead's document, or of its deletion; 0 if there was never a team.
+    pub(crate) fn document_seq(&self) -> u64 {
+        self.base_seq
+    }
+
     /// Returns the sequence of the last message that was applied.
     pub(crate) fn seq(&self) -> u64 {
         self.seq
     }
 }
 
-fn is_entry_of(entry: &str, name: &str) -> bool {
-    #[derive(serde::Deserialize)]
-    struct EntryName<'n> {
-        #[serde(borrow)]
-        name: std::borrow::Cow<'n, str>,
-    }
-    serde_json::from_str::<EntryName<'_>>(entry).is_ok_and(|entry| entry.name == name)
+/// Returns the changes that a member made to its own entry. Returns `None` if the entry is of another member.
+fn own_changes(json: &[u8], name: &str) -> Option<MemberEntry> {
+    MemberEntry::read(json).filter(|entry| entry.string("name") == Some(name))
+}
+
+/// Returns the sequence of the last entry that the author of a document had read, if others may have been written
+/// before the document.
+fn includes_upto(stored: &StoredMessage) -> Option<u64> {
+    stored.header(INCLUDES_UPTO)?.parse().ok()
+}
+
+/// Whether the message was stored directly after `seq`, among all messages about the roster. The server has checked
+/// that, if the author asked it to. An author can ask about its own subject only, or send a header twice.
+fn is_directly_after(stored: &StoredMessage, filter: &str, seq: u64) -> bool {
+    let is_only = |name: &str, value: &str| {
+        let mut values = stored.headers.get_all(name);
+        values.next().is_some_and(|first| first.as_str() == value) && values.next().is_none()
+    };
+    seq > 0 && is_only(EXPECTED_LAST, &seq.to_string()) && is_only(EXPECTED_FILTER, filter)
 }
 
 impl NatsConnection {
@@ -124,8 +146,7 @@ impl NatsConnection {
             return Ok(cached);
         }
         let is_full_document = Roster::is_full_document(&last);
-        let before = last.header("Nats-Expected-Last-Subject-Sequence");
-        let is_next = before.is_some_and(|seq| seq == cached.seq.to_string()) && cached.seq > 0;
+        let is_next = is_directly_after(&last, &filter, cached.seq);
         let mut roster = if is_full_document { Roster::default() } else { cached };
         if is_full_document || is_next {
             roster.apply(&last);
@@ -161,7 +182,21 @@ impl NatsConnection {
         }
         let pending = PendingWrite::new(subjects.config_by(&by.0), config)
             .with_header(INCARNATION, incarnation);
-        self.write(pending.expect_last(subjects.roster(), roster.seq), doing).await
+        let next = pending.clone().expect_last(subjects.roster(), roster.seq);
+        match self.write(next, doing).await {
+            Err(StoreError::Conflict) => {}
+            written => return written,
+        }
+        // Perhaps only members have changed their entries. They can do that at any rate, and must not be able to
+        // keep the lead from changing the roster. Readers apply their later entries to the lead's document.
+        let now = self.roster(subjects, Roster::default()).await?;
+        if roster.base_seq == 0 || now.base_seq != roster.base_seq {
+            return Err(StoreError::Conflict);
+        }
+        let pending = pending
+            .with_header(INCLUDES_UPTO, roster.seq.to_string())
+            .expect_last(subjects.config(), roster.base_seq);
+        self.write(pending, doing).await
     }
 }
 
@@ -178,7 +213,6 @@ fn own_entry(before: &[u8], after: &[u8], name: &str) -> Option<Option<Vec<u8>>>
     let Some(entry) = new.member(name) else {
         return (old.without_member(name) == after).then_some(None);
     };
-    let json = str::from_utf8(entry.json()).ok()?;
-    let same = old.with_member_entry(name, json)? == after && is_entry_of(json, name);
-    same.then(|| Some(json.as_bytes().to_vec()))
+    let same = old.with_own_changes(name, &own_changes(entry.json(), name)?)? == after;
+    same.then(|| Some(entry.json().to_vec()))
 }

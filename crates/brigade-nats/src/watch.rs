@@ -24,6 +24,7 @@ use crate::journal::RecordDecoder;
 use crate::layout::{MessageClass, Stream, Subjects, matches, wake};
 use crate::mail_message::MailMessage;
 use crate::mailbox::MailboxCache;
+use crate::marks::MailboxMarks;
 use crate::read::{ReadRange, StoredMessage};
 use crate::roster::Roster;
 
@@ -315,7 +316,7 @@ impl WatchTask {
                     connection.confirm_messages(&subjects, &member, &mailbox).await;
                 });
             }
-        } else if let Ok(marks) = serde_json::from_slice(&stored.payload) {
+        } else if let Ok(marks) = MailboxMarks::read(&stored.payload, stored.seq) {
             mailbox.lock().await.add_heard_marks(generation, marks, stored.seq);
         }
     }

@@ -25,6 +25,9 @@ const ID_RETRY_LIMIT: Duration = Duration::from_secs(100);
 /// whether the message is stored.
 const IN_PROGRESS_LIMIT: Duration = Duration::from_secs(3);
 
+/// The headers that ask the server to store a message only if the last message that matches a filter has a sequence.
+pub(crate) const EXPECTED_LAST: &str = "Nats-Expected-Last-Subject-Sequence";
+pub(crate) const EXPECTED_FILTER: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 /// The header with the incarnation of the team. A team that is deleted and created again has a new incarnation.
 pub(crate) const INCARNATION: &str = "Brigade-Life";
 /// The header of a message that contains no document. Its value is [`DELETED`] or [`LEFT`].
@@ -101,8 +104,8 @@ impl NatsConnection {
             headers.insert(name, value);
         }
         if let Some((filter, seq)) = &pending.expected_last {
-            headers.insert("Nats-Expected-Last-Subject-Sequence", seq.to_string());
-            headers.insert("Nats-Expected-Last-Subject-Sequence-Subject", filter.as_str());
+            headers.insert(EXPECTED_LAST, seq.to_string());
+            headers.insert(EXPECTED_FILTER, filter.as_str());
         }
         let began = Instant::now();
         // If a message has its own id, it can be retried only while the server remembers the id. Other messages

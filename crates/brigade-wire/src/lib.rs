@@ -8,6 +8,7 @@
 //! - [`generation`]: the two generations of Claude Code's team files;
 //! - [`inbox`] and [`message`], [`team`] and [`member`], [`task`]: views over the documents. They
 //!   know the position of each field, so a change to one field leaves every other byte unchanged;
+//! - [`member_entry`]: a copy of a member's entry for another host;
 //! - [`backend`]: the values of `backendType`;
 //! - [`settings`]: a view of the settings file of Claude Code or Gemini CLI;
 //! - [`body`], [`protocol`] and [`permission`]: the content of a message;
@@ -41,6 +42,7 @@ pub mod inbox;
 mod layout;
 pub mod legible;
 pub mod member;
+pub mod member_entry;
 pub mod message;
 pub mod name;
 mod patch;

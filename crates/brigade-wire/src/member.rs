@@ -14,15 +14,12 @@
 
 use std::borrow::Cow;
 
-use std::fmt;
-
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde::ser::{Serialize, Serializer};
-use serde_json::value::{RawValue, to_raw_value};
+use serde::Serialize;
 
 use crate::color::Color;
 use crate::document::{JsonDocument, Object, ObjectFields};
 use crate::generation::Generation;
+use crate::member_entry::MemberEntry;
 use crate::name::MemberName;
 use crate::patch::{ObjectEdit, Patch};
 
@@ -122,59 +119,9 @@ impl<'t> Member<'t> {
         self.fields.document.original(self.fields.object.span)
     }
 
-    /// Copies the entry for use in another team's file; `None` if the entry is not valid JSON.
+    /// Copies the entry for another host; `None` if the entry is not valid JSON.
     pub fn copied(&self) -> Option<MemberEntry> {
-        serde_json::from_slice(self.json()).ok()
-    }
-}
-
-/// A copy of a member's entry for another team's file. The fields keep their values and their order.
-#[derive(Clone, Debug)]
-pub struct MemberEntry {
-    fields: Vec<(String, Box<RawValue>)>,
-}
-
-impl MemberEntry {
-    /// Sets a field. An existing field keeps its position; a new field goes to the end.
-    pub fn set(&mut self, key: &str, value: &impl Serialize) {
-        let Ok(value) = to_raw_value(value) else { return };
-        match self.fields.iter_mut().find(|(name, _)| name == key) {
-            Some((_, old)) => *old = value,
-            None => self.fields.push((key.to_owned(), value)),
-        }
-    }
-
-    /// Returns whether both entries have the same values, regardless of order and formatting.
-    pub fn means(&self, other: &Self) -> bool {
-        serde_json::to_value(self).ok() == serde_json::to_value(other).ok()
-    }
-}
-
-impl Serialize for MemberEntry {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.fields.iter().map(|(key, value)| (key, value)))
-    }
-}
-
-impl<'de> Deserialize<'de> for MemberEntry {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct EntryVisitor;
-        impl<'de> Visitor<'de> for EntryVisitor {
-            type Value = MemberEntry;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a member")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MemberEntry, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    fields.push(pair);
-                }
-                Ok(MemberEntry { fields })
-            }
-        }
-        deserializer.deserialize_map(EntryVisitor)
+        MemberEntry::read(self.json())
     }
 }
 

@@ -19,7 +19,8 @@ use crate::change::Change;
 use crate::document::{Array, Damage, JsonDocument, Object, ObjectFields};
 use crate::generation::Generation;
 use crate::layout::{JsonLayout, pretty};
-use crate::member::{Member, MemberChange, MemberEntry, NewMember};
+use crate::member::{Member, MemberChange, NewMember};
+use crate::member_entry::MemberEntry;
 use crate::name::{AgentId, LEAD, NameError, TeamName};
 use crate::patch::{ObjectEdit, Patch};
 
@@ -214,16 +215,17 @@ impl<'a> Team<'a> {
         Some(patch.apply(&self.document))
     }
 
-    /// Returns the file with a member's entry replaced by this JSON. Returns the borrowed original if nothing
-    /// changes, and `None` if no member has this name.
-    pub fn with_member_entry(&self, name: &str, json: &str) -> Option<Cow<'a, [u8]>> {
-        let member = self.member(name)?;
-        if member.json() == json.as_bytes() {
-            return Some(Cow::Borrowed(self.document.bytes));
-        }
+    /// Returns the file with the changes that a member made to its own entry. The member's name, its id and the fields
+    /// that the copy lacks stay as they are. Returns the borrowed original if nothing changes, and `None` if no member
+    /// has this name.
+    pub fn with_own_changes(&self, name: &str, entry: &MemberEntry) -> Option<Cow<'a, [u8]>> {
         let (_, object) = self.members.iter().find(|(_, object)| self.view(object).is(name))?;
+        let mut edit = ObjectEdit::new(&self.document, object);
+        for (key, value) in entry.own_fields() {
+            edit.set(key, value);
+        }
         let mut patch = Patch::default();
-        patch.replace(object.span, json);
+        edit.finish(&mut patch);
         Some(patch.apply(&self.document))
     }
 

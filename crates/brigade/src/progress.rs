@@ -81,6 +81,9 @@ pub(crate) fn print(progress: Progress) {
             "did not restart {name}, which Claude Code ran itself; `brigade spawn {name} --agent claude` \
              replaces it"
         )),
+        Progress::RemoteNotRestored(name) => output::note(&format!(
+            "did not restart {name}, which runs on another host; start it there with `brigade resume`"
+        )),
         Progress::CommandNotRestored(name, agent) => output::note(&format!(
             "did not restart {name}: its command {agent:?} was never started on this host; if you \
              trust the command, start the member with `brigade spawn {name} --agent …`"

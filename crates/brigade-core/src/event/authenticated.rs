@@ -14,7 +14,7 @@ use brigade_wire::name::TeamName;
 use serde::Serialize;
 use thiserror::Error;
 
-use super::{Event, UncheckedRecord};
+use super::{Event, MessageKey, UncheckedRecord};
 use crate::rights::{EventKind, Recorder, grants};
 
 /// Recorded in place of the decider if the asking member withdrew the request.
@@ -135,9 +135,12 @@ fn may_record(author: EventAuthor<'_>, event: &Event) -> bool {
     }
     match (event.kind().recorded_by(), event) {
         (Recorder::MemberItself, Event::Worked { name, .. }) => name == by,
-        (Recorder::SenderOrOwner, Event::Seen { to, message, .. }) => {
+        (Recorder::SenderOrOwner, Event::Seen { to, key, message }) => {
             let may_record = with_message(message.get().as_bytes(), |message| {
                 message.is_some_and(|message| {
+                    if message.msg_id().is_some_and(|id| MessageKey::from_id(&id) != *key) {
+                        return false;
+                    }
                     let from = message.from();
                     let is_foreign = !event.is_answer() && !author.has_member(&from, false);
                     from == by || (to == by && is_foreign)

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Answered, AnsweredRequest, HandshakeError, Request, RequestKind, request};
 use crate::clock::wire_time;
-use crate::event::{Event, MessageKey, Record, WITHDRAWN};
+use crate::event::{Event, Record, WITHDRAWN};
 use crate::mail::{self, MailError};
 use crate::seat::Seat;
 use crate::store::{Actor, Outgoing};
@@ -111,9 +111,8 @@ async fn finish(
     request: &Request,
     first: &Decision,
 ) -> Result<(), HandshakeError> {
-    let key = MessageKey::from_id(&first.message.msg_id);
     let records = seat.store.mailbox_history(&seat.team, &request.from).await?;
-    if !records.iter().any(|record| record.event.message() == Some(key)) {
+    if !records.iter().any(|record| first.message.is_added_by(&record.event)) {
         let team_created = team.created_at().unwrap_or_default();
         let message = Outgoing { team_created, ..first.message.clone() };
         // Claude Code accepts a signature only for a few minutes. The stored signature may be older: sign again.

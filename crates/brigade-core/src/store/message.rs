@@ -10,7 +10,7 @@ use brigade_wire::message::{GenerationFields, Message, NewMessage};
 use serde::{Deserialize, Serialize};
 
 use super::StoreError;
-use crate::event::MessageKey;
+use crate::event::{Event, MessageKey};
 
 /// A message to be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +72,13 @@ impl Outgoing {
             lead_sig: None,
             team_created: 0,
         }
+    }
+
+    /// Returns whether an event added this message to a mailbox. The key alone does not identify a message, because any
+    /// member can send a message with the id of another message.
+    pub fn is_added_by(&self, event: &Event) -> bool {
+        event.message() == Some(self.key())
+            && event.sender().is_some_and(|sender| sender == self.from)
     }
 
     /// Returns the key that identifies the message in the recipient's mailbox.

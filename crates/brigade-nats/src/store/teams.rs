@@ -111,7 +111,8 @@ impl TeamStore for NatsStore {
             }
             let pending =
                 PendingWrite::new(subjects.config_by(&by.0), &[]).with_header(OP, DELETED);
-            let pending = pending.expect_last(subjects.roster(), roster.seq());
+            // Members cannot delay this by changes to their own entries.
+            let pending = pending.expect_last(subjects.config(), roster.document_seq());
             match self.connection.write(pending, "delete the team").await {
                 Err(StoreError::Conflict) => {}
                 written => {
@@ -142,7 +143,10 @@ impl NatsStore {
                 .with_header(INCARNATION, incarnation);
             match self
                 .connection
-                .write(pending.expect_last(subjects.roster(), roster.seq()), "create the team")
+                .write(
+                    pending.expect_last(subjects.config(), roster.document_seq()),
+                    "create the team",
+                )
                 .await
             {
                 Err(StoreError::Conflict) => {}

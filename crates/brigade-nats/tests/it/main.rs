@@ -14,5 +14,6 @@ mod crowded;
 mod event_matrix;
 mod forgery;
 mod operation;
+mod own_entry;
 mod seats;
 mod served;

@@ -48,7 +48,8 @@ struct MemberLine {
     /// The member's state, if it runs on this host.
     #[serde(skip_serializing_if = "Option::is_none")]
     liveness: Option<Liveness>,
-    /// Number of unread messages; `None` if the name is invalid, because then the member cannot have an inbox.
+    /// Number of unread messages; `None` if the name is invalid, because then the member cannot have an inbox, or if
+    /// the mailbox is unreadable.
     unread: Option<usize>,
     #[serde(skip)]
     state: Cell,
@@ -72,24 +73,28 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     };
     let host = context.host()?;
     let mut overviews = Vec::new();
+    let mut is_complete = true;
     for team in teams {
         let seat = context.seat_of(team, MemberName::lead());
         // Continue after an unreadable team, so that the other teams are still shown.
         match read_overview(&host, &seat).await {
             Ok(overview) => overviews.push(overview),
-            Err(error) => output::note(&error.to_string()),
+            Err(error) => {
+                output::note(&error.to_string());
+                is_complete = false;
+            }
         }
     }
     if context.json {
         output::print_json(&overviews)?;
-    } else if overviews.is_empty() {
+    } else if overviews.is_empty() && is_complete {
         output::print(GETTING_STARTED)?;
     } else {
         let width = output::width();
         let texts: Vec<String> = overviews.iter().map(|team| render(team, width)).collect();
         output::print(&texts.join("\n"))?;
     }
-    Ok(exit::DONE)
+    Ok(if is_complete { exit::DONE } else { exit::FAILED })
 }
 
 async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliError> {
@@ -100,8 +105,15 @@ async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliErro
         let Some(name) = member.name() else { continue };
         let (unread, liveness) = match name.parse::<MemberName>() {
             Ok(name) => {
-                let unread = mail::inbox(seat, &name, InboxFilter::Unread).await?.len();
-                (Some(unread), local_liveness(host, seat, &name).await?)
+                // Continue after an unreadable mailbox, so that one member cannot hide the others.
+                let unread = match mail::inbox(seat, &name, InboxFilter::Unread).await {
+                    Ok(unread) => Some(unread.len()),
+                    Err(error) => {
+                        output::note(&format!("cannot read the mailbox of {name}: {error}"));
+                        None
+                    }
+                };
+                (unread, local_liveness(host, seat, &name).await?)
             }
             Err(_) => (None, None),
         };

@@ -169,7 +169,10 @@ fn b12_an_interrupted_down_or_stop_says_what_it_has_done() {
     assert!(stop.stderr.contains("asked to stop, and may still do so: bob"), "{stop}");
     assert!(stop.stderr.contains("`brigade stop bob --team demo` completes it"), "{stop}");
     let down = start(&team.cli, &["down"]);
-    wait_until("the request to stop", || team.received("a").contains("asks you to shut down"));
+    let requests = || team.cli.run(&["log", "--json"]).stdout.matches("shutdown_request").count();
+    wait_until("the requests to stop, one more for bob", || requests() >= 3);
+    // The command must notice that it has sent the last request.
+    std::thread::sleep(Duration::from_millis(500));
     interrupt(&down);
     let down = finish(&team.cli, down);
     assert_eq!(down.code, Some(130), "{down}");
