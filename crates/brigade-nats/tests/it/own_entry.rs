@@ -93,8 +93,11 @@ async fn a_member_cannot_delay_changes_of_the_lead() {
     let flood = tokio::spawn(async move {
         let entry = json!({ "name": "alice", "isActive": true }).to_string();
         while !is_ended.load(Ordering::Relaxed) {
+            for _ in 0..50 {
+                client.publish(ENTRY, entry.clone().into()).await.unwrap();
+            }
             write(&client, HeaderMap::new(), entry.clone()).await;
-            count.fetch_add(1, Ordering::Relaxed);
+            count.fetch_add(51, Ordering::Relaxed);
         }
     });
     while written.load(Ordering::Relaxed) < 50 {
