@@ -64,6 +64,8 @@ pub enum Trouble {
     Io { doing: String, source: io::Error },
     #[error("no team is up on this host")]
     NoneUp,
+    #[error("there are no members to restart on this host")]
+    NothingToResume,
     #[error("not installed: {}", .names.join(", "))]
     NotInstalled { names: Vec<String> },
     #[error("cannot create a worktree: {} {reason}", dir.display())]

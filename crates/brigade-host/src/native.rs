@@ -28,6 +28,7 @@ use crate::error::{HostError, Trouble, failed};
 use crate::installed::Programs;
 use crate::keys::KeyRing;
 use crate::progress::{Progress, ReportProgress};
+use crate::registry::Registry;
 use crate::signals::StopSignal;
 use crate::spec::{AccessLevel, ApprovalAuthority, MemberSpec};
 use crate::transcript::{self, TranscriptOwner};
@@ -119,6 +120,8 @@ pub struct NativeOptions<'s> {
     pub claude_dir: &'s Path,
     /// The keys of the team's members.
     pub keys: KeyRing,
+    /// The registry that has the teammate's spec.
+    pub registry: Registry,
     /// The environment variables that the teammate inherits.
     pub inherits: Vec<(OsString, OsString)>,
     /// The store that contains the team's files, if no other Claude Code process uses those files.
@@ -188,13 +191,16 @@ pub async fn run(
         signal = signals::stop_signal() => {
             let signal = signal?;
             process_tree::end(getpid(), GRACE).await;
-            if signal == StopSignal::HungUp {
-                // The tmux server died or the window was closed. After this error the supervisor opens a new
-                // window.
-                let how = "the window was closed".to_owned();
-                return Err(HostError::failed(Trouble::ClaudeEnded { how }));
+            if options.registry.expects(&seat.team, &seat.name) {
+                // The tmux server died, the window was closed, or the computer shuts down. The supervisor or
+                // `brigade resume` starts the member again.
+                let how = match signal {
+                    StopSignal::HungUp => "the window was closed",
+                    StopSignal::Requested => "brigade was asked to end",
+                };
+                return Err(HostError::failed(Trouble::ClaudeEnded { how: how.to_owned() }));
             }
-            // This process was asked to stop, so the member leaves the team for good.
+            // `brigade stop` or `brigade down` withdrew the member, so the member leaves the team for good.
             roster::leave(&seat, &seat.name).await?;
             Ok(())
         }

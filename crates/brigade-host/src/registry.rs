@@ -197,6 +197,12 @@ impl Registry {
         read(&self.member_dir(team, name).join(SPEC))
     }
 
+    /// Returns whether the member should run on this host. `stop` and `down` withdraw a member before they end its process.
+    /// At a reboot, all processes end while their members are still expected. A spec that cannot be read still counts.
+    pub fn expects(&self, team: &TeamName, name: &MemberName) -> bool {
+        self.member_dir(team, name).join(SPEC).exists()
+    }
+
     /// Adds a member. Returns false if the team already has a member of this name on this host. If several
     /// processes add the same name at once, only one of them succeeds.
     pub fn add_member(&self, team: &TeamName, spec: &MemberSpec) -> Result<bool, HostError> {

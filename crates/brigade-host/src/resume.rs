@@ -26,6 +26,13 @@ pub struct Resumed {
     pub dead: Vec<MemberName>,
 }
 
+impl Resumed {
+    /// Returns whether there was no member to restart.
+    pub fn has_no_members(&self) -> bool {
+        self.running == 0 && self.dead.is_empty()
+    }
+}
+
 /// Restarts the named team, or every team that should run on this host. Calls `done` after each team.
 pub async fn resume(
     context: &Context,

@@ -231,7 +231,7 @@ async fn check_member(
     }
     if registry.is_restart_requested(team, name) {
         if let Some(process) = &process {
-            // SIGTERM would make the member leave its team.
+            // The process may not react to SIGTERM.
             send_signal(process, Signal::KILL);
             return Ok(());
         }

@@ -27,6 +27,8 @@ pub(crate) enum CliTrouble {
     CommandByModel { agent: String },
     #[error("the terminal window of this member was closed")]
     WindowGone,
+    #[error("this process was asked to end, but its member was not stopped")]
+    Terminated,
     #[error("team {team} has no other member")]
     NobodyElse { team: String },
     #[error("only {of} can mark the messages of {of} as read; you are {me}")]

@@ -65,6 +65,7 @@ async fn play(
             host: context.host_name(),
             claude_dir: context.claude_dir(),
             keys,
+            registry: host.registry.clone(),
             inherits,
             alone_in,
             report: &progress::print,
@@ -100,7 +101,7 @@ async fn play(
         inherits: env::inherited(&choice.agent, spec.env.as_deref()),
         answers: host.registry.team(team)?.map(|team| team.answers).unwrap_or_default(),
         home: context.location().clone(),
-        comes_back: true,
+        supervised: Some(host.registry.clone()),
     };
     teammate::play(seat, choice, settings).await
 }

@@ -22,6 +22,7 @@ use crate::pane::Pane;
 use brigade_host::location::Location;
 use brigade_host::process;
 use brigade_host::process_tree;
+use brigade_host::registry::Registry;
 use brigade_host::signals::{self, StopSignal};
 use brigade_host::spec::ApprovalAuthority;
 
@@ -66,7 +67,7 @@ pub(crate) async fn run(global: GlobalArgs, arguments: Vec<OsString>) -> Result<
         // The teammate's lead is Claude Code, which answers requests.
         answers: ApprovalAuthority::Lead,
         home: context.location().clone(),
-        comes_back: false,
+        supervised: None,
     };
     play(seat, choice, settings).await
 }
@@ -92,8 +93,8 @@ pub(crate) struct TeammateSettings {
     pub(crate) answers: ApprovalAuthority,
     /// Where the team is stored.
     pub(crate) home: Location,
-    /// Whether the supervisor restarts the teammate in another terminal when its terminal is closed.
-    pub(crate) comes_back: bool,
+    /// The registry that has the teammate's spec, if the supervisor runs the teammate.
+    pub(crate) supervised: Option<Registry>,
 }
 
 /// Runs a teammate in this terminal until the teammate leaves the team.
@@ -143,9 +144,13 @@ pub(crate) async fn play(
     let ended = tokio::select! {
         ended = teammate::run_observed(plan, lines, |sight| pane.show(&sight)) => ended,
         signal = signals::stop_signal() => {
-            if signal? == StopSignal::HungUp && settings.comes_back {
+            let signal = signal?;
+            if settings.supervised.is_some_and(|registry| registry.expects(&seat.team, &seat.name)) {
                 pane.close();
-                return Err(CliError::failed(CliTrouble::WindowGone));
+                return Err(CliError::failed(match signal {
+                    StopSignal::HungUp => CliTrouble::WindowGone,
+                    StopSignal::Requested => CliTrouble::Terminated,
+                }));
             }
             // The pane was closed or this process was terminated, and the member will not be restarted: leave
             // the team. A lead stays on the roster.

@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use crate::env::{CliEnv, FAKE_AGENT, Outcome};
 use crate::host::HostedTeam;
-use crate::process::{interrupt, kill, resume, suspend, wait_until};
+use crate::process::{
+    assert_all_gone, interrupt, kill, resume, suspend, terminate_pid, wait_until,
+};
 
 /// Creates a hosted team and lets its members run `script` instead of the scripted agent.
 fn team_with_script(script: &str) -> HostedTeam {
@@ -333,4 +335,41 @@ fn b23_the_log_shows_an_agents_error_output_without_escape_sequences() {
     let log = team.cli.run_ok(&["log", "--work"]);
     assert!(log.contains("last output: no licence"), "{log}");
     assert!(!log.contains("u{1b}"), "{log}");
+}
+
+/// A reboot or `docker stop` sends SIGTERM to every process. The members must come back, with their tasks.
+#[test]
+fn members_stay_in_their_team_when_every_process_is_terminated() {
+    let team = HostedTeam::new();
+    team.cli.run_ok(&["up"]);
+    wait_until("the assignment", || team.received("a").contains("assigns you task 1"));
+    let processes =
+        [team.cli.status()["supervisor"].as_u64().unwrap(), team.pid("alice"), team.pid("bob")];
+    for pid in processes {
+        terminate_pid(pid);
+    }
+    assert_all_gone(&processes);
+    let resumed = team.cli.run(&["resume"]);
+    assert_eq!(resumed.code, Some(0), "{resumed}");
+    assert!(resumed.stdout.contains("team demo is up again with 2 members"), "{resumed}");
+    assert_eq!(team.cli.json(&["task", "list"])[0]["owner"], "alice");
+    // The agents continue their sessions.
+    assert!(team.received("a").contains("loaded"), "{}", team.received("a"));
+    // `stop` still removes a member for good.
+    team.cli.run_ok(&["stop", "bob", "--now"]);
+    assert_eq!(team.cli.json(&["resume"])["teams"], serde_json::json!(["demo"]));
+    assert_eq!(team.cli.status()["members"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn resume_does_not_report_a_team_without_members_as_up() {
+    let team = HostedTeam::new();
+    team.cli.run_ok(&["up"]);
+    for name in ["alice", "bob"] {
+        team.cli.run_ok(&["stop", name, "--now"]);
+    }
+    let resumed = team.cli.run(&["resume"]);
+    assert_eq!(resumed.code, Some(4), "{resumed}");
+    assert!(!resumed.stdout.contains("up again"), "{resumed}");
+    assert!(resumed.stderr.contains("there are no members to restart on this host"), "{resumed}");
 }

@@ -28,6 +28,12 @@ pub(crate) fn terminate(child: &Child) {
     kill_process(Pid::from_child(child), Signal::TERM).unwrap();
 }
 
+/// Sends SIGTERM to a process.
+pub(crate) fn terminate_pid(pid: u64) {
+    let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+}
+
 /// Sends SIGINT to a child process, as Ctrl-C does.
 pub(crate) fn interrupt(child: &Child) {
     kill_process(Pid::from_child(child), Signal::INT).unwrap();
