@@ -25,6 +25,7 @@ mod conversation;
 mod mailroom;
 mod report;
 mod running_agent;
+mod unsent;
 mod vitals;
 mod work_recorder;
 
@@ -44,6 +45,7 @@ use self::conversation::{ConversationEnd, EventEffect, next_line};
 use self::report::Turn;
 pub use self::running_agent::AgentRunner;
 use self::running_agent::RunningAgent;
+use self::unsent::UnsentMail;
 use self::vitals::Vitals;
 use self::work_recorder::WorkRecorder;
 use crate::delivery::{Delivery, SavedState};
@@ -162,6 +164,8 @@ struct TeammateLoop<S> {
     session_minute: i64,
     /// The requests that wait for the lead's answer, by request id. The driver knows a request by its `AskId`.
     asks: HashMap<String, (RequestKind, AskId)>,
+    /// Requests and reports that could not be sent to the lead yet.
+    unsent: UnsentMail,
     /// Whether the agent's current process has reported that it is ready.
     ready: bool,
     /// Whether the agent's current process reported a fatal error before it was ready. Stays false if the process
@@ -347,6 +351,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             plan_approved: saved.plan_approved,
             session_minute: saved.session_minute,
             asks: HashMap::new(),
+            unsent: UnsentMail::default(),
             ready: false,
             failed_to_start: false,
             turn: Turn::default(),
@@ -446,15 +451,14 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         self.delivery.agent_exited();
         self.ready = false;
         self.asks.clear();
+        self.unsent.asks.clear();
     }
 
     /// Marks the agent as failed and informs the lead.
     async fn mark_failed(&mut self, why: &str) {
         self.set_activity(Activity::Idle).await;
         self.vitals.failure = Some(why.to_owned());
-        if let Err(error) = self.report(&TurnEnd::Failed(why.to_owned())).await {
-            self.trouble("cannot inform the lead", &error);
-        }
+        self.inform_lead(&TurnEnd::Failed(why.to_owned())).await;
     }
 
     /// Waits for a reason to start the agent again. Returns `false` if the member has left the team.
@@ -466,7 +470,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         loop {
             self.beat().await;
             tokio::select! {
-                () = tokio::time::sleep(REPORT_INTERVAL) => {}
+                () = tokio::time::sleep(REPORT_INTERVAL) => self.send_unsent().await,
                 record = watch.next_shared() => match record.map(|record| self.on_team_event(&record)) {
                     Some(EventEffect::Mail) => return true,
                     Some(EventEffect::None) => {}

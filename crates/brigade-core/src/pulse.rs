@@ -76,8 +76,9 @@ impl Pulse {
     /// Returns the report without the ids of the session and of requests.
     fn without_ids(&self) -> Self {
         let state = match &self.state {
-            ReportedState::Waiting { requests } => {
-                ReportedState::Waiting { requests: vec![String::new(); requests.len()] }
+            ReportedState::Waiting { requests, unsent } => {
+                let requests = vec![String::new(); requests.len()];
+                ReportedState::Waiting { requests, unsent: unsent.clone() }
             }
             state => state.clone(),
         };
@@ -109,6 +110,9 @@ pub enum ReportedState {
         /// The ids of the requests whose answers the agent waits for. The ids are empty if every member can read the
         /// report.
         requests: Vec<String>,
+        /// Why a request could not be sent to the lead yet; `None` if all requests were sent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unsent: Option<String>,
     },
     /// The agent has reached the vendor's rate limit.
     Limited {
@@ -232,7 +236,10 @@ fn judge_report(pulse: &Pulse, who: &str, now: Timestamp) -> Judgement {
         ReportedState::Idle { failed: Some(why) } => {
             judged(Liveness::Idle, format!("its last turn failed: {why}; {}", by("idle")))
         }
-        ReportedState::Waiting { requests } => {
+        ReportedState::Waiting { unsent: Some(why), .. } => {
+            judged(Liveness::Waiting, format!("{}: {why}", by("waiting to ask the lead")))
+        }
+        ReportedState::Waiting { requests, unsent: None } => {
             let what = match requests.len() {
                 0 | 1 => "waiting for an answer".to_owned(),
                 count => format!("waiting for {count} answers"),
@@ -331,7 +338,11 @@ mod tests {
     fn each_state_has_its_evidence() {
         use Liveness::{Dead, Hung, Idle, Limited, Starting, Waiting, Working};
         let why = || "429".to_owned();
-        let waiting = ReportedState::Waiting { requests: vec!["perm-1".to_owned()] };
+        let waiting =
+            ReportedState::Waiting { requests: vec!["perm-1".to_owned()], unsent: None };
+        let unsent = ReportedState::Waiting { requests: Vec::new(), unsent: Some("full".into()) };
+        let evidence = "process 7, waiting to ask the lead for 5 s: full";
+        check(&pulse(unsent), Some(7), 5, Waiting, evidence);
         check(&pulse(IDLE), Some(7), 5, Idle, "process 7, waiting for work for 5 s");
         check(
             &pulse(ReportedState::Idle { failed: Some("not logged in".to_owned()) }),

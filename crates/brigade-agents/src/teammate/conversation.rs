@@ -55,6 +55,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                 line = next_line(typed) => self.typed(line).await,
                 () = sleep_until(next_check) => {
                     next_check = Instant::now() + INBOX_CHECK_INTERVAL;
+                    self.send_unsent().await;
                     match self.check_inbox().await {
                         Ok(true) => {}
                         Ok(false) | Err(TeammateError::Store(StoreError::NoTeam { .. })) => {
@@ -110,18 +111,13 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         self.turn.on_event(&event);
         self.vitals.on_event(&event, self.config.seat.clock.now());
         match &event {
-            AgentEvent::Asks(ask) => {
-                if let Err(error) = self.forward_request(ask.clone()).await {
-                    self.trouble("cannot ask the lead", &error);
-                    let denied = PermissionAnswer::Deny(format!("cannot ask the lead: {error}"));
-                    self.driver.answer(ask.id, &denied);
-                }
-            }
+            AgentEvent::Asks(ask) => self.ask_lead(ask.clone()).await,
             AgentEvent::RemembersIn { path } => self.recall(path),
             AgentEvent::Ready { .. } => self.ready = true,
             AgentEvent::Broken { .. } => self.failed_to_start = !self.ready,
             AgentEvent::TurnEnded(TurnEnd::Done) => self.completed_turn = true,
             AgentEvent::AsksNoLonger(id) => {
+                self.unsent.asks.retain(|ask| ask.id != *id);
                 let withdrawn = self.asks.extract_if(|_, (_, ask)| ask == id);
                 let withdrawn: Vec<String> = withdrawn.map(|(request_id, _)| request_id).collect();
                 if !withdrawn.is_empty() {
@@ -174,9 +170,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                 Action::TurnStarted => self.set_activity(Activity::Active).await,
                 Action::TurnEnded(end) => {
                     self.set_activity(Activity::Idle).await;
-                    if let Err(error) = self.report(&end).await {
-                        self.trouble("cannot inform the lead", &error);
-                    }
+                    self.inform_lead(&end).await;
                 }
             }
         }
@@ -201,7 +195,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
 
     /// Forwards the agent's permission request or plan to the lead. Denies permission requests as long as the
     /// agent has read-only access, because its plan is not approved yet.
-    async fn forward_request(&mut self, ask: AgentAsk) -> Result<(), TeammateError> {
+    pub(super) async fn forward_request(&mut self, ask: &AgentAsk) -> Result<(), TeammateError> {
         let seat = &self.config.seat;
         let (kind, forward_request) = if let Some(plan) = &ask.plan {
             (RequestKind::Plan, handshake::submit_plan(seat, plan, None).await?)

@@ -5,11 +5,10 @@ use brigade_wire::name::MemberName;
 use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
 use brigade_wire::task::{Status, Task};
 
-use super::{TeammateError, TeammateEvent, TeammateLoop};
+use super::{TeammateEvent, TeammateLoop};
 use crate::driver::{AgentEvent, TurnEnd};
 use brigade_core::clock::wire_time;
 use brigade_core::event::{self, Record};
-use brigade_core::mail::{self, MailError};
 
 /// Maximum length of the final text or failure reason in a report, in characters.
 const MAX_RESULT: usize = 2_000;
@@ -65,10 +64,11 @@ impl Turn {
 }
 
 impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
-    /// Reports to the lead that the member is idle. The report states how the member's last turn ended.
-    pub(super) async fn report(&mut self, end: &TurnEnd) -> Result<(), TeammateError> {
+    /// Creates a report that the member is idle. The report states how the member's last turn ended. Returns `None` if
+    /// there is nothing to report.
+    pub(super) fn report(&mut self, end: &TurnEnd) -> Option<String> {
         let seat = &self.config.seat;
-        let Some(lead) = &self.lead else { return Ok(()) };
+        self.lead.as_ref()?;
         let turn = std::mem::take(&mut self.turn);
         let failed = match end {
             TurnEnd::Failed(why) | TurnEnd::Limited(why) => Some(why.clone()),
@@ -76,7 +76,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         };
         // If the same failure repeats, report it only once.
         if failed.is_some() && failed == self.failed {
-            return Ok(());
+            return None;
         }
         self.failed = failed;
         let (idle_reason, failure_reason) = match end {
@@ -97,12 +97,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             failure_reason,
             result: text.filter(|_| self.reports_result),
         };
-        let message = Protocol::from(idle).to_text();
-        match mail::send_protocol(seat, lead, &message).await {
-            // `Denied` means that the member left the team during the turn.
-            Ok(_) | Err(MailError::Denied(_)) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        Some(Protocol::from(idle).to_text())
     }
 }
 

@@ -167,10 +167,11 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         if !self.ready {
             return ReportedState::Starting {};
         }
-        if !self.asks.is_empty() {
+        let unsent = self.unsent.why_not_asked();
+        if !self.asks.is_empty() || unsent.is_some() {
             let mut requests: Vec<String> = self.asks.keys().cloned().collect();
             requests.sort();
-            return ReportedState::Waiting { requests };
+            return ReportedState::Waiting { requests, unsent };
         }
         let now = self.config.seat.clock.now();
         match (&self.vitals.limited, self.activity) {

@@ -18,7 +18,7 @@ use crate::clock::wire_time;
 use crate::event::{Event, Record, WITHDRAWN};
 use crate::mail::{self, MailError};
 use crate::seat::Seat;
-use crate::store::{Actor, Outgoing};
+use crate::store::{Actor, Mark, Outgoing, StoreError};
 
 /// If a process decides on an answer but does not record it within this time, another process records it.
 const IN_PROGRESS_WINDOW: SignedDuration = SignedDuration::from_secs(5);
@@ -90,6 +90,7 @@ pub(super) async fn reply(
     if decided == text {
         let receipt = seat.store.send(&seat.team, &to, &ours.message).await?;
         record(seat, &seat.actor(), request, First::from_decision(&ours)).await;
+        mark_read(seat, team, &[request]).await;
         tracing::info!(team = %seat.team, member = %to, request_id = id, hand = ours.hand, "answered request");
         return Ok(Answered { to, receipt });
     }
@@ -284,6 +285,7 @@ pub(super) async fn finish_all(seat: &Seat, team: &Team<'_>) -> Result<(), Hands
         return Ok(());
     }
     let recorded = recorded_answers(seat).await?;
+    mark_settled(seat, team, &requests, &recorded).await?;
     for request in requests {
         if recorded.contains(&request.id) || team.member(request.from.as_str()).is_none() {
             continue;
@@ -295,6 +297,53 @@ pub(super) async fn finish_all(seat: &Seat, team: &Team<'_>) -> Result<(), Hands
         }
     }
     Ok(())
+}
+
+/// Marks the unread messages of answered and withdrawn requests as read. A member that withdraws a request does not mark
+/// the message, because the message is in the lead's inbox.
+async fn mark_settled(
+    seat: &Seat,
+    team: &Team<'_>,
+    requests: &[Request],
+    recorded: &HashSet<String>,
+) -> Result<(), HandshakeError> {
+    let inbox = seat.store.inbox(&seat.team, &seat.name).await?;
+    let unread: HashSet<MessageKey> =
+        inbox.iter().filter(|mail| mail.is_unread()).map(|mail| mail.key).collect();
+    let mut settled = Vec::new();
+    for request in requests {
+        let is_unread = request.key.is_some_and(|key| unread.contains(&key));
+        if is_unread
+            && (recorded.contains(&request.id) || taken_back(seat, team, request).await?.is_some())
+        {
+            settled.push(request);
+        }
+    }
+    mark_read(seat, team, &settled).await;
+    Ok(())
+}
+
+/// Marks the messages of requests that need no answer any more as read. As unread mail they would count towards the limit
+/// of the asking member, which could not send a request any more once the limit is reached. Only in a team of files that
+/// brigade leads: a Claude Code lead reads and marks its inbox itself. An error is only logged, because the next call
+/// marks the messages.
+async fn mark_read(seat: &Seat, team: &Team<'_>, requests: &[&Request]) {
+    let is_remote = team.lead().is_some_and(|lead| lead.is_remote());
+    // A store with an expiring history is shared by hosts. It has no limit, and Claude Code may lead from another host.
+    if is_remote || seat.store.history_expires() {
+        return;
+    }
+    let asked = requests.iter().filter(|request| request.kind != RequestKind::Shutdown);
+    let keys: Vec<MessageKey> = asked.filter_map(|request| request.key).collect();
+    let marked = async {
+        if !keys.is_empty() && seat.store.is_ours(&seat.team).await? {
+            mail::mark(seat, &keys, Mark::Read).await?;
+        }
+        Ok::<(), StoreError>(())
+    };
+    if let Err(error) = marked.await {
+        tracing::warn!(team = %seat.team, %error, "cannot mark answered requests as read");
+    }
 }
 
 /// Withdraws the asking member's open permission requests to the seat for which `gone` returns true. Sends no

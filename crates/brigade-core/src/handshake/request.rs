@@ -13,7 +13,7 @@ use brigade_wire::team::Team;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-use crate::event::Event;
+use crate::event::{Event, MessageKey};
 use crate::seat::Seat;
 use crate::store::{Question, StoreError};
 
@@ -56,6 +56,8 @@ pub struct Request {
     pub at: Timestamp,
     /// Identifies what is asked.
     pub digest: RequestDigest,
+    /// The message in the asked member's mailbox; `None` if the request was read from elsewhere.
+    pub(super) key: Option<MessageKey>,
 }
 
 /// Identifies a request by all that it says: a SHA-256 of its sender and its text. Two requests with the same id but
@@ -134,7 +136,7 @@ impl Request {
         // brigade may find a message long after it was written. Use the earlier of the two times.
         let written = message.timestamp().parse().unwrap_or(found);
         let (at, digest) = (written.min(found), RequestDigest::new(message));
-        Some((Self { kind, id, from, body, number, at, digest }, asker))
+        Some((Self { kind, id, from, body, number, at, digest, key: None }, asker))
     }
 
     /// Reads a request from a message; `None` if the message is not a genuine request.
@@ -203,7 +205,7 @@ pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, St
         if let Ok(Some(request)) = read
             && !requests.iter().any(|other| other.id == request.id)
         {
-            requests.push(request);
+            requests.push(Request { key: record.event.message(), ..request });
         }
     }
     Ok(requests)

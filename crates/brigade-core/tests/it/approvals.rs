@@ -8,6 +8,7 @@ use brigade_core::approvals::{self, Approval, ApprovalSubject, MemberRules, Rule
 use brigade_core::authority::Denied;
 use brigade_core::event::{Event, Record};
 use brigade_core::handshake::{self, Answer, HandshakeError, PermissionAsk};
+use brigade_core::mail::{self, InboxFilter};
 use brigade_core::policy::RuleDecision;
 use brigade_core::roster;
 use brigade_core::seat::{Seat, SeatUser};
@@ -405,5 +406,46 @@ fn withdrawing_does_not_decide_the_leads_question() {
         let answered = ask(&env, "bob", "make").await;
         handshake::answer_permission(&lead, &answered, Answer::Yes).await.unwrap();
         assert!(is_decided("team-lead", format!("permission-{answered}")).await);
+    });
+}
+
+/// Returns the number of unread messages in the lead's inbox.
+async fn unread(lead: &Seat) -> usize {
+    mail::inbox(lead, &lead.name, InboxFilter::Unread).await.unwrap().len()
+}
+
+/// Answered and withdrawn requests must not count towards the limit of unread mail.
+#[test]
+fn answered_and_withdrawn_requests_are_marked_as_read() {
+    in_memory(async |env| {
+        let lead = env.seat("team-lead");
+        let id = ask(&env, "bob", "make").await;
+        assert_eq!(unread(&lead).await, 1);
+        handshake::answer_permission(&lead, &id, Answer::No("not now")).await.unwrap();
+        assert_eq!(unread(&lead).await, 0);
+        let plan = handshake::submit_plan(&env.seat("bob"), "a plan", None).await.unwrap();
+        handshake::answer_plan(&lead, &plan.request_id, Answer::Yes).await.unwrap();
+        ask(&env, "bob", "git status").await;
+        apply(&lead).await.unwrap();
+        assert_eq!(unread(&lead).await, 0);
+        let withdrawn = ask(&env, "bob", "cargo test").await;
+        let waiting = ask(&env, "bob", "cargo build").await;
+        handshake::withdraw(&env.seat("bob"), |id| id == withdrawn).await.unwrap();
+        apply(&lead).await.unwrap();
+        assert_eq!(unread(&lead).await, 1);
+        assert_eq!(approvals::waiting(&lead).await.unwrap()[0].request_id, waiting);
+    });
+}
+
+/// A Claude Code lead reads its inbox itself. It must find the request there.
+#[test]
+fn requests_to_a_claude_code_lead_stay_unread() {
+    Files::run(async |files| {
+        let lead = files.env.seat("team-lead");
+        // Without this file, the team is one that Claude Code created.
+        std::fs::remove_file(files.team_state_dir().join("created")).unwrap();
+        let id = ask(&files.env, "bob", "make").await;
+        handshake::answer_permission(&lead, &id, Answer::Yes).await.unwrap();
+        assert_eq!(unread(&lead).await, 1);
     });
 }

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::env::CliEnv;
+use crate::host::HostedTeam;
+use crate::process::wait_until;
 
 const PLAN: &str = "plan_approval-1794700000000@alice@demo";
 
@@ -298,4 +300,29 @@ fn follow_prints_requests_and_answers() {
     assert_eq!(next()["asked"]["request_id"], "perm-4");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// A full mailbox must not turn a request into a denial: the member waits until the lead has read its mail.
+#[test]
+fn a_request_that_does_not_fit_into_the_mailbox_is_sent_later() {
+    let team = HostedTeam::new();
+    team.cli.run_ok(&["up"]);
+    wait_until("alice's turn to end", || team.cli.member("alice")["liveness"] == "idle");
+    let text = "x".repeat(1_000_000);
+    let unread: Vec<_> = (0..18)
+        .map(|number| {
+            let timestamp = format!("2026-11-15T12:00:{number:02}.000Z");
+            serde_json::json!({ "from": "alice", "text": text, "timestamp": timestamp, "read": false })
+        })
+        .collect();
+    let inbox = serde_json::Value::from(unread).to_string();
+    team.cli.write("claude/teams/demo/inboxes/team-lead.json", &inbox);
+    team.cli.run_ok(&["send", "alice", "ASK"]);
+    let evidence = || team.cli.member("alice")["evidence"].as_str().unwrap().to_owned();
+    wait_until("alice to wait", || evidence().contains("waiting to ask the lead"));
+    assert!(evidence().contains("team-lead has not read"), "{}", evidence());
+    assert!(!team.received("a").contains("answered"), "{}", team.received("a"));
+    team.cli.run_ok(&["inbox", "--unread", "--mark-read"]);
+    wait_until("the request", || team.cli.run(&["approve", "1"]).code == Some(0));
+    wait_until("the answer", || team.received("a").contains("allow-it"));
 }
