@@ -4,16 +4,17 @@ use brigade_wire::name::{TaskId, TeamName};
 use brigade_wire::task::Task;
 use rustix::fs::OFlags;
 
-use super::FileStore;
+use super::{FileStore, lock_mutex};
 use super::dir::{self, Dir, Fsync, PRIVATE};
 use super::document::{self, DocumentId};
-use super::layout::{CREATE_LOCK, HIGH_WATER, TASKS, task_file, task_id};
+use super::layout::{CREATE_LOCK, DAMAGED_COPIES, HIGH_WATER, TASKS, task_file, task_id};
 use super::lock::{LockAttempt, LockWaiter, TryOutcome};
 use super::revision::revision;
+use super::team_state::TeamStateDir;
 use super::team_state::intent::IntendedDocument;
 use super::team_state::seen::{LockKind, SeenGuard};
 use super::temp_file::{self, TempFile};
-use brigade_core::store::{Actor, Document, Revision, StoreError};
+use brigade_core::store::{Actor, Document, MovedTasks, Revision, StoreError};
 
 const CREATE_DOCUMENT: DocumentId = DocumentId { kind: LockKind::Create, task: 0 };
 
@@ -63,19 +64,32 @@ impl FileStore {
         Ok(names.iter().filter_map(|name| task_id(name)).collect())
     }
 
-    /// Removes leftover tasks, as Claude Code does when it creates a team. The numbers of these
-    /// tasks are not used again.
+    /// Moves leftover tasks to the `aside` folder. Claude Code deletes them when it creates a team, but they may be
+    /// a person's own task list of that name. The numbers of these tasks are not used again.
     pub(super) fn clear_board(
         &self,
         team: &TeamName,
+        team_state: &TeamStateDir,
         leftover: &[TaskId],
     ) -> Result<(), StoreError> {
         let board = self.open_or_create_board(team)?;
         let (Some(dir), Some(last)) = (&board.0, leftover.iter().max()) else { return Ok(()) };
         board.raise_high_water(dir, last.get())?;
+        let aside = team_state.dir.private_child(DAMAGED_COPIES)?;
+        let folder = format!("tasks-{}", self.clock.now().as_millisecond());
+        let aside = aside.private_child(&folder)?;
+        let mut moved = 0;
         for &id in leftover {
-            dir.remove(&task_file(id))?;
+            let file = task_file(id);
+            let Some(contents) = dir.read(&file)? else { continue };
+            aside.write_temp(&file, &contents.bytes, Some(PRIVATE), Fsync::Yes)?;
+            dir.remove(&file)?;
+            moved += 1;
         }
+        aside.sync()?;
+        let from = dir.dir_path().to_owned();
+        let to = aside.dir_path().to_owned();
+        lock_mutex(&self.moved).push(MovedTasks { tasks: moved, from, to });
         Ok(())
     }
 }

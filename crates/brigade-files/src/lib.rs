@@ -96,7 +96,7 @@ use self::mailbox::{FileMailbox, MailboxContext, MailboxWork};
 use self::team_state::TeamStateDir;
 use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::hash::Fnv;
-use brigade_core::store::{IncompleteWrite, StoreError, WriteObstacle};
+use brigade_core::store::{IncompleteWrite, MovedTasks, StoreError, WriteObstacle};
 
 /// Failures that an acknowledged message survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -170,6 +170,7 @@ pub struct FileStore {
     watches: Mutex<HashMap<(TeamName, watch::WatchScope), Weak<watch::SharedFollower>>>,
     /// Changes that took effect, although a later step failed.
     incomplete: Mutex<Vec<IncompleteWrite>>,
+    moved: Mutex<Vec<MovedTasks>>,
 }
 
 /// A team's open directories inside Claude Code's folder.
@@ -219,6 +220,7 @@ impl FileStore {
             mailboxes: Mutex::default(),
             watches: Mutex::default(),
             incomplete: Mutex::default(),
+            moved: Mutex::default(),
         }
     }
 

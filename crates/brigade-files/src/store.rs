@@ -23,7 +23,7 @@ use super::{FileStore, check_team, last_seen, lock_mutex, watch};
 use brigade_core::event::{Event, MessageKey, Record, UncheckedRecord};
 use brigade_core::store::event_log::{EventStream, RecordLookupHandle};
 use brigade_core::store::{
-    Actor, Document, EventLog, IncompleteWrite, Mail, MailStore, Mark, NoteKind, Notes, Outgoing,
+    Actor, Document, EventLog, IncompleteWrite, Mail, MailStore, Mark, MovedTasks, NoteKind, Notes, Outgoing,
     Question, Receipt, Revision, Store, StoreError, TeamStore, Watch, Written,
 };
 
@@ -370,6 +370,10 @@ impl EventLog for FileStore {
 impl Store for FileStore {
     fn incomplete_writes(&self) -> Vec<IncompleteWrite> {
         std::mem::take(&mut *lock_mutex(&self.incomplete))
+    }
+
+    fn moved_tasks(&self) -> Vec<MovedTasks> {
+        std::mem::take(&mut *lock_mutex(&self.moved))
     }
 }
 

@@ -16,7 +16,7 @@ use brigade_core::store::{Actor, StoreError, Written};
 /// The tasks on the board of a new team.
 #[derive(Clone, Copy)]
 pub(super) enum InitialTasks<'t> {
-    /// No tasks. Tasks left over from an earlier team of the same name are removed.
+    /// No tasks. Tasks that are already there, of an earlier team or of another program, are moved to the `aside` folder.
     Empty,
     /// The given tasks. Existing tasks are kept, and a given task is added only if its number is
     /// free.
@@ -68,8 +68,8 @@ impl FileStore {
         if let InitialTasks::Empty = initial {
             // Clear the board only after creating the team, and remove only the leftover tasks
             // listed above. Another process may have created the team first and added tasks since.
-            let cleared = self.clear_board(team, &leftover);
-            self.after_commit(cleared, "tasks of an earlier team of that name remain", created);
+            let cleared = self.clear_board(team, &team_state, &leftover);
+            self.after_commit(cleared, "tasks that were there before remain", created);
         }
         // If this fails, the mark that `record_creating` wrote remains.
         let marked = team_state.record_created(config);

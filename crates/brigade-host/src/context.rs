@@ -358,8 +358,9 @@ impl Context {
         self.home.nats().is_some_and(|servers| servers.creds.is_some())
     }
 
-    /// Returns notes about changes since the last call that took effect, although a later step failed.
-    pub fn incomplete_write_notes(&self) -> Vec<String> {
+    /// Returns what the person should know about the changes since the last call: later steps that failed, and tasks that
+    /// were moved away.
+    pub fn change_notes(&self) -> Vec<String> {
         let note = |write: IncompleteWrite| {
             let mut note = write.to_string();
             let mut cause = write.source();
@@ -369,7 +370,15 @@ impl Context {
             }
             note
         };
-        self.store.incomplete_writes().into_iter().map(note).collect()
+        let moved = self.store.moved_tasks().into_iter().map(|moved| {
+            format!(
+                "{} already had {}; moved to {}",
+                moved.from.display(),
+                text::count(moved.tasks, "task"),
+                moved.to.display()
+            )
+        });
+        self.store.incomplete_writes().into_iter().map(note).chain(moved).collect()
     }
 
     /// Returns the search path and the variables that locate programs.

@@ -80,7 +80,7 @@ impl ServerHandler for McpServer {
             Ok(reply) => reply.into(),
             Err(error) => error.into(),
         };
-        for note in self.context.incomplete_write_notes() {
+        for note in self.context.change_notes() {
             result.content.push(ContentBlock::text(format!("note: {note}")));
         }
         Ok(result.into())

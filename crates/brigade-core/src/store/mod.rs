@@ -7,7 +7,8 @@
 //! do that, for all stores.
 //!
 //! ```
-//! use std::sync::Arc;
+//! use std::path::PathBuf;
+use std::sync::Arc;
 //!
 //! use brigade_core::store::Store;
 //! use brigade_core::store::memory::MemoryStore;
@@ -207,6 +208,22 @@ pub trait Store: TeamStore + MailStore + BoardStore + Notes + EventLog {
     fn incomplete_writes(&self) -> Vec<IncompleteWrite> {
         Vec::new()
     }
+
+    /// Returns the tasks that new teams found on their boards since the last call, and that were moved away.
+    fn moved_tasks(&self) -> Vec<MovedTasks> {
+        Vec::new()
+    }
+}
+
+/// Tasks that a new team found on its board. They belonged to an earlier team or to another program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MovedTasks {
+    /// The number of tasks.
+    pub tasks: usize,
+    /// The folder of the board.
+    pub from: PathBuf,
+    /// The folder that contains the tasks now.
+    pub to: PathBuf,
 }
 
 /// A change that took effect, although a later step of it failed. The caller must not make the change again.

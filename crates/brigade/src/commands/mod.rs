@@ -199,7 +199,7 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
             context => {
                 let context = context?;
                 let done = down::run(&context, &down).await;
-                warn_incomplete(&context);
+                warn_about_changes(&context);
                 done
             }
         },
@@ -223,20 +223,19 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
     }
 }
 
-/// Runs a command that changes teams. Then prints a warning for each change that took effect, although a later step of
-/// it failed.
+/// Runs a command that changes teams. Then prints warnings about the changes, for example if a later step failed.
 pub(crate) async fn changing(
     global: GlobalArgs,
     run: impl AsyncFnOnce(&CliContext) -> Result<u8, CliError>,
 ) -> Result<u8, CliError> {
     let context = CliContext::new(global).await?;
     let done = run(&context).await;
-    warn_incomplete(&context);
+    warn_about_changes(&context);
     done
 }
 
-fn warn_incomplete(context: &CliContext) {
-    for note in context.incomplete_write_notes() {
+pub(crate) fn warn_about_changes(context: &CliContext) {
+    for note in context.change_notes() {
         output::warning(&note);
     }
 }

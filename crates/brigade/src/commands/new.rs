@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use brigade_core::seat::Seat;
 use brigade_core::text;
-use brigade_wire::name::MemberName;
+use brigade_files::layout::{TASKS, task_id};
+use brigade_wire::name::{MemberName, TeamName};
 use serde_json::json;
 use thiserror::Error;
 
@@ -43,11 +44,14 @@ pub(crate) async fn run(context: &CliContext, new: NewArgs) -> Result<u8, CliErr
     let repository = here.ancestors().find(|dir| is_repository(dir));
     let dir = repository.unwrap_or(&here);
     let path = dir.join(NAME);
-    let leads = context.teams().await?.into_iter();
+    let teams = context.teams().await?;
+    let task_lists = task_lists_without_team(context.claude_dir(), &teams);
+    let leads = teams.into_iter();
     let leads: Vec<Seat> = leads.map(|team| context.seat_of(team, MemberName::lead())).collect();
     let registry = context.host()?.registry;
-    let in_use =
+    let mut in_use =
         origin::names_in_use(&registry, &leads, &trust, &team_file::identity(&path)).await?;
+    in_use.extend(task_lists);
     let data = StarterData::collect(&env::programs(), dir, &in_use);
     let schema = new.schema.then(|| dir.join(SCHEMA));
     let text = starter::text(&data, new.schema.then_some(SCHEMA));
@@ -92,6 +96,19 @@ pub(crate) async fn run(context: &CliContext, new: NewArgs) -> Result<u8, CliErr
         ));
     }
     Ok(exit::DONE)
+}
+
+/// Returns the names of Claude Code's task lists that belong to no team. A new team of such a name would take the tasks off
+/// the list.
+fn task_lists_without_team(claude_dir: &Path, teams: &[TeamName]) -> Vec<String> {
+    let has_tasks = |dir: &Path| {
+        let files = fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
+        files.into_iter().any(|file| file.file_name().to_str().and_then(task_id).is_some())
+    };
+    let lists = fs::read_dir(claude_dir.join(TASKS)).into_iter().flatten().filter_map(Result::ok);
+    let lists = lists.filter(|list| has_tasks(&list.path()));
+    let names = lists.filter_map(|list| list.file_name().into_string().ok());
+    names.filter(|name| !teams.iter().any(|team| team.as_str() == name)).collect()
 }
 
 fn write(path: &Path, text: &str, overwrite: bool) -> Result<(), CliError> {

@@ -45,6 +45,7 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
     let other_owner = if up.adopt { OtherOwner::Adopt } else { OtherOwner::Refuse };
     let result =
         host_up::up(context, &host, &lead, &trusted, other_owner, &progress::print).await?;
+    super::warn_about_changes(context);
     for (name, difference) in &result.differs {
         output::note(&format!(
             "{name} still runs with its old settings ({difference}); \

@@ -157,3 +157,31 @@ fn an_unreadable_team_does_not_hide_the_others() {
     --- exit 1
     ");
 }
+
+/// Claude Code keeps task lists in the same folder. A new team of the same name must not delete them.
+#[test]
+fn a_task_list_of_the_same_name_is_moved_and_not_deleted() {
+    let cli = CliEnv::new();
+    let task = r#"{"id": "3", "subject": "Mine", "description": "", "status": "pending", "blocks": [], "blockedBy": []}"#;
+    cli.write("claude/tasks/demo/3.json", task);
+    cli.write("claude/tasks/demo/4.json", "{torn");
+    let created = cli.run(&["team", "create", "demo"]);
+    assert_eq!(created.code, Some(0), "{created}");
+    assert!(created.stderr.contains("claude/tasks/demo already had 2 tasks; moved to "), "{created}");
+    assert_eq!(cli.json(&["task", "list"]), serde_json::json!([]));
+    let (_, aside) = created.stderr.split_once("moved to <root>/").unwrap();
+    let aside = std::fs::read_dir(cli.path(aside.split_once("/aside/").unwrap().0).join("aside"));
+    let aside = aside.unwrap().next().unwrap().unwrap().path();
+    assert_eq!(std::fs::read_to_string(aside.join("3.json")).unwrap(), task);
+    assert_eq!(std::fs::read_to_string(aside.join("4.json")).unwrap(), "{torn");
+    // The numbers of these tasks are not used again.
+    cli.run_ok(&["task", "add", "New"]);
+    assert_eq!(cli.json(&["task", "list"])[0]["id"], "5");
+}
+
+#[test]
+fn new_does_not_choose_the_name_of_a_task_list() {
+    let cli = CliEnv::new();
+    cli.write("claude/tasks/work/1.json", "{}");
+    assert_eq!(cli.json(&["new"])["team"], "work-2");
+}
