@@ -49,21 +49,29 @@ use crate::mail;
 use crate::seat::Seat;
 use crate::store::{Document, StoreError};
 
-/// Returns the content of every task, ordered by number. Also returns the dependency graph, which contains only
-/// the tasks that Claude Code would show.
+/// Returns the content of every task, ordered by number. The content of a damaged task cannot be parsed. Also returns
+/// the dependency graph, which contains only the tasks that Claude Code would show.
 pub async fn list(seat: &Seat) -> Result<(Vec<(TaskId, Document)>, Graph), BoardError> {
     let mut tasks = seat.store.tasks(&seat.team).await?;
     let mut graph = Graph::default();
+    let mut deleted = Vec::new();
     for (id, document) in &mut tasks {
         if let Ok(task) = Task::read(&document.bytes) {
             graph.add(*id, &task);
-        } else if let Some(whole) = seat.store.task(&seat.team, *id).await? {
-            *document = whole;
-            if let Ok(task) = Task::read(&document.bytes) {
-                graph.add(*id, &task);
-            }
+            continue;
+        }
+        // Another program may be writing the task. Read it again.
+        match seat.store.task(&seat.team, *id).await {
+            Ok(Some(whole)) => *document = whole,
+            Ok(None) => deleted.push(*id),
+            Err(StoreError::Damaged { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if let Ok(task) = Task::read(&document.bytes) {
+            graph.add(*id, &task);
         }
     }
+    tasks.retain(|(id, _)| !deleted.contains(id));
     Ok((tasks, graph.finish()))
 }
 

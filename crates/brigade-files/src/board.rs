@@ -4,7 +4,6 @@ use brigade_wire::name::{TaskId, TeamName};
 use brigade_wire::task::Task;
 use rustix::fs::OFlags;
 
-use super::{FileStore, lock_mutex};
 use super::dir::{self, Dir, Fsync, PRIVATE};
 use super::document::{self, DocumentId};
 use super::layout::{CREATE_LOCK, DAMAGED_COPIES, HIGH_WATER, TASKS, task_file, task_id};
@@ -14,6 +13,7 @@ use super::team_state::TeamStateDir;
 use super::team_state::intent::IntendedDocument;
 use super::team_state::seen::{LockKind, SeenGuard};
 use super::temp_file::{self, TempFile};
+use super::{FileStore, lock_mutex};
 use brigade_core::store::{Actor, Document, MovedTasks, Revision, StoreError};
 
 const CREATE_DOCUMENT: DocumentId = DocumentId { kind: LockKind::Create, task: 0 };

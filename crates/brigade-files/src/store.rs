@@ -23,8 +23,8 @@ use super::{FileStore, check_team, last_seen, lock_mutex, watch};
 use brigade_core::event::{Event, MessageKey, Record, UncheckedRecord};
 use brigade_core::store::event_log::{EventStream, RecordLookupHandle};
 use brigade_core::store::{
-    Actor, Document, EventLog, IncompleteWrite, Mail, MailStore, Mark, MovedTasks, NoteKind, Notes, Outgoing,
-    Question, Receipt, Revision, Store, StoreError, TeamStore, Watch, Written,
+    Actor, Document, EventLog, IncompleteWrite, Mail, MailStore, Mark, MovedTasks, NoteKind, Notes,
+    Outgoing, Question, Receipt, Revision, Store, StoreError, TeamStore, Watch, Written,
 };
 
 /// Claude Code 2.1.50 reads `config.json` and writes it back without a lock. This is the maximum

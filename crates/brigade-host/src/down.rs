@@ -155,9 +155,10 @@ pub async fn kill_without_store(
 
 /// Returns the number of unfinished tasks, or 0 if the board cannot be read.
 async fn unfinished_tasks(lead: &Seat) -> usize {
-    let Ok((_, graph)) = board::list(lead).await else { return 0 };
-    let is_open = |id: &TaskId| graph.state(*id) != Some(TaskState::Done);
-    graph.nodes().filter(|(id, _)| is_open(id)).count()
+    let Ok((tasks, graph)) = board::list(lead).await else { return 0 };
+    // A damaged task is not in the graph.
+    let is_open = |id: TaskId| graph.state(id) != Some(TaskState::Done);
+    tasks.iter().filter(|(id, _)| is_open(*id)).count()
 }
 
 /// Returns the named team, the team of the `brigade.toml` for the current folder or, if there is no such file, the

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_core::store::StoreError;
 use brigade_core::text;
+use brigade_wire::name::TaskId;
 use thiserror::Error;
 
 /// The kind of an error, which determines the exit code.
@@ -70,6 +71,8 @@ pub enum Trouble {
     NotInstalled { names: Vec<String> },
     #[error("cannot create a worktree: {} {reason}", dir.display())]
     NoCommit { dir: PathBuf, reason: &'static str },
+    #[error("cannot read {}", task_names(.tasks))]
+    UnreadableTasks { tasks: Vec<TaskId> },
     #[error("not started: {}", .names.join(", "))]
     DidNotStart { names: Vec<String> },
     #[error("{name} refused to stop: {why}")]
@@ -205,4 +208,10 @@ pub fn output_failed(source: io::Error) -> HostError {
 /// Returns the hint that lists the members of a team.
 pub fn members_hint(members: &[String]) -> String {
     format!("members: {}", members.join(", "))
+}
+
+fn task_names(tasks: &[TaskId]) -> String {
+    let ids: Vec<String> = tasks.iter().map(ToString::to_string).collect();
+    let noun = if ids.len() == 1 { "task" } else { "tasks" };
+    format!("{noun} {}", ids.join(", "))
 }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use brigade_core::board;
-use brigade_core::handshake;
-use brigade_core::mail::{self, InboxFilter};
+use brigade_core::handshake::{self, HandshakeError};
+use brigade_core::mail::{self, InboxFilter, MailError};
 use brigade_core::pulse::{self, Judgement, Liveness, Process, Pulse};
 use brigade_core::seat::Seat;
 use brigade_core::store::{NoteKind, StoreError};
@@ -79,11 +79,22 @@ pub struct TaskTotals {
     pub done: usize,
     /// Tasks in progress.
     pub in_progress: usize,
+    /// Tasks whose files are damaged. They count as not done.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unreadable: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Returns the state of a team.
 pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
-    let open = handshake::open(lead).await.unwrap_or_default();
+    let open = match handshake::open(lead).await {
+        Err(HandshakeError::Store(error)) if is_out_of_reach(&error) => Vec::new(),
+        open => open?,
+    };
     let (documents, _) = board::list(lead).await?;
     let tasks: Vec<Task<'_>> =
         documents.iter().filter_map(|(_, document)| Task::read(&document.bytes).ok()).collect();
@@ -135,15 +146,30 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
         members,
         unplayed,
         tasks: TaskTotals {
-            total: tasks.len(),
+            total: documents.len(),
+            unreadable: documents.len() - tasks.len(),
             done: count(Status::Completed),
             in_progress: count(Status::InProgress),
         },
         approvals: open.len(),
-        unread: mail::inbox(lead, &lead.name, InboxFilter::Unread)
-            .await
-            .map_or(0, |mail| mail.len()),
+        unread: unread(lead, &lead.name).await?,
     })
+}
+
+/// Returns the number of unread messages in a member's inbox. A member that has not joined yet has no inbox.
+async fn unread(lead: &Seat, of: &MemberName) -> Result<usize, HostError> {
+    match mail::inbox(lead, of, InboxFilter::Unread).await {
+        Ok(mail) => Ok(mail.len()),
+        Err(MailError::NoMember { .. }) => Ok(0),
+        Err(MailError::Store(error)) if is_out_of_reach(&error) => Ok(0),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns whether the data of a team cannot be read because the team was deleted, or because a member's credentials do
+/// not allow it. The rest of the state can still be shown.
+fn is_out_of_reach(error: &StoreError) -> bool {
+    matches!(error, StoreError::NoTeam { .. } | StoreError::Forbidden { .. })
 }
 
 /// Returns the names on the roster, or `None` if the team does not exist or its roster cannot be read.
@@ -157,7 +183,7 @@ async fn roster_names(lead: &Seat) -> Result<Option<HashSet<String>>, HostError>
 /// Returns the state of a member that runs on this host.
 pub async fn member(host: &Host, lead: &Seat, spec: MemberSpec) -> Result<MemberState, HostError> {
     let (process, pulse, judged) = liveness(host, lead, &spec.name).await?;
-    let unread = mail::inbox(lead, &spec.name, InboxFilter::Unread).await;
+    let unread = unread(lead, &spec.name).await?;
     let worktree = host.worktree(&lead.team, &spec).filter(Worktree::exists);
     Ok(MemberState {
         // Show the member even if git cannot read its repository.
@@ -172,8 +198,7 @@ pub async fn member(host: &Host, lead: &Seat, spec: MemberSpec) -> Result<Member
             session => session,
         },
         tokens: pulse.map(|pulse| pulse.tokens).unwrap_or_default(),
-        // A member that has not joined yet has no inbox.
-        unread: unread.map(|mail| mail.len()).unwrap_or_default(),
+        unread,
         tasks: Vec::new(),
         assigned: Vec::new(),
         name: spec.name,
@@ -215,7 +240,7 @@ async fn remote_members(
             unplayed.extend((name != lead.name).then_some(name));
             continue;
         };
-        let unread = mail::inbox(lead, &name, InboxFilter::Unread).await;
+        let unread = unread(lead, &name).await?;
         remote.push(MemberState {
             agent: entry.agent_type().map(Cow::into_owned).unwrap_or_default(),
             place: None,
@@ -224,7 +249,7 @@ async fn remote_members(
             pid: None,
             session: None,
             tokens: pulse.tokens,
-            unread: unread.map(|mail| mail.len()).unwrap_or_default(),
+            unread,
             worktree: None,
             tasks: Vec::new(),
             assigned: Vec::new(),

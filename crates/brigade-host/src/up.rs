@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::roster::{self, RosterError, TeamPlan};
 use brigade_core::seat::Seat;
-use brigade_core::store::StoreError;
+use brigade_core::store::{Document, StoreError};
 use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::task::{Status, Task};
 use serde_json::{Value, json};
@@ -213,10 +213,22 @@ fn task_key(task: &Task<'_>) -> Option<String> {
     Some(metadata.get(KEY)?.as_str()?.to_owned())
 }
 
+/// Fails if the file of a task is damaged. Without its name, `up` would add the task a second time.
+pub fn check_readable(tasks: &[(TaskId, Document)]) -> Result<(), HostError> {
+    let damaged = tasks.iter().filter(|(_, document)| Task::read(&document.bytes).is_err());
+    let damaged: Vec<TaskId> = damaged.map(|(id, _)| *id).collect();
+    if damaged.is_empty() {
+        return Ok(());
+    }
+    let error = HostError::failed(Trouble::UnreadableTasks { tasks: damaged });
+    Err(error.hint("`brigade doctor` shows the damage, `brigade doctor --fix` repairs it"))
+}
+
 /// Adds the tasks that are not on the board yet, and returns how many were added.
 async fn add_tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, HostError> {
     let (existing, _) = board::list(lead).await?;
     let mut known: HashMap<String, TaskId> = HashMap::new();
+    check_readable(&existing)?;
     for (id, document) in &existing {
         let key = Task::read(&document.bytes).ok().and_then(|task| task_key(&task));
         known.extend(key.map(|key| (key, *id)));

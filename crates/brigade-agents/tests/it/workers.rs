@@ -338,7 +338,10 @@ fn permission_is_awaited_and_only_the_lead_can_grant_it() {
         assert!(env.clock.now().duration_since(before) >= SignedDuration::from_hours(1));
         assert_eq!(log.lines(), Vec::<String>::new());
         let pulse = pulse::last_report(&lead, &member("bob")).await.unwrap().unwrap();
-        assert_eq!(pulse.state, ReportedState::Waiting { requests: vec![id.clone()], unsent: None });
+        assert_eq!(
+            pulse.state,
+            ReportedState::Waiting { requests: vec![id.clone()], unsent: None }
+        );
         handshake::answer_permission(&lead, &id, Answer::No("keep it")).await.unwrap();
         // The forged answer is delivered as text, in a new turn after the turn that waited for permission.
         until("the worker gets the answer and the next message", async || log.lines().len() == 2)

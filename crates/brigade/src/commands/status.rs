@@ -30,10 +30,13 @@ pub(crate) async fn run(context: &CliContext, only_metrics: bool) -> Result<u8, 
         None => teams_to_show(context, &host).await?,
     };
     let mut states = Vec::new();
+    let mut failure = None;
     for team in teams {
         let lead = context.seat_of(team.clone(), MemberName::lead());
         match state::team(&host, &lead).await {
             Ok(state) => states.push(state),
+            // The error is printed after the other teams.
+            Err(error) if context.team_exists(&team).await? => failure = Some(error),
             Err(error) => {
                 output::note(&format!("team {team}: {error}; run `brigade resume {team}`"));
             }
@@ -48,6 +51,9 @@ pub(crate) async fn run(context: &CliContext, only_metrics: bool) -> Result<u8, 
             let teams = states.iter().map(|state| state.team.clone()).collect();
             output::print(&metrics::render(&metrics::StatusMetrics::read(context, teams).await?))?;
         }
+    }
+    if let Some(error) = failure {
+        return Err(error.hint("`brigade doctor` searches for the cause"));
     }
     if states.is_empty() {
         let others = host.registry.teams()?;
@@ -101,6 +107,10 @@ fn render(host: &Host, state: &TeamState) -> String {
         format!("{STRONG}{team}{STRONG:#}  {} of {} tasks done", tasks.done, tasks.total);
     if tasks.in_progress > 0 {
         text.push_str(&format!(", {} in progress", tasks.in_progress));
+    }
+    if tasks.unreadable > 0 {
+        let unreadable = tasks.unreadable;
+        text.push_str(&format!("  {BUSY}{unreadable} unreadable (run `brigade doctor`){BUSY:#}"));
     }
     if *approvals > 0 {
         text.push_str(&format!("  {BUSY}{approvals} waiting for approval{BUSY:#}"));

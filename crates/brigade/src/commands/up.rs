@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use brigade_core::board;
 use brigade_core::event::Event;
 use brigade_core::pulse::Liveness;
 use brigade_core::seat::Seat;
@@ -31,6 +32,8 @@ use brigade_host::{Host, state, wait};
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long all members must be idle before brigade prints a note about it.
 const IDLE_NOTE_DELAY: Duration = Duration::from_secs(60);
+/// How many times in a row a task must be unreadable before it counts as damaged. Another program may be writing it.
+const DAMAGED_POLLS: u32 = 3;
 /// After this time without a new event, assume that all earlier events have arrived.
 const QUIET_TIME: Duration = Duration::from_millis(200);
 
@@ -176,8 +179,13 @@ async fn until_done(
     }
     let mut stop_signal = std::pin::pin!(brigade_host::signals::stop_signal());
     let mut idle = IdleDetector::default();
+    let mut damaged_polls = 0;
     let trouble = loop {
         let state = state::team(host, lead).await?;
+        damaged_polls = if state.tasks.unreadable > 0 { damaged_polls + 1 } else { 0 };
+        if damaged_polls >= DAMAGED_POLLS {
+            refuse_damaged_tasks(lead).await?;
+        }
         if state.tasks.done == state.tasks.total {
             break None;
         }
@@ -218,6 +226,7 @@ async fn until_done(
         show(context, &mut formatter, since, &batch)?;
     }
     let state = state::team(host, lead).await?;
+    refuse_damaged_tasks(lead).await?;
     down::take_down(host, lead, down::STOP_AFTER_WORK, &progress::print).await?;
     if context.json {
         output::print_json(&json!({ "done": trouble.is_none(), "tasks": state.tasks }))?;
@@ -226,6 +235,14 @@ async fn until_done(
         None => Ok(exit::DONE),
         Some(trouble) => Err(CliError::failed(trouble)),
     }
+}
+
+/// Fails if the file of a task is damaged. The team keeps running, because taking it down would delete the file.
+async fn refuse_damaged_tasks(lead: &Seat) -> Result<(), CliError> {
+    let (tasks, _) = board::list(lead).await?;
+    host_up::check_readable(&tasks).map_err(|error| {
+        error.hint(format!("team {} keeps running; `brigade down` stops it", lead.team))
+    })
 }
 
 /// Detects that all members have been idle for a while. A person may then have to act. Reports each idle period

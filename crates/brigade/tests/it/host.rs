@@ -1,7 +1,7 @@
 //! Teams of scripted agents that run on this host: `up`, `spawn`, `stop`, `down` and `resume`.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use brigade_host::registry::Registry;
@@ -329,6 +329,31 @@ fn until_done_fails_after_its_limit() {
     assert_eq!(team.cli.run(&["status"]).code, Some(4));
     let left = std::fs::read_dir(team.cli.path("state/brigade/host")).unwrap().count();
     assert_eq!(left, 0);
+}
+
+/// A task whose file is damaged must not count as done, and must not be deleted.
+#[test]
+fn until_done_fails_if_a_task_cannot_be_read() {
+    let team = HostedTeam::new();
+    let run = team.cli.command(&["up", "--until-done"]);
+    let run = { run }.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("both members to be idle", || {
+        let status = team.cli.run(&["status", "--json"]);
+        status.code == Some(0) && status.stdout.matches("\"idle\"").count() == 2
+    });
+    team.cli.write("claude/tasks/demo/2.json", "{\"id\": \"2\", \"sub");
+    team.cli.run_ok(&["task", "done", "1"]);
+    let run = team.cli.outcome(&run.wait_with_output().unwrap());
+    assert_eq!(run.code, Some(1), "{run}");
+    assert!(run.stderr.contains("cannot read task 2"), "{run}");
+    assert!(run.stderr.contains("`brigade doctor --fix`"), "{run}");
+    assert!(team.cli.path("claude/tasks/demo/2.json").exists());
+    let tasks = &team.cli.status()["tasks"];
+    assert_eq!((&tasks["total"], &tasks["unreadable"]), (&2.into(), &1.into()), "{tasks}");
+    // Without the name of the task, `up` would add it a second time.
+    let again = team.cli.run(&["up"]);
+    assert_eq!(again.code, Some(1), "{again}");
+    assert!(again.stderr.contains("cannot read task 2"), "{again}");
 }
 
 #[test]

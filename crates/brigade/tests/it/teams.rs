@@ -167,7 +167,10 @@ fn a_task_list_of_the_same_name_is_moved_and_not_deleted() {
     cli.write("claude/tasks/demo/4.json", "{torn");
     let created = cli.run(&["team", "create", "demo"]);
     assert_eq!(created.code, Some(0), "{created}");
-    assert!(created.stderr.contains("claude/tasks/demo already had 2 tasks; moved to "), "{created}");
+    assert!(
+        created.stderr.contains("claude/tasks/demo already had 2 tasks; moved to "),
+        "{created}"
+    );
     assert_eq!(cli.json(&["task", "list"]), serde_json::json!([]));
     let (_, aside) = created.stderr.split_once("moved to <root>/").unwrap();
     let aside = std::fs::read_dir(cli.path(aside.split_once("/aside/").unwrap().0).join("aside"));
