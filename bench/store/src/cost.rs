@@ -15,7 +15,7 @@ use brigade_files::Durability;
 
 use crate::Length;
 use crate::figures::{BenchReport, Times, heading, line};
-use crate::fixtures::{member, plan, text};
+use crate::fixtures::{LEAD, member, plan, text};
 use crate::temp_team::{READER, TempTeam, block_on, send};
 
 /// The measurements for one size of the history.
@@ -159,8 +159,7 @@ pub(crate) fn native_inbox(count: usize) -> Vec<u8> {
 fn tasks(report: &mut BenchReport, length: Length) {
     let sizes = [10, 1_000, 10_000];
     let temps: Vec<TempTeam> = sizes.iter().map(|&size| with_tasks(size)).collect();
-    let seats: Vec<Seat> =
-        temps.iter().map(|p| p.dirs.seat("writer", Durability::Process)).collect();
+    let seats: Vec<Seat> = temps.iter().map(|p| p.dirs.seat(LEAD, Durability::Process)).collect();
     let names = ["add", "claim", "done"];
     let mut times: Vec<[Times; 3]> = sizes.iter().map(|_| Default::default()).collect();
     for round in 0..length.pick(200, 1_000) {
@@ -214,9 +213,10 @@ fn read_each(dir: &Path) -> usize {
     tasks.map(|path| std::fs::read(path).unwrap()).filter(|bytes| !bytes.is_empty()).count()
 }
 
+/// Creates a team with this many tasks. The lead adds them, because a member may not add so many.
 fn with_tasks(size: usize) -> TempTeam {
-    let temp = TempTeam::with_team(&["writer"]);
-    let seat = temp.dirs.seat("writer", Durability::Process);
+    let temp = TempTeam::with_team(&[]);
+    let seat = temp.dirs.seat(LEAD, Durability::Process);
     for number in 0..size {
         block_on(board::add(&seat, &plan(number))).unwrap();
     }

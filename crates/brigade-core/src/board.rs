@@ -29,6 +29,7 @@
 
 mod dependency;
 mod error;
+mod limit;
 mod plan;
 
 use std::borrow::Cow;
@@ -39,8 +40,11 @@ use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::protocol::{Protocol, TaskAssignment};
 use brigade_wire::task::{NewTask, Status, Task, TaskChange};
 
-use self::dependency::{add_dependency, open_blockers, with_blocked, without_dependency};
+use self::dependency::{
+    add_dependency, dependencies_len, open_blockers, with_blocked, without_dependency,
+};
 pub use self::error::BoardError;
+pub use self::limit::BoardFull;
 pub use self::plan::{MAX_TASK_BYTES, TaskPlan, Update};
 use crate::authority::{self, Role};
 use crate::clock::wire_time;
@@ -89,12 +93,13 @@ pub async fn add(seat: &Seat, plan: &TaskPlan) -> Result<TaskId, BoardError> {
     if len > MAX_TASK_BYTES {
         return Err(BoardError::TooLong { len });
     }
-    is_lead(seat).await?;
+    let role = role(seat).await?;
     let blocked_by: BTreeSet<TaskId> = plan.blocked_by.iter().copied().collect();
     for &blocker in &blocked_by {
         show(seat, blocker).await?;
     }
     let blocked_by: Vec<TaskId> = blocked_by.into_iter().collect();
+    limit::check_new_task(seat, role, len + dependencies_len(blocked_by.len())).await?;
     let write = |id: TaskId| {
         let task = NewTask {
             id,
@@ -149,7 +154,8 @@ pub async fn add_for(
 /// Changes a task. If the task gets a new owner, notifies that member, as Claude Code does. Does not
 /// notify a member that assigns the task to itself.
 pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), BoardError> {
-    let lead = is_lead(seat).await?;
+    let role = role(seat).await?;
+    let lead = role == Role::Lead;
     let owner = match &update.owner {
         Change::Set(name) => {
             check_member(seat, name).await?;
@@ -171,6 +177,15 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
         blocked_by: None,
         metadata: &update.metadata,
     };
+    let grows = update.adds_text();
+    let dependencies = update.add_blocked_by.len() + update.add_blocks.len();
+    if grows || dependencies > 0 {
+        let document = show(seat, id).await?;
+        let before = document.bytes.len();
+        let edited = Task::read(&document.bytes).map_or(before, |task| task.with(&change).len());
+        limit::check_longer_task(seat, role, before, edited + dependencies_len(dependencies))
+            .await?;
+    }
     // Add the dependencies first: if one of them is refused, the other fields stay unchanged.
     for &blocker in &update.add_blocked_by {
         add_dependency(seat, id, blocker).await?;
@@ -179,7 +194,6 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
         add_dependency(seat, blocked, id).await?;
     }
     let moves = update.status.is_some() || update.owner != Change::Keep;
-    let grows = update.adds_text();
     let mut before = None;
     let document = edit(seat, id, |task| {
         if moves && !lead {
@@ -206,7 +220,7 @@ pub async fn claim(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
     let me = seat.name.as_str();
     loop {
         // Read the task and the roster concurrently, because with NATS each read is a network round trip.
-        let (document, is_member) = tokio::join!(show(seat, id), is_lead(seat));
+        let (document, is_member) = tokio::join!(show(seat, id), role(seat));
         let document = document?;
         // The blockers and the owner come from the same revision of the task. If the task changes before the
         // write, the write fails and the loop reads the task again.
@@ -249,7 +263,7 @@ fn claimed(
 
 /// Marks a task as completed. The tasks that depend on it stay unchanged: readers compute which tasks are blocked.
 pub async fn done(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
-    let lead = is_lead(seat).await?;
+    let lead = role(seat).await? == Role::Lead;
     let finish = |task: &Task<'_>| {
         if !task.is_visible() {
             return Err(BoardError::NotATask(id));
@@ -267,7 +281,7 @@ pub async fn done(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
 
 /// Deletes a task and removes it from the dependencies of other tasks.
 pub async fn delete(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
-    if !is_lead(seat).await?
+    if role(seat).await? != Role::Lead
         && let Ok(task) = Task::read(&show(seat, id).await?.bytes)
     {
         check_owner(seat, id, &task)?;
@@ -330,10 +344,10 @@ fn check_owner(seat: &Seat, id: TaskId, task: &Task<'_>) -> Result<(), BoardErro
     }
 }
 
-/// Returns whether the seat is the lead. Fails if the seat is not a member: only members may change the board.
-async fn is_lead(seat: &Seat) -> Result<bool, BoardError> {
+/// Returns the seat's role. Fails if the seat is not a member: only members may change the board.
+async fn role(seat: &Seat) -> Result<Role, BoardError> {
     let config = seat.config().await?;
-    Ok(authority::require_member(seat, &seat.read(&config)?)? == Role::Lead)
+    Ok(authority::require_member(seat, &seat.read(&config)?)?)
 }
 
 /// Changes a task by compare-and-set. Retries if another program changed the task in the meantime.

@@ -14,7 +14,7 @@ use super::team_state::intent::IntendedDocument;
 use super::team_state::seen::{LockKind, SeenGuard};
 use super::temp_file::{self, TempFile};
 use super::{FileStore, lock_mutex};
-use brigade_core::store::{Actor, Document, MovedTasks, Revision, StoreError};
+use brigade_core::store::{Actor, BoardSize, Document, MovedTasks, Revision, StoreError};
 
 const CREATE_DOCUMENT: DocumentId = DocumentId { kind: LockKind::Create, task: 0 };
 
@@ -113,6 +113,18 @@ impl BoardDir {
             }
         }
         Ok(tasks)
+    }
+
+    /// Returns the number and the size of the task files.
+    pub(crate) fn size(&self) -> Result<BoardSize, StoreError> {
+        let Some(dir) = &self.0 else { return Ok(BoardSize::default()) };
+        let mut lengths = Vec::new();
+        for name in dir.names()?.iter().filter(|name| task_id(name).is_some()) {
+            if let Some(stamp) = dir.stamp(name)? {
+                lengths.push(usize::try_from(stamp.size).unwrap_or(usize::MAX));
+            }
+        }
+        Ok(BoardSize::total(lengths))
     }
 
     pub(crate) async fn task(&self, id: TaskId) -> Result<Option<Document>, StoreError> {

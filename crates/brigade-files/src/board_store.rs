@@ -14,7 +14,7 @@ use super::revision::revision;
 use super::team_state::intent::IntendedDocument;
 use super::team_state::seen::LockKind;
 use super::temp_file;
-use brigade_core::store::{Actor, BoardStore, Document, Revision, StoreError, Written};
+use brigade_core::store::{Actor, BoardSize, BoardStore, Document, Revision, StoreError, Written};
 
 #[async_trait]
 impl BoardStore for FileStore {
@@ -38,6 +38,17 @@ impl BoardStore for FileStore {
 
     async fn task(&self, team: &TeamName, id: TaskId) -> Result<Option<Document>, StoreError> {
         self.board(team)?.task(id).await
+    }
+
+    async fn board_size(&self, team: &TeamName) -> Result<BoardSize, StoreError> {
+        self.board(team)?.size()
+    }
+
+    async fn estimated_task_count(&self, team: &TeamName) -> Result<usize, StoreError> {
+        match self.readable_team_state(team)? {
+            Some(team_state) => team_state.seen_task_count(),
+            None => Ok(self.board_size(team).await?.tasks),
+        }
     }
 
     async fn create_task(

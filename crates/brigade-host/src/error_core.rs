@@ -185,6 +185,10 @@ impl From<BoardError> for HostError {
             }
             BoardError::Cycle { .. } => hints("`brigade task graph` shows the dependencies", ""),
             BoardError::TooLong { .. } => hints("", "write a file and pass its path"),
+            BoardError::Full(_) => hints(
+                "delete finished tasks with `brigade task delete ID`, or let the lead add the task",
+                "delete your finished tasks with task_update, or ask the lead with send_message",
+            ),
             BoardError::NotTold { id, ref owner, .. } => hints(
                 format!("tell {owner} yourself: `brigade send {owner} \"task {id} is yours\"`"),
                 "notify the owner with send_message",
@@ -290,6 +294,8 @@ impl From<ImportError> for HostError {
 
 #[cfg(test)]
 mod tests {
+    use brigade_core::board::BoardFull;
+
     use super::*;
 
     fn check(error: impl Into<HostError>, kind: ErrorKind, hint: &str) {
@@ -314,6 +320,12 @@ mod tests {
         let refused =
             StoreError::Refused { path: "/x/bob.json".into(), why: Refusal::ForeignOwner };
         check(refused, ErrorKind::Failed, "chown");
+    }
+
+    #[test]
+    fn a_full_board_hints_at_deleting_tasks() {
+        let full: BoardError = BoardFull::Tasks { tasks: 2, limit: 2, who: "a member" }.into();
+        check(full, ErrorKind::Failed, "brigade task delete ID");
     }
 
     #[test]

@@ -25,6 +25,14 @@ fn existing_task(stored: &StoredMessage, incarnation: &str) -> Option<Document> 
 /// Task numbers are lower than this.
 const MAX_NUMBER: u64 = 1_000_000_000;
 
+/// Returns the length of the task, if it exists in this incarnation of the team. A message without its payload has its
+/// size in a header. The server appends that header, so it is the last one of that name.
+fn existing_task_len(stored: &StoredMessage, incarnation: &str) -> Option<usize> {
+    let size = stored.headers.get_last("Nats-Msg-Size").filter(|_| stored.payload.is_empty());
+    let size = size.and_then(|size| size.as_str().parse().ok());
+    existing_task(stored, incarnation).map(|task| size.unwrap_or(task.bytes.len()))
+}
+
 impl NatsConnection {
     /// Returns all tasks.
     pub(crate) async fn tasks(
@@ -32,15 +40,33 @@ impl NatsConnection {
         subjects: &Subjects,
         incarnation: &str,
     ) -> Result<Vec<(TaskId, Document)>, StoreError> {
+        self.map_tasks(subjects, ReadRange::Last, |stored| existing_task(stored, incarnation)).await
+    }
+
+    /// Returns the length of each task.
+    pub(crate) async fn task_lengths(
+        &self,
+        subjects: &Subjects,
+        incarnation: &str,
+    ) -> Result<Vec<(TaskId, usize)>, StoreError> {
+        let len = |stored: &StoredMessage| existing_task_len(stored, incarnation);
+        self.map_tasks(subjects, ReadRange::LastHeaders, len).await
+    }
+
+    /// Reads the last message of each task and converts it. Leaves out the tasks for which `convert` returns `None`.
+    async fn map_tasks<T: Send>(
+        &self,
+        subjects: &Subjects,
+        range: ReadRange,
+        convert: impl Fn(&StoredMessage) -> Option<T> + Send + Sync,
+    ) -> Result<Vec<(TaskId, T)>, StoreError> {
         let stream = subjects.stream(Stream::Board);
         // The stream keeps the last message of each author for every task, even for a deleted task. Most of these
         // messages are not needed, so convert each message when it arrives instead of collecting all messages.
-        let map = |stored: StoredMessage| {
-            (task_id(&stored), stored.seq, existing_task(&stored, incarnation))
-        };
+        let map = |stored: StoredMessage| (task_id(&stored), stored.seq, convert(&stored));
         let (board, doing) = (subjects.board(), "read the board");
-        let found = self.read_mapped(&stream, &board, ReadRange::Last, doing, map).await?;
-        let mut last: BTreeMap<TaskId, (u64, Option<Document>)> = BTreeMap::new();
+        let found = self.read_mapped(&stream, &board, range, doing, map).await?;
+        let mut last: BTreeMap<TaskId, (u64, Option<T>)> = BTreeMap::new();
         for (id, seq, task) in found {
             let Some(id) = id else { continue };
             if last.get(&id).is_none_or(|(before, _)| *before < seq) {
@@ -63,6 +89,20 @@ impl NatsConnection {
         Ok((found.and_then(|found| existing_task(&found, incarnation)), seq))
     }
 
+    /// Returns the last assigned task number, and the sequence of the message that contains it.
+    pub(crate) async fn last_number(
+        &self,
+        subjects: &Subjects,
+        incarnation: &str,
+    ) -> Result<(u64, u64), StoreError> {
+        let stream = subjects.stream(Stream::Board);
+        let last = self.last(&stream, &subjects.number(), "read the last task number").await?;
+        let seq = last.as_ref().map_or(0, |last| last.seq);
+        let number = last.filter(|last| last.header(INCARNATION) == Some(incarnation));
+        let number = number.and_then(|last| str::from_utf8(&last.payload).ok()?.parse().ok());
+        Ok((number.unwrap_or(0), seq))
+    }
+
     /// Assigns the next unused task number.
     pub(crate) async fn next_number(
         &self,
@@ -70,14 +110,10 @@ impl NatsConnection {
         incarnation: &str,
         by: &Actor,
     ) -> Result<TaskId, StoreError> {
-        let (stream, doing) = (subjects.stream(Stream::Board), "assign a task number");
         loop {
-            let last = self.last(&stream, &subjects.number(), doing).await?;
-            let seq = last.as_ref().map_or(0, |last| last.seq);
-            let number = last.filter(|last| last.header(INCARNATION) == Some(incarnation));
-            let number = number.and_then(|last| str::from_utf8(&last.payload).ok()?.parse().ok());
+            let (number, seq) = self.last_number(subjects, incarnation).await?;
             // Any member can write the number. A number that no board reaches was not assigned by brigade.
-            let number = match number.unwrap_or(0_u64) {
+            let number = match number {
                 number if number < MAX_NUMBER => number,
                 _ => self.highest_task(subjects, incarnation).await?,
             };

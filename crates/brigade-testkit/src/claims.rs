@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use brigade_core::board::{self, TaskPlan};
+use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::roster;
-use brigade_core::store::{Store, StoreError};
+use brigade_core::store::{BoardSize, Store, StoreError};
+use brigade_wire::name::TaskId;
 
 use crate::env::{TestEnv, actor, member, member_plan, team};
 
@@ -31,6 +32,53 @@ pub async fn task_numbers_are_never_reused(store: Arc<dyn Store>) {
     assert_eq!(left, [2, 4]);
 }
 
+/// A board has a size, which counts neither deleted tasks nor old versions of tasks.
+pub async fn the_size_of_a_board_is_that_of_its_tasks(store: Arc<dyn Store>) {
+    let env = TestEnv::build(store).await;
+    let (lead, alice) = (env.seat("team-lead"), env.seat("alice"));
+    assert_eq!(env.store.board_size(&team()).await.unwrap(), BoardSize::default());
+    for round in 0..4 {
+        let plan = TaskPlan { subject: format!("task {round}"), ..TaskPlan::default() };
+        let id = board::add(&alice, &plan).await.unwrap();
+        let longer = Update { description: Some("x".repeat(5_000)), ..Update::default() };
+        match round {
+            0 => board::update(&lead, id, &longer).await.unwrap(),
+            1 => board::delete(&lead, id).await.unwrap(),
+            _ => {}
+        }
+    }
+    let tasks = env.store.tasks(&team()).await.unwrap();
+    let size = BoardSize::total(tasks.iter().map(|(_, document)| document.bytes.len()));
+    assert_eq!((size.tasks, size.bytes > 5_000), (3, true));
+    assert_eq!(env.store.board_size(&team()).await.unwrap(), size);
+    let estimated = env.store.estimated_task_count(&team()).await.unwrap();
+    assert!((3..=4).contains(&estimated), "{estimated}");
+}
+
+/// A member cannot fill the board with long tasks. The lead has more room.
+pub async fn a_member_cannot_fill_the_board(store: Arc<dyn Store>) {
+    let env = TestEnv::build(store).await;
+    let (lead, alice) = (env.seat("team-lead"), env.seat("alice"));
+    let description = "x".repeat(board::MAX_TASK_BYTES - 1_000);
+    let long = TaskPlan { description, ..TaskPlan::new("long") };
+    for _ in 0..32 {
+        board::add(&alice, &long).await.unwrap();
+    }
+    let full =
+        "the board is full: its tasks have 8360 kB, and a member may add to them up to 8388 kB";
+    assert_eq!(board::add(&alice, &long).await.unwrap_err().to_string(), full);
+    let id = board::add(&alice, &TaskPlan::new("short")).await.unwrap();
+    let longer = Update { description: Some(long.description.clone()), ..Update::default() };
+    assert_eq!(board::update(&alice, id, &longer).await.unwrap_err().to_string(), full);
+    board::claim(&alice, id).await.unwrap();
+    board::update(&lead, id, &longer).await.unwrap();
+    board::add(&lead, &long).await.unwrap();
+    for id in 1..=3 {
+        board::delete(&lead, TaskId::new(id).unwrap()).await.unwrap();
+    }
+    board::add(&alice, &long).await.unwrap();
+}
+
 /// A task is replaced only if the caller has the task's latest revision.
 pub async fn a_task_is_replaced_only_at_its_revision(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;
@@ -46,7 +94,7 @@ pub async fn a_task_is_replaced_only_at_its_revision(store: Arc<dyn Store>) {
     let late = store.replace_task(&team(), id, blue.as_bytes(), at, &actor()).await;
     assert!(matches!(late, Err(StoreError::Conflict)), "{late:?}");
     assert_eq!(store.task(&team(), id).await.unwrap().unwrap().bytes, red.as_bytes());
-    let absent = brigade_wire::name::TaskId::new(99).unwrap();
+    let absent = TaskId::new(99).unwrap();
     let absent = store.replace_task(&team(), absent, red.as_bytes(), at, &actor()).await;
     assert!(matches!(absent, Err(StoreError::NoTask { .. })), "{absent:?}");
 }
@@ -93,7 +141,7 @@ pub async fn a_task_has_one_claimer(store: Arc<dyn Store>) {
         claiming.push(tokio::spawn(async move {
             let mut won = Vec::new();
             for number in 1..=20 {
-                let id = brigade_wire::name::TaskId::new(number).unwrap();
+                let id = TaskId::new(number).unwrap();
                 match board::claim(&seat, id).await {
                     Ok(()) => won.push(number),
                     Err(board::BoardError::Taken { .. }) => {}

@@ -14,8 +14,9 @@ use brigade_core::store::{Mark, Outgoing, Revision, Store, StoreError};
 use brigade_wire::team::Team;
 
 pub use crate::claims::{
-    a_task_has_one_claimer, a_task_is_replaced_only_at_its_revision,
-    concurrent_tasks_get_different_numbers, task_numbers_are_never_reused,
+    a_member_cannot_fill_the_board, a_task_has_one_claimer,
+    a_task_is_replaced_only_at_its_revision, concurrent_tasks_get_different_numbers,
+    task_numbers_are_never_reused, the_size_of_a_board_is_that_of_its_tasks,
 };
 use crate::env::{TestEnv, actor, member, member_plan, message, team, team_plan};
 pub use crate::event_authors::only_allowed_events_can_be_recorded;
@@ -52,6 +53,8 @@ macro_rules! contract_tests {
             a_task_is_replaced_only_at_its_revision
             concurrent_tasks_get_different_numbers
             a_task_has_one_claimer
+            the_size_of_a_board_is_that_of_its_tasks
+            a_member_cannot_fill_the_board
             a_watch_reports_every_change_once
             history_outlives_the_team
             a_question_has_one_decision

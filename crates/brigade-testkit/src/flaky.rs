@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use brigade_core::event::{Event, MessageKey, Record};
 use brigade_core::store::{
-    Actor, BoardStore, Document, EventLog, Mail, MailStore, Mark, NoteKind, Notes, Outgoing,
-    Question, Receipt, Revision, Store, StoreError, TeamStore, Watch, Written,
+    Actor, BoardSize, BoardStore, Document, EventLog, Mail, MailStore, Mark, NoteKind, Notes,
+    Outgoing, Question, Receipt, Revision, Store, StoreError, TeamStore, Watch, Written,
 };
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 
@@ -211,6 +211,14 @@ impl BoardStore for FlakyStore {
 
     async fn task(&self, team: &TeamName, id: TaskId) -> Result<Option<Document>, StoreError> {
         call!(self, self.inner.task(team, id))
+    }
+
+    async fn board_size(&self, team: &TeamName) -> Result<BoardSize, StoreError> {
+        call!(self, self.inner.board_size(team))
+    }
+
+    async fn estimated_task_count(&self, team: &TeamName) -> Result<usize, StoreError> {
+        call!(self, self.inner.estimated_task_count(team))
     }
 
     async fn create_task(

@@ -91,6 +91,13 @@ pub(super) async fn open_blockers(
     Ok(open)
 }
 
+/// Returns about how many bytes this many dependencies take in both tasks.
+pub(super) fn dependencies_len(count: usize) -> usize {
+    /// Quotes, comma, indentation and number, once in `blocks` and once in `blockedBy`.
+    const ENTRY_BYTES: usize = 32;
+    count * ENTRY_BYTES
+}
+
 /// Returns the task with `id` added to its `blocks` field.
 pub(super) fn with_blocked(task: &Task<'_>, id: TaskId) -> Vec<u8> {
     let mut blocks = owned(task.blocks());

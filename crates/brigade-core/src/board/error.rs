@@ -3,7 +3,7 @@
 use brigade_wire::name::{MemberName, TaskId};
 use thiserror::Error;
 
-use super::MAX_TASK_BYTES;
+use super::{BoardFull, MAX_TASK_BYTES};
 use crate::authority::Denied;
 use crate::mail::MailError;
 use crate::store::StoreError;
@@ -54,6 +54,9 @@ pub enum BoardError {
         /// The task's size in bytes.
         len: usize,
     },
+    /// The board has no room for the task.
+    #[error(transparent)]
+    Full(#[from] BoardFull),
     /// The new owner is not on the roster.
     #[error("cannot assign the task: no member named {name:?}")]
     NoMember {

@@ -23,7 +23,7 @@ use brigade_wire::team::Team;
 use tokio::sync::mpsc;
 
 use super::{
-    Actor, Document, Mail, Mark, NoteKind, Outgoing, Question, Receipt, Revision, Store,
+    Actor, BoardSize, Document, Mail, Mark, NoteKind, Outgoing, Question, Receipt, Revision, Store,
     StoreError, Watch, Written,
 };
 use crate::clock::{Clock, SystemClock};
@@ -301,6 +301,12 @@ impl BoardStore for MemoryStore {
 
     async fn task(&self, team: &TeamName, id: TaskId) -> Result<Option<Document>, StoreError> {
         Ok(self.state().team_mut(team)?.tasks.get(&id).cloned())
+    }
+
+    async fn board_size(&self, team: &TeamName) -> Result<BoardSize, StoreError> {
+        let mut state = self.state();
+        let tasks = state.team_mut(team)?.tasks.values();
+        Ok(BoardSize::total(tasks.map(|document| document.bytes.len())))
     }
 
     async fn create_task(

@@ -133,6 +133,15 @@ pub trait BoardStore: fmt::Debug + Send + Sync {
     /// Returns one task; `None` if it does not exist.
     async fn task(&self, team: &TeamName, id: TaskId) -> Result<Option<Document>, StoreError>;
 
+    /// Returns the number of tasks and their size, without the content of the tasks.
+    async fn board_size(&self, team: &TeamName) -> Result<BoardSize, StoreError>;
+
+    /// Returns about how many tasks there are, without listing the board. Deleted tasks may count, and a task that
+    /// another program has just added may be missing.
+    async fn estimated_task_count(&self, team: &TeamName) -> Result<usize, StoreError> {
+        Ok(self.board_size(team).await?.tasks)
+    }
+
     /// Creates a task under the next unused number. `task` receives the number and returns the content.
     async fn create_task(
         &self,
@@ -276,6 +285,24 @@ pub enum NoteKind {
 
 /// The result of a write to a document: the document's new revision.
 pub type Written = Result<Revision, StoreError>;
+
+/// The size of a board.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BoardSize {
+    /// The number of tasks.
+    pub tasks: usize,
+    /// The size of all tasks in bytes.
+    pub bytes: usize,
+}
+
+impl BoardSize {
+    /// Adds up the tasks with these lengths.
+    pub fn total(lengths: impl IntoIterator<Item = usize>) -> Self {
+        lengths
+            .into_iter()
+            .fold(Self::default(), |sum, len| Self { tasks: sum.tasks + 1, bytes: sum.bytes + len })
+    }
+}
 
 /// The name of the acting member, for the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]

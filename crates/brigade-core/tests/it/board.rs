@@ -2,8 +2,9 @@
 
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::seat::Seat;
+use brigade_core::store::Actor;
 use brigade_core::wire::inbox::with_message;
-use brigade_testkit::env::{TestEnv, member};
+use brigade_testkit::env::{TestEnv, member, team};
 use brigade_wire::body::Body;
 use brigade_wire::change::Change;
 use brigade_wire::name::TaskId;
@@ -250,5 +251,55 @@ fn the_size_limit_applies_to_new_and_changed_tasks() {
         let give = Update { owner: Change::Set(member("bob")), ..Update::default() };
         board::update(&alice, id(1), &give).await.unwrap();
         assert_eq!(env.texts("bob").await.len(), 1);
+    });
+}
+
+/// Adds tasks through the store, which has no limit.
+async fn fill_board(env: &TestEnv, count: usize) {
+    let by = Actor("team-lead".into());
+    let write = |id: TaskId| {
+        format!(r#"{{"id":"{id}","subject":"s","description":"","status":"pending","blocks":[],"blockedBy":[]}}"#)
+            .into_bytes()
+    };
+    for _ in 0..count {
+        env.store.create_task(&team(), &write, &by).await.unwrap();
+    }
+}
+
+#[test]
+fn the_lead_can_add_more_tasks_than_a_member() {
+    in_memory(async |env| {
+        let (lead, alice) = (env.seat("team-lead"), env.seat("alice"));
+        fill_board(&env, 1_999).await;
+        add(&alice, "the last one", &[]).await;
+        let refused = board::add(&alice, &TaskPlan::new("one more")).await.unwrap_err();
+        let full = "the board is full: it has 2000 tasks, and a member may add tasks up to 2000";
+        assert_eq!(refused.to_string(), full);
+        add(&lead, "the lead's", &[]).await;
+        board::delete(&lead, id(1)).await.unwrap();
+        board::delete(&lead, id(2)).await.unwrap();
+        add(&alice, "there is room again", &[]).await;
+    });
+}
+
+/// The numbers of dependencies take room on the board, too.
+#[test]
+fn a_task_with_many_dependencies_is_not_small() {
+    in_memory(async |env| {
+        let (lead, alice) = (env.seat("team-lead"), env.seat("alice"));
+        fill_board(&env, 300).await;
+        let description = "x".repeat(board::MAX_TASK_BYTES - 1_000);
+        for _ in 0..32 {
+            let long = TaskPlan { description: description.clone(), ..TaskPlan::new("long") };
+            board::add(&lead, &long).await.unwrap();
+        }
+        let after =
+            |count| TaskPlan { blocked_by: (1..=count).map(id).collect(), ..TaskPlan::new("last") };
+        board::add(&alice, &after(100)).await.unwrap();
+        let refused = board::add(&alice, &after(300)).await.unwrap_err().to_string();
+        assert!(refused.starts_with("the board is full"), "{refused}");
+        let more = Update { add_blocked_by: (101..=300).map(id).collect(), ..Update::default() };
+        let refused = board::update(&alice, id(333), &more).await.unwrap_err().to_string();
+        assert!(refused.starts_with("the board is full"), "{refused}");
     });
 }

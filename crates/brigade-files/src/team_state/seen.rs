@@ -78,6 +78,16 @@ impl TeamStateDir {
         Ok(slots.filter(|(_, slot)| **slot != [0; 8]).map(|(id, _)| id as u64).collect())
     }
 
+    /// Returns the number of tasks on the board as last seen. If some tasks are not tracked, returns the largest number.
+    pub(crate) fn seen_task_count(&self) -> Result<usize, StoreError> {
+        let Some(seen) = self.dir.read(BOARD_SEEN)? else { return Ok(0) };
+        if seen.bytes.len() as u64 > slot_offset(MAX_TRACKED_TASK) {
+            return Ok(usize::MAX);
+        }
+        let slots = seen.bytes.as_chunks::<8>().0.iter().skip(TASK_ZERO_SLOT.into());
+        Ok(slots.filter(|slot| **slot != [0; 8]).count())
+    }
+
     /// Locks the seen state. Returns `None` after a timeout. In that case, the current holder, or
     /// the next process that compares the files, records any differences. Also returns `None` if
     /// the journal cannot be written.

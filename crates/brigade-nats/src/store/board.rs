@@ -1,7 +1,7 @@
 //! The task board.
 
 use async_trait::async_trait;
-use brigade_core::store::{Actor, BoardStore, Document, Revision, StoreError, Written};
+use brigade_core::store::{Actor, BoardSize, BoardStore, Document, Revision, StoreError, Written};
 use brigade_wire::name::{TaskId, TeamName};
 use brigade_wire::task::Task;
 
@@ -17,6 +17,18 @@ impl BoardStore for NatsStore {
     async fn task(&self, team: &TeamName, id: TaskId) -> Result<Option<Document>, StoreError> {
         let incarnation = self.incarnation(team).await?;
         Ok(self.connection.task(&self.subjects(team), id, &incarnation).await?.0)
+    }
+
+    async fn board_size(&self, team: &TeamName) -> Result<BoardSize, StoreError> {
+        let incarnation = self.incarnation(team).await?;
+        let lengths = self.connection.task_lengths(&self.subjects(team), &incarnation).await?;
+        Ok(BoardSize::total(lengths.into_iter().map(|(_, len)| len)))
+    }
+
+    async fn estimated_task_count(&self, team: &TeamName) -> Result<usize, StoreError> {
+        let incarnation = self.incarnation(team).await?;
+        let (number, _) = self.connection.last_number(&self.subjects(team), &incarnation).await?;
+        Ok(usize::try_from(number).unwrap_or(usize::MAX))
     }
 
     async fn create_task(
