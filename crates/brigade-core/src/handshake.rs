@@ -25,6 +25,7 @@
 //! # }
 //! ```
 
+mod limit;
 mod number;
 mod past;
 mod permission;
@@ -152,6 +153,18 @@ pub enum HandshakeError {
         /// The seat's member name.
         who: MemberName,
     },
+    /// The member has too many open requests.
+    #[error(
+        "{who} has {open} open requests; it can send no more until {to} has answered some of them"
+    )]
+    TooManyOpen {
+        /// The member that made the requests.
+        who: MemberName,
+        /// The number of its open requests.
+        open: usize,
+        /// The member that must answer.
+        to: MemberName,
+    },
     /// The plan is blank.
     #[error("the plan is empty")]
     NoPlan,
@@ -177,7 +190,8 @@ pub async fn request_shutdown(
     authority::require_lead(seat, &team, "ask a teammate to shut down")?;
     let to = mail::recipient(seat, &team, to)?;
     let id = |at| RequestId::Shutdown { at, member: to.clone() };
-    let request_id = fresh_id(seat, &team, &to, id).await?;
+    let requests = request::all(&Seat { name: to.clone(), ..seat.clone() }, &team).await?;
+    let request_id = fresh_id(seat, &requests, id);
     let request = ShutdownRequest {
         request_id: request_id.clone(),
         from: seat.name.to_string(),
@@ -202,7 +216,8 @@ pub async fn submit_plan(
     let lead = lead(seat, &team)?;
     let agent = AgentId { name: seat.name.clone(), team: seat.team.clone() };
     let id = |at| RequestId::PlanApproval { at, agent: agent.clone() };
-    let request_id = fresh_id(seat, &team, &lead, id).await?;
+    let requests = requests_with_room_for_one(seat, &team, &lead).await?;
+    let request_id = fresh_id(seat, &requests, id);
     let request = PlanApprovalRequest {
         from: seat.name.to_string(),
         timestamp: wire_time(seat.clock.now()),
@@ -223,6 +238,7 @@ pub async fn request_permission(
     let team = seat.read(&config)?;
     authority::require_teammate(seat, &team, "ask for permission")?;
     let lead = lead(seat, &team)?;
+    requests_with_room_for_one(seat, &team, &lead).await?;
     let token = Token::from_random(Uuid::new_v4().as_u64_pair().0);
     let request_id = RequestId::Permission { at: seat.now_ms(), token }.to_string();
     let request = permission.request(&request_id, &seat.name);
@@ -415,19 +431,25 @@ pub(crate) async fn finish(seat: &Seat) -> Result<(), HandshakeError> {
     reply::finish_all(seat, &team).await
 }
 
-/// Creates a unique id for a request to `asked`, even if two requests are made in the same millisecond.
-async fn fresh_id(
+/// Returns the requests to the lead. Fails if the seat has too many open requests.
+async fn requests_with_room_for_one(
     seat: &Seat,
     team: &Team<'_>,
-    asked: &MemberName,
-    id: impl Fn(u64) -> RequestId,
-) -> Result<String, HandshakeError> {
-    let requests = request::all(&Seat { name: asked.clone(), ..seat.clone() }, team).await?;
+    lead: &MemberName,
+) -> Result<Vec<Request>, HandshakeError> {
+    let lead_seat = Seat { name: lead.clone(), ..seat.clone() };
+    let requests = request::all(&lead_seat, team).await?;
+    limit::check_open(&lead_seat, seat, team, &requests).await?;
+    Ok(requests)
+}
+
+/// Creates an id that no other request to the same member has, even if two requests are made in the same millisecond.
+fn fresh_id(seat: &Seat, requests: &[Request], id: impl Fn(u64) -> RequestId) -> String {
     let mut at = seat.now_ms();
     loop {
         let id = id(at).to_string();
         if !requests.iter().any(|request| request.id == id) {
-            return Ok(id);
+            return id;
         }
         at += 1;
     }

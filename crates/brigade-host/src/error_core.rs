@@ -241,6 +241,10 @@ impl From<HandshakeError> for HostError {
             HandshakeError::Answered { first: Some(ref first), .. } => {
                 hints(first.to_string(), first.to_string())
             }
+            HandshakeError::TooManyOpen { .. } => hints(
+                "`brigade approvals` shows the requests that wait",
+                "wait for the answers to your earlier requests before you ask again",
+            ),
             HandshakeError::NotAsShown { .. } => {
                 hints("`brigade approvals` shows the requests that wait", "read the request again")
             }

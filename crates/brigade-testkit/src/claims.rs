@@ -55,30 +55,6 @@ pub async fn the_size_of_a_board_is_that_of_its_tasks(store: Arc<dyn Store>) {
     assert!((3..=4).contains(&estimated), "{estimated}");
 }
 
-/// A member cannot fill the board with long tasks. The lead has more room.
-pub async fn a_member_cannot_fill_the_board(store: Arc<dyn Store>) {
-    let env = TestEnv::build(store).await;
-    let (lead, alice) = (env.seat("team-lead"), env.seat("alice"));
-    let description = "x".repeat(board::MAX_TASK_BYTES - 1_000);
-    let long = TaskPlan { description, ..TaskPlan::new("long") };
-    for _ in 0..32 {
-        board::add(&alice, &long).await.unwrap();
-    }
-    let full =
-        "the board is full: its tasks have 8360 kB, and a member may add to them up to 8388 kB";
-    assert_eq!(board::add(&alice, &long).await.unwrap_err().to_string(), full);
-    let id = board::add(&alice, &TaskPlan::new("short")).await.unwrap();
-    let longer = Update { description: Some(long.description.clone()), ..Update::default() };
-    assert_eq!(board::update(&alice, id, &longer).await.unwrap_err().to_string(), full);
-    board::claim(&alice, id).await.unwrap();
-    board::update(&lead, id, &longer).await.unwrap();
-    board::add(&lead, &long).await.unwrap();
-    for id in 1..=3 {
-        board::delete(&lead, TaskId::new(id).unwrap()).await.unwrap();
-    }
-    board::add(&alice, &long).await.unwrap();
-}
-
 /// A task is replaced only if the caller has the task's latest revision.
 pub async fn a_task_is_replaced_only_at_its_revision(store: Arc<dyn Store>) {
     let env = TestEnv::build(store).await;

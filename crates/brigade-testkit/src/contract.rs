@@ -14,9 +14,9 @@ use brigade_core::store::{Mark, Outgoing, Revision, Store, StoreError};
 use brigade_wire::team::Team;
 
 pub use crate::claims::{
-    a_member_cannot_fill_the_board, a_task_has_one_claimer,
-    a_task_is_replaced_only_at_its_revision, concurrent_tasks_get_different_numbers,
-    task_numbers_are_never_reused, the_size_of_a_board_is_that_of_its_tasks,
+    a_task_has_one_claimer, a_task_is_replaced_only_at_its_revision,
+    concurrent_tasks_get_different_numbers, task_numbers_are_never_reused,
+    the_size_of_a_board_is_that_of_its_tasks,
 };
 use crate::env::{TestEnv, actor, member, member_plan, message, team, team_plan};
 pub use crate::event_authors::only_allowed_events_can_be_recorded;
@@ -26,6 +26,9 @@ pub use crate::event_log::{
 pub use crate::exports::{
     a_manipulated_export_is_refused, a_team_survives_export_and_import,
     an_import_overwrites_nothing, an_interrupted_import_can_be_continued,
+};
+pub use crate::limits::{
+    a_member_cannot_fill_the_board, a_member_has_a_limited_number_of_open_requests,
 };
 pub use crate::notes::{
     a_deleted_team_is_restored_from_its_journal, a_mailbox_has_its_own_history,
@@ -55,6 +58,7 @@ macro_rules! contract_tests {
             a_task_has_one_claimer
             the_size_of_a_board_is_that_of_its_tasks
             a_member_cannot_fill_the_board
+            a_member_has_a_limited_number_of_open_requests
             a_watch_reports_every_change_once
             history_outlives_the_team
             a_question_has_one_decision

@@ -17,6 +17,7 @@ pub mod exports;
 pub mod files;
 pub mod flaky;
 pub mod hostile;
+pub mod limits;
 pub mod nats_server;
 pub mod needs;
 pub mod notes;

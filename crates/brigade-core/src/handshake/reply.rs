@@ -182,17 +182,20 @@ impl First {
         Self { answer: answer.into(), hand: WITHDRAWN.to_owned(), at }
     }
 
+    /// Returns the kind and the id of the plan or permission request that this answers.
+    fn request(&self) -> Option<(RequestKind, &str)> {
+        match &self.answer {
+            Protocol::PlanApprovalResponse(answer) => Some((RequestKind::Plan, &answer.request_id)),
+            Protocol::PermissionResponse(answer) => {
+                Some((RequestKind::Permission, &answer.request_id))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns whether this is the answer to `request`.
     fn answers(&self, request: &Request) -> bool {
-        match (request.kind, &self.answer) {
-            (RequestKind::Plan, Protocol::PlanApprovalResponse(answer)) => {
-                answer.request_id == request.id
-            }
-            (RequestKind::Permission, Protocol::PermissionResponse(answer)) => {
-                answer.request_id == request.id
-            }
-            _ => false,
-        }
+        self.request() == Some((request.kind, &request.id))
     }
 
     /// Returns whether the answer is yes and, if it is no, the reason.
@@ -257,6 +260,17 @@ fn answers_from<'r>(
         }
         _ => None,
     })
+}
+
+/// Returns the kinds and the ids of the requests that the seat has answered, according to the asking member's mailbox.
+pub(super) async fn answers_to(
+    seat: &Seat,
+    asker: &Seat,
+) -> Result<HashSet<(RequestKind, String)>, HandshakeError> {
+    let records = asker.store.mailbox_history(&asker.team, &asker.name).await?;
+    let answers = answers_from(seat, &records);
+    let request = |answer: First| answer.request().map(|(kind, id)| (kind, id.to_owned()));
+    Ok(answers.filter_map(request).collect())
 }
 
 /// Returns the requests to the seat that have no answer yet.
@@ -362,10 +376,9 @@ pub(super) async fn take_back(
     if requests.is_empty() {
         return Ok(());
     }
-    let records = asker.store.mailbox_history(&asker.team, &asker.name).await?;
-    let answers: Vec<First> = answers_from(seat, &records).collect();
+    let answered = answers_to(seat, asker).await?;
     for request in &requests {
-        if answers.iter().any(|answer| answer.answers(request)) {
+        if answered.contains(&(request.kind, request.id.clone())) {
             continue;
         }
         let ours = wire_time(asker.clock.now());
@@ -380,7 +393,7 @@ pub(super) async fn take_back(
 
 /// Returns the withdrawal of a request; `None` if the request was not withdrawn. Only permission requests can be
 /// withdrawn. A member may not be allowed to read the lead's decisions, so it does not look for others.
-async fn taken_back(
+pub(super) async fn taken_back(
     seat: &Seat,
     team: &Team<'_>,
     request: &Request,

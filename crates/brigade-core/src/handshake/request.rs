@@ -1,6 +1,7 @@
 //! Reads requests from a mailbox. A request counts only if it is genuine: the message's sender made the request,
 //! and the mailbox's owner is the member that must answer it.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use brigade_wire::body::Body;
@@ -18,7 +19,7 @@ use crate::seat::Seat;
 use crate::store::{Question, StoreError};
 
 /// The kind of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RequestKind {
     /// A request to shut down.
     Shutdown,
@@ -192,6 +193,7 @@ pub(crate) fn accepted_answer_question(asker: &MemberName, kind: RequestKind, id
 pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, StoreError> {
     let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
     let mut requests: Vec<Request> = Vec::new();
+    let mut ids: HashSet<String> = HashSet::new();
     let created = team.created_at().unwrap_or_default();
     for record in records.iter().filter(|record| record.belongs_to_team(created)) {
         let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
@@ -203,7 +205,7 @@ pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, St
                 .and_then(|message| Request::parse_genuine(seat, team, &message, record.at, number))
         });
         if let Ok(Some(request)) = read
-            && !requests.iter().any(|other| other.id == request.id)
+            && ids.insert(request.id.clone())
         {
             requests.push(Request { key: record.event.message(), ..request });
         }
