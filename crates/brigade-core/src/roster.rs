@@ -37,6 +37,8 @@ use crate::store::StoreError;
 
 /// The maximum number of attempts to change the roster if other programs change it at the same time.
 const MAX_TRIES: usize = 100;
+/// The maximum number of members of a team, including the lead.
+const MAX_MEMBERS: usize = 1_000;
 /// How long to wait between checks that no other program has overwritten a change to the roster.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -105,6 +107,14 @@ pub enum RosterError {
     /// The member name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// The team has too many members.
+    #[error("team {team} has {members} members, and a team can have {MAX_MEMBERS}")]
+    Full {
+        /// The name of the team.
+        team: TeamName,
+        /// The number of members.
+        members: usize,
+    },
     /// The member is not on the roster. It may have left, and a late write must not add it again.
     #[error("no member named \"{name}\" in team \"{team}\"")]
     NoMember {
@@ -180,6 +190,10 @@ pub async fn join(
     let joined_at = seat.now_ms();
     let mut assigned_color = None;
     let add = |team: &Team<'_>| {
+        let members = team.members().len();
+        if members >= MAX_MEMBERS && team.member(name.as_str()).is_none() {
+            return Err(RosterError::Full { team: seat.team.clone(), members });
+        }
         let color = *assigned_color.get_or_insert_with(|| next_color(team));
         let member = NewMember {
             name,

@@ -215,6 +215,10 @@ impl From<RosterError> for HostError {
                 hints("`brigade team show` lists the members", "")
             }
             RosterError::NoMember { ref members, .. } => hints(members_hint(members), ""),
+            RosterError::Full { .. } => hints(
+                "remove a member with `brigade team leave NAME` first",
+                "ask the lead to remove a member first",
+            ),
             RosterError::LeadStays => hints("`brigade team delete` deletes the whole team", ""),
             RosterError::StillActive { .. } => hints(
                 "wait until the members are idle, or delete the team anyway with --force",

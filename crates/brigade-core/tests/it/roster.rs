@@ -1,10 +1,12 @@
 //! Roster operations.
 
 use brigade_core::board::{self, TaskPlan};
-use brigade_core::roster::{self, Activity, Left, SkipChecks};
+use brigade_core::roster::{self, Activity, Left, RosterError, SkipChecks};
+use brigade_core::store::Actor;
 use brigade_testkit::env::{member, member_plan, team};
 use brigade_wire::color::Color;
 use brigade_wire::team::Team;
+use serde_json::Value;
 
 use brigade_testkit::files::in_memory;
 
@@ -82,5 +84,29 @@ fn concurrent_joins_are_all_kept() {
         }
         let config = env.store.team(&team()).await.unwrap().unwrap();
         assert_eq!(Team::read(&config.bytes).unwrap().members().len(), 15);
+    });
+}
+
+#[test]
+fn a_team_has_at_most_a_thousand_members() {
+    in_memory(async |env| {
+        let lead = env.seat("team-lead");
+        let config = env.store.team(&team()).await.unwrap().unwrap();
+        let mut roster: Value = serde_json::from_slice(&config.bytes).unwrap();
+        let members = roster["members"].as_array_mut().unwrap();
+        for number in members.len()..1_000 {
+            let mut another = members[1].clone();
+            another["name"] = format!("worker-{number}").into();
+            members.push(another);
+        }
+        let (roster, by) = (roster.to_string(), Actor("team-lead".into()));
+        env.store.replace_team(&team(), roster.as_bytes(), config.revision, &by).await.unwrap();
+        let refused = roster::join(&lead, &member("carol"), member_plan()).await.unwrap_err();
+        let full = "team demo has 1000 members, and a team can have 1000";
+        assert_eq!(refused.to_string(), full);
+        let taken = roster::join(&lead, &member("bob"), member_plan()).await.unwrap_err();
+        assert!(matches!(taken, RosterError::Name(_)), "{taken}");
+        roster::leave(&lead, &member("bob")).await.unwrap();
+        roster::join(&lead, &member("carol"), member_plan()).await.unwrap();
     });
 }
