@@ -6,9 +6,11 @@
 //! filters for large files.
 //!
 //! An agent that can write the repository's `.git` folder while git runs can still win a race: it can add a driver
-//! after the drivers were listed.
+//! or a hook after they were listed. The overrides do not apply to git processes that git starts inside a submodule,
+//! so no call here may inspect the files of a submodule.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -58,6 +60,14 @@ fn is_driver(key: &[u8]) -> bool {
     })
 }
 
+/// Returns the key that disables the hook to which a key belongs. Git 2.54 also runs hooks that the configuration
+/// names (`hook.NAME.command`); `core.hooksPath` does not affect them. Older versions ignore the key.
+fn disabling_key(key: &[u8]) -> Option<Vec<u8>> {
+    let last = key.iter().rposition(|byte| *byte == b'.')?;
+    let hook = key.get(..last).filter(|hook| hook.starts_with(b"hook."))?;
+    Some([hook, b".enabled"].concat())
+}
+
 /// Variables that git must not inherit. If git started brigade, for example in a hook, some of them point to the
 /// wrong repository; others name a program.
 const VARIABLES: [&str; 20] = [
@@ -83,8 +93,8 @@ const VARIABLES: [&str; 20] = [
     "GIT_ASKPASS",
 ];
 
-/// The git commands used here that apply drivers.
-const USES_DRIVERS: [&str; 4] = ["status", "diff", "add", "worktree"];
+/// The git commands used here that apply drivers or run hooks.
+const RUNS_PROGRAMS: [&str; 5] = ["status", "diff", "add", "worktree", "branch"];
 
 /// The repository in which git runs.
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +117,7 @@ type Setting = (OsString, OsString);
 
 impl Repository<'_> {
     /// Returns a call of git with these settings in addition to [`OVERRIDES`].
-    fn command(&self, drivers: Vec<Setting>) -> Command {
+    fn command(&self, more: Vec<Setting>) -> Command {
         let mut git = Command::new("git");
         git.stdin(Stdio::null()).arg("--no-pager").arg("--literal-pathspecs");
         for name in VARIABLES {
@@ -128,7 +138,7 @@ impl Repository<'_> {
         }
         // Not with `-c`: the name of a driver may contain `=`.
         let overrides = OVERRIDES.iter().map(|(key, value)| ((*key).into(), (*value).into()));
-        let settings: Vec<Setting> = overrides.chain(drivers).collect();
+        let settings: Vec<Setting> = overrides.chain(more).collect();
         git.env("GIT_CONFIG_COUNT", settings.len().to_string());
         for (number, (key, value)) in settings.into_iter().enumerate() {
             git.env(format!("GIT_CONFIG_KEY_{number}"), key);
@@ -137,9 +147,9 @@ impl Repository<'_> {
         git
     }
 
-    /// Returns settings that disable the drivers in the repository's own configuration. Drivers in the user's
-    /// configuration stay.
-    fn without_own_drivers(&self) -> Result<Vec<Setting>, HostError> {
+    /// Returns settings that disable the drivers and the hooks in the repository's own configuration. Drivers in the
+    /// user's configuration stay.
+    fn without_own_programs(&self) -> Result<Vec<Setting>, HostError> {
         let mut git = self.command(Vec::new());
         // Not with a pattern: it would not match a name that is not UTF-8.
         git.args(["config", "--null", "--show-scope", "--list"]);
@@ -148,15 +158,18 @@ impl Repository<'_> {
             return Err(self.failure(&done.stderr));
         }
         let mut fields = done.stdout.split(|byte| *byte == 0);
-        let (mut own, mut of_user) = (Vec::new(), Vec::new());
+        let (mut own, mut of_user, mut hooks) = (Vec::new(), Vec::new(), Vec::new());
         while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
             let end = entry.iter().position(|byte| *byte == b'\n').unwrap_or(entry.len());
             let (key, value) = entry.split_at(end);
             match scope {
-                _ if !is_driver(key) => {}
-                b"system" | b"global" => of_user.push((key, value.get(1..).unwrap_or_default())),
                 b"command" => {}
-                _ => own.push(key),
+                b"system" | b"global" if is_driver(key) => {
+                    of_user.push((key, value.get(1..).unwrap_or_default()));
+                }
+                b"system" | b"global" => {}
+                _ if is_driver(key) => own.push(key),
+                _ => hooks.extend(disabling_key(key)),
             }
         }
         let os_string = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
@@ -169,7 +182,8 @@ impl Repository<'_> {
             };
             (os_string(key), os_string(value))
         };
-        Ok(own.into_iter().map(setting).collect())
+        let hooks = hooks.iter().map(|key| (os_string(key), OsString::from("false")));
+        Ok(own.into_iter().map(setting).chain(hooks).collect())
     }
 
     /// Runs git and returns its output.
@@ -183,18 +197,43 @@ impl Repository<'_> {
         others: &[Repository<'_>],
         args: &[A],
     ) -> Result<String, HostError> {
+        let stdout = self.output(others, args, b"")?;
+        Ok(String::from_utf8_lossy(&stdout).into_owned())
+    }
+
+    /// Like [`Self::run`], for names that need not be UTF-8. Git reads `input`.
+    pub(crate) fn run_with<A: AsRef<OsStr>>(
+        &self,
+        args: &[A],
+        input: &[u8],
+    ) -> Result<Vec<u8>, HostError> {
+        self.output(&[], args, input)
+    }
+
+    fn output<A: AsRef<OsStr>>(
+        &self,
+        others: &[Repository<'_>],
+        args: &[A],
+        input: &[u8],
+    ) -> Result<Vec<u8>, HostError> {
         let command = args.first().and_then(|command| command.as_ref().to_str());
-        let mut drivers = Vec::new();
-        if command.is_some_and(|command| USES_DRIVERS.contains(&command)) {
-            drivers = self.without_own_drivers()?;
+        let mut settings = Vec::new();
+        if command.is_some_and(|command| RUNS_PROGRAMS.contains(&command)) {
+            settings = self.without_own_programs()?;
             for other in others {
-                drivers.extend(other.without_own_drivers()?);
+                settings.extend(other.without_own_programs()?);
             }
         }
-        let done = self.command(drivers).args(args).output();
-        let done = done.map_err(|source| failed("run git", source))?;
+        let mut git = self.command(settings);
+        git.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = git.spawn().map_err(|source| failed("run git", source))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // If git ends before it has read everything, its exit status says why.
+            let _ended = stdin.write_all(input);
+        }
+        let done = child.wait_with_output().map_err(|source| failed("run git", source))?;
         if done.status.success() {
-            return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+            return Ok(done.stdout);
         }
         Err(self.failure(&done.stderr))
     }
@@ -208,5 +247,26 @@ impl Repository<'_> {
     /// Like [`Self::run`], without the final line break.
     pub(crate) fn line<A: AsRef<OsStr>>(&self, args: &[A]) -> Result<String, HostError> {
         Ok(self.run(args)?.trim_end_matches('\n').to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hooks_in_the_configuration_of_a_repository_are_disabled() {
+        let dir = tempfile::tempdir().unwrap();
+        let repository = Repository::Containing(dir.path());
+        repository.run(&["init", "--quiet"]).unwrap();
+        for (key, value) in [("hook.a.b.command", "/evil"), ("hook.x.event", "post-checkout")] {
+            repository.run(&["config", key, value]).unwrap();
+        }
+        let settings = repository.without_own_programs().unwrap();
+        for key in ["hook.a.b.enabled", "hook.x.enabled"] {
+            assert!(settings.contains(&(key.into(), "false".into())), "{key}: {settings:?}");
+        }
+        assert_eq!(disabling_key(b"hook.jobs"), None);
+        assert_eq!(disabling_key(b"core.hookspath"), None);
     }
 }

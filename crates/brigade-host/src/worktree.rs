@@ -2,6 +2,8 @@
 //!
 //! Worktrees are in brigade's state folder. A worktree with work that exists nowhere else is never removed.
 
+mod diff;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -219,28 +221,6 @@ impl Worktree {
         Repository::Worktree { dir: &self.dir, git_dir, index: None }
     }
 
-    /// Returns the diff of all changes since the branch was created. Includes uncommitted changes and new files.
-    pub fn diff(&self, stat: bool) -> Result<String, HostError> {
-        let git_dir = self.existing_git_dir()?;
-        let base = self.original().line(&["merge-base", "HEAD", &self.branch])?;
-        // Add new files to a copy of the index, so that the member's index is not changed.
-        let index = git_dir.join("index");
-        let index_copy = git_dir.join(format!("index.brigade-{}", std::process::id()));
-        let copied = copy_with_mtime(&index, &index_copy);
-        copied.map_err(|source| failed(format!("copy {}", index.display()), source))?;
-        let with_copy =
-            Repository::Worktree { dir: &self.dir, git_dir: &git_dir, index: Some(&index_copy) };
-        let shown = with_copy.run(&["add", "--intent-to-add", "."]).and_then(|_| {
-            let mut args = vec!["diff", "--color=never", "--no-ext-diff", "--no-textconv"];
-            args.push("--ignore-submodules=all");
-            args.extend(stat.then_some("--stat"));
-            args.push(&base);
-            with_copy.run(&args)
-        });
-        let _removed = std::fs::remove_file(&index_copy);
-        shown
-    }
-
     /// Removes the worktree, unless work would be lost.
     pub fn remove(&self, ignored: IgnoredFiles) -> Result<Removed, HostError> {
         let Some(git_dir) = self.git_dir() else {
@@ -346,14 +326,6 @@ pub fn check_can_branch(dir: &Path) -> Result<(), HostError> {
     };
     let error = HostError::failed(Trouble::NoCommit { dir: dir.to_owned(), reason });
     Err(error.hint("create a commit there first, or remove `worktree = true`"))
-}
-
-/// Copies a git index with its modification time. Git compares the content of a file only if the file is not older
-/// than the index. If the copy were newer, git would miss changes that were made in the same second as the index.
-fn copy_with_mtime(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::copy(from, to)?;
-    let modified = std::fs::metadata(from)?.modified()?;
-    std::fs::File::options().write(true).open(to)?.set_modified(modified)
 }
 
 #[cfg(test)]

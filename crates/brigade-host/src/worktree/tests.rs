@@ -193,6 +193,8 @@ uploadpack.packObjectsHook=RUN
 alias.status=!RUN
 alias.diff=!RUN
 submodule.recurse=true
+hook.evil.command=RUN
+hook.evil.event=reference-transaction
 ";
 
 const HOOKS: [&str; 8] = [
@@ -292,6 +294,55 @@ fn a_hostile_repository_runs_nothing() {
     // The same configuration runs programs without the protection.
     let mut plain = Command::new("git");
     plain.arg("-C").arg(&repository.dir).args(["status", "--porcelain"]).output().unwrap();
+    assert!(attack.take().contains("evil.sh"));
+}
+
+/// The configuration of a repository inside the worktree does not belong to the outer repository, so the overrides for
+/// the outer one do not disable it.
+#[test]
+fn a_hostile_submodule_runs_nothing() {
+    let repository = TestRepository::new();
+    let attack = Attack::new(repository.home.path());
+    let submodule = |dir: &Path| {
+        std::fs::create_dir(dir).unwrap();
+        git(dir, &["init", "--quiet"]);
+        std::fs::write(dir.join("a"), "one").unwrap();
+        commit(dir);
+    };
+    let turn_hostile = |dir: &Path| {
+        attack.configure(dir);
+        std::fs::write(dir.join(".git/info/attributes"), "* filter=evil diff=evil\n").unwrap();
+        // The new content has the same length, so git compares the content, after the filter.
+        std::fs::write(dir.join("a"), "two").unwrap();
+    };
+    let worktree = repository.worktree("bob");
+    let (known, moved) = (worktree.dir.join("known"), worktree.dir.join("moved"));
+    submodule(&known);
+    submodule(&moved);
+    commit(&worktree.dir);
+    git(&moved, &["commit", "--quiet", "--allow-empty", "-m", "t"]);
+    let head = git(&moved, &["rev-parse", "HEAD"]);
+    let untracked = worktree.dir.join("untracked");
+    submodule(&untracked);
+    let untracked_head = git(&untracked, &["rev-parse", "HEAD"]);
+    [&known, &moved, &untracked].map(|dir| turn_hostile(dir));
+    std::fs::write(worktree.dir.join("new"), "three").unwrap();
+    let diff = worktree.diff(false).unwrap();
+    for line in ["+three", &format!("+Subproject commit {head}")] {
+        assert!(diff.contains(line), "{line}: {diff}");
+    }
+    assert!(diff.contains(&format!("+Subproject commit {untracked_head}")), "{diff}");
+    assert!(worktree.diff(true).unwrap().contains("moved"));
+    // Git cannot add a repository without a commit.
+    let empty = worktree.dir.join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    git(&empty, &["init", "--quiet"]);
+    assert!(worktree.diff(false).unwrap().contains("+three"));
+    worktree.distance().unwrap();
+    assert_eq!(worktree.remove(IgnoredFiles::Discard).unwrap(), Removed::Stays);
+    assert_eq!(attack.take(), "");
+    // A plain `git add` runs the programs.
+    Command::new("git").arg("-C").arg(&worktree.dir).args(["add", "."]).output().unwrap();
     assert!(attack.take().contains("evil.sh"));
 }
 
