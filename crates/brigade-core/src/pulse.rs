@@ -338,8 +338,7 @@ mod tests {
     fn each_state_has_its_evidence() {
         use Liveness::{Dead, Hung, Idle, Limited, Starting, Waiting, Working};
         let why = || "429".to_owned();
-        let waiting =
-            ReportedState::Waiting { requests: vec!["perm-1".to_owned()], unsent: None };
+        let waiting = ReportedState::Waiting { requests: vec!["perm-1".to_owned()], unsent: None };
         let unsent = ReportedState::Waiting { requests: Vec::new(), unsent: Some("full".into()) };
         let evidence = "process 7, waiting to ask the lead for 5 s: full";
         check(&pulse(unsent), Some(7), 5, Waiting, evidence);

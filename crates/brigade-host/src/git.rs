@@ -163,11 +163,10 @@ impl Repository<'_> {
             let end = entry.iter().position(|byte| *byte == b'\n').unwrap_or(entry.len());
             let (key, value) = entry.split_at(end);
             match scope {
-                b"command" => {}
                 b"system" | b"global" if is_driver(key) => {
                     of_user.push((key, value.get(1..).unwrap_or_default()));
                 }
-                b"system" | b"global" => {}
+                b"command" | b"system" | b"global" => {}
                 _ if is_driver(key) => own.push(key),
                 _ => hooks.extend(disabling_key(key)),
             }

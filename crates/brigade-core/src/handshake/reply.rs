@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Answered, AnsweredRequest, HandshakeError, Request, RequestKind, request};
 use crate::clock::wire_time;
-use crate::event::{Event, Record, WITHDRAWN};
+use crate::event::{Event, MessageKey, Record, WITHDRAWN};
 use crate::mail::{self, MailError};
 use crate::seat::Seat;
 use crate::store::{Actor, Mark, Outgoing, StoreError};

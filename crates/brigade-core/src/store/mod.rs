@@ -7,8 +7,7 @@
 //! do that, for all stores.
 //!
 //! ```
-//! use std::path::PathBuf;
-use std::sync::Arc;
+//! use std::sync::Arc;
 //!
 //! use brigade_core::store::Store;
 //! use brigade_core::store::memory::MemoryStore;
@@ -29,6 +28,7 @@ mod message;
 mod question;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;

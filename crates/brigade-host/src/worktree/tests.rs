@@ -325,7 +325,9 @@ fn a_hostile_submodule_runs_nothing() {
     let untracked = worktree.dir.join("untracked");
     submodule(&untracked);
     let untracked_head = git(&untracked, &["rev-parse", "HEAD"]);
-    [&known, &moved, &untracked].map(|dir| turn_hostile(dir));
+    for dir in [&known, &moved, &untracked] {
+        turn_hostile(dir);
+    }
     std::fs::write(worktree.dir.join("new"), "three").unwrap();
     let diff = worktree.diff(false).unwrap();
     for line in ["+three", &format!("+Subproject commit {head}")] {

@@ -315,7 +315,7 @@ fn a_request_that_does_not_fit_into_the_mailbox_is_sent_later() {
             serde_json::json!({ "from": "alice", "text": text, "timestamp": timestamp, "read": false })
         })
         .collect();
-    let inbox = serde_json::Value::from(unread).to_string();
+    let inbox = Value::from(unread).to_string();
     team.cli.write("claude/teams/demo/inboxes/team-lead.json", &inbox);
     team.cli.run_ok(&["send", "alice", "ASK"]);
     let evidence = || team.cli.member("alice")["evidence"].as_str().unwrap().to_owned();

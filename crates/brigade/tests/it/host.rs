@@ -298,7 +298,7 @@ fn until_done_returns_after_the_last_task() {
     brigade_testkit::needs!(Ps);
     let team = HostedTeam::new();
     let run = team.cli.command(&["up", "--until-done", "--json"]);
-    let mut run = { run }.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut run = { run }.stdout(Stdio::piped()).spawn().unwrap();
     wait_until("both members to be idle", || {
         let status = team.cli.run(&["status", "--json"]);
         status.code == Some(0) && status.stdout.matches("\"idle\"").count() == 2
