@@ -94,6 +94,9 @@ pub struct Answered {
     pub receipt: Receipt,
 }
 
+/// The number of open plan and permission requests that one member may have.
+const MAX_OPEN_REQUESTS: usize = 100;
+
 /// Why a request or an answer failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]

@@ -4,11 +4,8 @@ use std::collections::HashSet;
 
 use brigade_wire::team::Team;
 
-use super::{HandshakeError, Request, RequestKind, reply};
+use super::{HandshakeError, MAX_OPEN_REQUESTS, Request, RequestKind, reply};
 use crate::seat::Seat;
-
-/// The number of open plan and permission requests that one member may have.
-const MAX_OPEN_REQUESTS: usize = 100;
 
 /// Checks that the asking member may send one more request. `requests` are all requests to the lead. Reads only what the
 /// asking member may read: its own requests, its own mailbox and its own decisions.

@@ -1,6 +1,6 @@
 //! Answers a request exactly once.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use brigade_wire::body::Body;
@@ -13,7 +13,9 @@ use brigade_wire::team::Team;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{Answered, AnsweredRequest, HandshakeError, Request, RequestKind, request};
+use super::{
+    Answered, AnsweredRequest, HandshakeError, MAX_OPEN_REQUESTS, Request, RequestKind, request,
+};
 use crate::clock::wire_time;
 use crate::event::{Event, MessageKey, Record, WITHDRAWN};
 use crate::mail::{self, MailError};
@@ -273,21 +275,29 @@ pub(super) async fn answers_to(
     Ok(answers.filter_map(request).collect())
 }
 
-/// Returns the requests to the seat that have no answer yet.
+/// Returns the requests to the seat that have no answer yet. A program that ignores the limit of open requests can
+/// send any number of them, so only the first of each member count until they are answered.
 pub(super) async fn open(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, HandshakeError> {
     let mut open = Vec::new();
+    let mut answers: HashMap<MemberName, Vec<First>> = HashMap::new();
+    let mut counts: HashMap<MemberName, usize> = HashMap::new();
     for request in request::all(seat, team).await? {
-        let decided = seat.store.decided(&seat.team, &request.question(seat, team)).await?;
-        if decided.is_none() && taken_back(seat, team, &request).await?.is_none() {
-            open.push(request);
+        if counts.get(&request.from).is_some_and(|count| *count >= MAX_OPEN_REQUESTS) {
+            continue;
         }
-    }
-    let mut askers: Vec<MemberName> = open.iter().map(|request| request.from.clone()).collect();
-    askers.sort();
-    askers.dedup();
-    for asker in askers {
-        let answers = foreign_answers(seat, &asker).await;
-        open.retain(|request| !answers.iter().any(|answer| answer.answers(request)));
+        let decided = seat.store.decided(&seat.team, &request.question(seat, team)).await?;
+        if decided.is_some() || taken_back(seat, team, &request).await?.is_some() {
+            continue;
+        }
+        if !answers.contains_key(&request.from) {
+            answers.insert(request.from.clone(), foreign_answers(seat, &request.from).await);
+        }
+        let answers = answers.get(&request.from);
+        if answers.is_some_and(|answers| answers.iter().any(|answer| answer.answers(&request))) {
+            continue;
+        }
+        *counts.entry(request.from.clone()).or_default() += 1;
+        open.push(request);
     }
     Ok(open)
 }

@@ -343,3 +343,22 @@ fn requests_in_the_same_millisecond_get_different_ids() {
         assert_eq!(open.len(), 3);
     });
 }
+
+/// A program that does not use brigade can ignore the limit of open requests. The lead sees the first of them, and the
+/// requests of the others.
+#[test]
+fn a_member_that_ignores_the_limit_hides_no_request_of_others() {
+    in_memory(async |env| {
+        let lead = env.seat("team-lead");
+        for number in 0..150 {
+            let text = permission(&format!("perm-{number}"), "alice");
+            mail::send_protocol(&env.seat("alice"), &lead.name, &text).await.unwrap();
+        }
+        let text = permission("perm-of-bob", "bob");
+        mail::send_protocol(&env.seat("bob"), &lead.name, &text).await.unwrap();
+        let open = handshake::open(&lead).await.unwrap();
+        let count =
+            |name: &str| open.iter().filter(|request| request.from.as_str() == name).count();
+        assert_eq!((count("alice"), count("bob")), (100, 1));
+    });
+}
