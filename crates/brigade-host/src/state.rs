@@ -33,10 +33,13 @@ pub struct TeamState {
     pub unplayed: Vec<MemberName>,
     /// The number of tasks in each state.
     pub tasks: TaskTotals,
-    /// The number of requests that wait for the lead's answer.
-    pub approvals: usize,
-    /// The number of unread messages to the lead.
-    pub unread: usize,
+    /// The number of requests that wait for the lead's answer; `None` if they cannot be read.
+    pub approvals: Option<usize>,
+    /// The number of unread messages to the lead; `None` if they cannot be read.
+    pub unread: Option<usize>,
+    /// Why parts of the state cannot be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
 }
 
 /// The state of a member.
@@ -60,8 +63,8 @@ pub struct MemberState {
     pub session: Option<String>,
     /// The numbers of input and output tokens used.
     pub tokens: (u64, u64),
-    /// The number of unread messages in the member's inbox.
-    pub unread: usize,
+    /// The number of unread messages in the member's inbox; `None` if they cannot be read.
+    pub unread: Option<usize>,
     /// The state of the member's branch, if the member has a worktree.
     pub worktree: Option<BranchDistance>,
     /// The ids of the member's tasks that are in progress.
@@ -91,9 +94,14 @@ fn is_zero(count: &usize) -> bool {
 
 /// Returns the state of a team.
 pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
+    let mut errors = Vec::new();
     let open = match handshake::open(lead).await {
-        Err(HandshakeError::Store(error)) if is_out_of_reach(&error) => Vec::new(),
-        open => open?,
+        Ok(open) => Some(open),
+        Err(HandshakeError::Store(error)) if is_out_of_reach(&error) => Some(Vec::new()),
+        Err(error) => {
+            errors.push(format!("cannot read the requests to {}: {error}", lead.name));
+            None
+        }
     };
     let (documents, _) = board::list(lead).await?;
     let tasks: Vec<Task<'_>> =
@@ -123,7 +131,7 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
     }
     for state in &mut members {
         let name = &state.name;
-        let asks = open.iter().filter(|request| request.from == *name);
+        let asks = open.iter().flatten().filter(|request| request.from == *name);
         if state.judged.liveness == Liveness::Idle
             && let Some(request) = asks.into_iter().next()
         {
@@ -151,18 +159,19 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
             done: count(Status::Completed),
             in_progress: count(Status::InProgress),
         },
-        approvals: open.len(),
-        unread: unread(lead, &lead.name).await?,
+        approvals: open.map(|open| open.len()),
+        unread: unread(lead, &lead.name).await.map_err(|error| errors.push(error)).ok(),
+        errors,
     })
 }
 
 /// Returns the number of unread messages in a member's inbox. A member that has not joined yet has no inbox.
-async fn unread(lead: &Seat, of: &MemberName) -> Result<usize, HostError> {
+async fn unread(lead: &Seat, of: &MemberName) -> Result<usize, String> {
     match mail::inbox(lead, of, InboxFilter::Unread).await {
         Ok(mail) => Ok(mail.len()),
         Err(MailError::NoMember { .. }) => Ok(0),
         Err(MailError::Store(error)) if is_out_of_reach(&error) => Ok(0),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(format!("cannot read the mail of {of}: {error}")),
     }
 }
 
@@ -183,7 +192,7 @@ async fn roster_names(lead: &Seat) -> Result<Option<HashSet<String>>, HostError>
 /// Returns the state of a member that runs on this host.
 pub async fn member(host: &Host, lead: &Seat, spec: MemberSpec) -> Result<MemberState, HostError> {
     let (process, pulse, judged) = liveness(host, lead, &spec.name).await?;
-    let unread = unread(lead, &spec.name).await?;
+    let unread = unread(lead, &spec.name).await.ok();
     let worktree = host.worktree(&lead.team, &spec).filter(Worktree::exists);
     Ok(MemberState {
         // Show the member even if git cannot read its repository.
@@ -240,7 +249,7 @@ async fn remote_members(
             unplayed.extend((name != lead.name).then_some(name));
             continue;
         };
-        let unread = unread(lead, &name).await?;
+        let unread = unread(lead, &name).await.ok();
         remote.push(MemberState {
             agent: entry.agent_type().map(Cow::into_owned).unwrap_or_default(),
             place: None,

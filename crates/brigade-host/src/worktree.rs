@@ -77,6 +77,11 @@ pub enum IgnoredFiles {
     Discard,
 }
 
+/// The file in git's data about a worktree that says why the worktree is locked.
+const LOCKED: &str = "locked";
+/// The content of [`LOCKED`] while git creates the worktree.
+const INITIALIZING: &str = "initializing";
+
 /// How many entries of a worktree's log are checked for commits that are on no branch.
 const MAX_LOG: usize = 200;
 
@@ -108,7 +113,8 @@ impl Worktree {
             let hash = Sha256::digest(common.as_os_str().as_encoded_bytes());
             let hash = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect::<String>();
             let marked_dir = team_dir.join(format!("{name}@{hash}"));
-            let is_taken = worktree.dir.exists() && worktree.git_dir_in(&common).is_none();
+            // If git was killed, the folder may be empty and unknown to git.
+            let is_taken = has_entries(&worktree.dir) && worktree.git_dir_in(&common).is_none();
             if is_taken || marked_dir.exists() {
                 worktree.dir = marked_dir;
             }
@@ -135,6 +141,7 @@ impl Worktree {
         let top = original.line(&["rev-parse", "--show-toplevel"])?;
         let inside = cwd.canonicalize().ok();
         let inside = inside.as_deref().unwrap_or(cwd).strip_prefix(&top).map(Path::to_owned);
+        self.remove_half_made()?;
         if !self.exists() {
             if let Some(parent) = self.dir.parent() {
                 std::fs::create_dir_all(parent).map_err(|source| {
@@ -153,6 +160,73 @@ impl Worktree {
             original.run(&args)?;
         }
         Ok(self.dir.join(inside.unwrap_or_default()))
+    }
+
+    /// Cleans up after a `git worktree add` that was killed. Git marks a worktree as locked while it creates it, and writes
+    /// the index last. Without an index, files are missing or incomplete: removes the worktree, so that it is created
+    /// again. The branch stays.
+    fn remove_half_made(&self) -> Result<(), HostError> {
+        let Some(git_dir) = self.initializing_git_dir()? else { return Ok(()) };
+        let remove = |path: &Path, removed: std::io::Result<()>| match removed {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(failed(format!("remove {}", path.display()), source))
+            }
+            _ => Ok(()),
+        };
+        if !git_dir.join("index").exists() && self.dir.exists() {
+            if self.has_only_files_of_git(&git_dir)? {
+                remove(&self.dir, std::fs::remove_dir_all(&self.dir))?;
+            } else {
+                self.move_aside()?;
+            }
+        }
+        // Git lists a locked worktree even if its folder is gone.
+        let lock = git_dir.join(LOCKED);
+        remove(&lock, std::fs::remove_file(&lock))
+    }
+
+    /// Returns git's data about the worktree if git was killed while it created the worktree.
+    fn initializing_git_dir(&self) -> Result<Option<PathBuf>, HostError> {
+        let Ok(entries) = std::fs::read_dir(self.common_dir()?.join("worktrees")) else {
+            return Ok(None);
+        };
+        let same = |path: &Path| match (path.canonicalize(), self.dir.canonicalize()) {
+            (Ok(path), Ok(dir)) => path == dir,
+            _ => path == self.dir,
+        };
+        let is_ours = |git_dir: &PathBuf| {
+            let read = |file| std::fs::read_to_string(git_dir.join(file)).unwrap_or_default();
+            let linked = git_dir.join(read("gitdir").trim_end());
+            read(LOCKED).trim_end() == INITIALIZING && linked.parent().is_some_and(same)
+        };
+        Ok(entries.filter_map(Result::ok).map(|entry| entry.path()).find(is_ours))
+    }
+
+    /// Returns whether every file in a worktree without an index is as in the commit. Earlier versions of brigade let
+    /// agents work in such a worktree.
+    fn has_only_files_of_git(&self, git_dir: &Path) -> Result<bool, HostError> {
+        let index = git_dir.join(format!("index.brigade-{}", std::process::id()));
+        let inside = Repository::Worktree { dir: &self.dir, git_dir, index: Some(&index) };
+        let status = inside.run(&["read-tree", "HEAD"]).and_then(|_| {
+            let mut status = vec!["status", "--porcelain", "-z", "--untracked-files=all"];
+            status.extend(["--ignored=matching", "--ignore-submodules=all"]);
+            inside.run(&status)
+        });
+        let _removed = std::fs::remove_file(&index);
+        // If git was killed very early, there is no commit yet.
+        let Ok(status) = status else { return Ok(!has_entries_beside_git(&self.dir)) };
+        Ok(status.split('\0').all(|entry| entry.is_empty() || entry.starts_with(" D ")))
+    }
+
+    /// Renames the folder of the worktree to a name that no member can have.
+    fn move_aside(&self) -> Result<(), HostError> {
+        let name = self.dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let aside =
+            (1..).map(|number| self.dir.with_file_name(format!("{name}@incomplete-{number}")));
+        let Some(aside) = { aside }.find(|path| !path.exists()) else { return Ok(()) };
+        tracing::warn!(to = %aside.display(), "moved an incomplete worktree");
+        std::fs::rename(&self.dir, &aside)
+            .map_err(|source| failed(format!("move {}", self.dir.display()), source))
     }
 
     /// Returns whether the worktree exists and belongs to the original repository.
@@ -326,6 +400,17 @@ pub fn check_can_branch(dir: &Path) -> Result<(), HostError> {
     };
     let error = HostError::failed(Trouble::NoCommit { dir: dir.to_owned(), reason });
     Err(error.hint("create a commit there first, or remove `worktree = true`"))
+}
+
+/// Returns whether a folder contains anything.
+fn has_entries(dir: &Path) -> bool {
+    std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+/// Returns whether a folder contains anything beside git's link.
+fn has_entries_beside_git(dir: &Path) -> bool {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
+    entries.into_iter().any(|entry| entry.file_name() != ".git")
 }
 
 #[cfg(test)]

@@ -363,3 +363,52 @@ fn a_replaced_git_folder_in_a_worktree_is_not_read() {
     assert_eq!(worktree.remove(IgnoredFiles::Discard).unwrap(), Removed::Stays);
     assert_eq!(attack.take(), "");
 }
+
+/// `git worktree add` was killed: git's lock is still there, and the index and files may be missing.
+#[test]
+fn a_half_made_worktree_is_made_again() {
+    let repository = TestRepository::new();
+    let bob = repository.worktree("bob");
+    let git_dir = repository.dir.join(".git/worktrees/bob");
+    let lock = || std::fs::write(git_dir.join("locked"), "initializing\n").unwrap();
+    let check = |what: &str| {
+        assert_eq!(bob.make(&repository.dir).unwrap(), bob.dir, "{what}");
+        assert_eq!(std::fs::read_to_string(bob.dir.join("file")).unwrap(), "one", "{what}");
+        assert_eq!(git(&bob.dir, &["status", "--porcelain"]), "", "{what}");
+        assert_eq!(git(&bob.dir, &["branch", "--show-current"]), "brigade/demo/bob", "{what}");
+        assert!(!git_dir.join("locked").exists(), "{what}");
+    };
+    lock();
+    std::fs::remove_file(git_dir.join("index")).unwrap();
+    std::fs::remove_file(bob.dir.join("file")).unwrap();
+    check("killed while it wrote the files");
+    lock();
+    std::fs::remove_dir_all(&bob.dir).unwrap();
+    check("killed before it created the folder");
+    lock();
+    std::fs::remove_dir_all(&bob.dir).unwrap();
+    std::fs::create_dir(&bob.dir).unwrap();
+    std::fs::remove_file(git_dir.join("index")).unwrap();
+    check("killed before it wrote a file");
+}
+
+/// An agent may have worked in a half-made worktree.
+#[test]
+fn work_in_a_half_made_worktree_is_kept() {
+    let repository = TestRepository::new();
+    let bob = repository.worktree("bob");
+    let git_dir = repository.dir.join(".git/worktrees/bob");
+    let lock = || std::fs::write(git_dir.join("locked"), "initializing").unwrap();
+    lock();
+    std::fs::write(bob.dir.join("file"), "two").unwrap();
+    bob.make(&repository.dir).unwrap();
+    assert_eq!(std::fs::read_to_string(bob.dir.join("file")).unwrap(), "two");
+    lock();
+    std::fs::remove_file(git_dir.join("index")).unwrap();
+    std::fs::write(bob.dir.join("new"), "").unwrap();
+    bob.make(&repository.dir).unwrap();
+    assert_eq!(std::fs::read_to_string(bob.dir.join("file")).unwrap(), "one");
+    let aside = bob.dir.with_file_name("bob@incomplete-1");
+    assert_eq!(std::fs::read_to_string(aside.join("file")).unwrap(), "two");
+    assert!(aside.join("new").exists());
+}

@@ -2,6 +2,7 @@
 
 mod metrics;
 
+use brigade_core::text::one_line;
 use brigade_wire::name::{MemberName, TeamName};
 
 use crate::context::CliContext;
@@ -112,18 +113,25 @@ fn render(host: &Host, state: &TeamState) -> String {
         let unreadable = tasks.unreadable;
         text.push_str(&format!("  {BUSY}{unreadable} unreadable (run `brigade doctor`){BUSY:#}"));
     }
-    if *approvals > 0 {
+    if let Some(approvals) = approvals.filter(|count| *count > 0) {
         text.push_str(&format!("  {BUSY}{approvals} waiting for approval{BUSY:#}"));
     }
-    if *unread > 0 {
+    if let Some(unread) = unread.filter(|count| *count > 0) {
         text.push_str(&format!("  {BUSY}{unread} unread for team-lead{BUSY:#}"));
     }
     text.push('\n');
+    for error in &state.errors {
+        text.push_str(&format!("  {BUSY}{}{BUSY:#}\n", one_line(error)));
+    }
     let mut table = Table::new(&["NAME", "AGENT", "STATE", "TASKS", "UNREAD", "TOKENS", "DETAILS"]);
     for member in &state.members {
         let (read, wrote) = member.tokens;
         let tokens = if read + wrote == 0 { String::new() } else { format!("{read}/{wrote}") };
-        let unread = if member.unread == 0 { String::new() } else { member.unread.to_string() };
+        let unread = match member.unread {
+            Some(0) => String::new(),
+            Some(unread) => unread.to_string(),
+            None => "?".to_owned(),
+        };
         let judged = &member.judged;
         table.row([
             Cell::new(STRONG, member.name.as_str()),

@@ -268,13 +268,14 @@ impl IdleDetector {
         self.noted = true;
         let left = text::count(left, "task");
         let why = match state.approvals {
-            0 => format!(
+            None | Some(0) => format!(
                 "ask a member to continue with `brigade send NAME \"…\" --team {}`",
                 state.team
             ),
-            asked => {
+            Some(asked) => {
                 format!(
-                    "{asked} requests wait for your answer: `brigade approvals --team {}`",
+                    "waiting for your answer: {}, see `brigade approvals --team {}`",
+                    text::count(asked, "request"),
                     state.team
                 )
             }

@@ -308,12 +308,9 @@ fn a_request_that_does_not_fit_into_the_mailbox_is_sent_later() {
     let team = HostedTeam::new();
     team.cli.run_ok(&["up"]);
     wait_until("alice's turn to end", || team.cli.member("alice")["liveness"] == "idle");
-    let text = "x".repeat(1_000_000);
-    let unread: Vec<_> = (0..18)
-        .map(|number| {
-            let timestamp = format!("2026-11-15T12:00:{number:02}.000Z");
-            serde_json::json!({ "from": "alice", "text": text, "timestamp": timestamp, "read": false })
-        })
+    let timestamp = "2026-11-15T12:00:00.000Z";
+    let unread: Vec<Value> = (0..20_000)
+        .map(|number| json!({ "from": "alice", "text": format!("{number}"), "timestamp": timestamp, "read": false }))
         .collect();
     let inbox = Value::from(unread).to_string();
     team.cli.write("claude/teams/demo/inboxes/team-lead.json", &inbox);

@@ -171,7 +171,7 @@ fn a_task_list_of_the_same_name_is_moved_and_not_deleted() {
         created.stderr.contains("claude/tasks/demo already had 2 tasks; moved to "),
         "{created}"
     );
-    assert_eq!(cli.json(&["task", "list"]), serde_json::json!([]));
+    assert_eq!(cli.run(&["task", "list"]).code, Some(4));
     let (_, aside) = created.stderr.split_once("moved to <root>/").unwrap();
     let aside = std::fs::read_dir(cli.path(aside.split_once("/aside/").unwrap().0).join("aside"));
     let aside = aside.unwrap().next().unwrap().unwrap().path();
