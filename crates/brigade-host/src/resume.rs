@@ -62,7 +62,13 @@ pub async fn resume(
         }
         restore(context, &team, report).await?;
         let lead = context.seat_of(team.clone(), MemberName::lead());
-        let names = host.registry.members(&team)?;
+        let mut names = Vec::new();
+        for name in host.registry.members(&team)? {
+            // The supervisor removes a member that has left the team.
+            if !state::has_left(&host, &lead, &name).await? {
+                names.push(name);
+            }
+        }
         for name in &names {
             state::retry_if_dead(&host, &lead, name).await?;
         }

@@ -114,6 +114,7 @@ pub async fn spawn(
 ) -> Result<Spawned, HostError> {
     let host = &context.host()?;
     context.check_may_start(lead, &spec.name, &spec.agent)?;
+    wait::until_removed(host, lead, &spec.name, report).await?;
     if host.registry.member(&lead.team, &spec.name)?.is_some() {
         check_not_elsewhere(host, lead, &spec.name).await?;
     } else {
@@ -132,7 +133,9 @@ pub async fn spawn(
         let error = HostError::failed(Trouble::OtherMember { name, difference });
         return Err(error.hint("choose another name, or stop the existing member first"));
     }
-    if !new {
+    if new {
+        state::forget_heartbeat(host, lead, &spec.name).await?;
+    } else {
         state::retry_if_dead(host, lead, &spec.name).await?;
     }
     let dead = wait::until_ready(host, lead, std::slice::from_ref(&spec.name), report).await?;

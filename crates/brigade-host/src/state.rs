@@ -308,6 +308,29 @@ pub async fn liveness(
     Ok((process, pulse, judged))
 }
 
+/// Returns whether a member of this host has left its team. Its process may still be ending.
+pub async fn has_left(host: &Host, lead: &Seat, name: &MemberName) -> Result<bool, HostError> {
+    if host.registry.member(&lead.team, name)?.is_none()
+        || !host.registry.has_joined(&lead.team, name)
+    {
+        return Ok(false);
+    }
+    let on_roster = roster_names(lead).await?;
+    Ok(on_roster.is_some_and(|names| !names.contains(name.as_str())))
+}
+
+/// Removes the heartbeat of an earlier member of this name, so that it is not taken for one of the new member.
+pub(crate) async fn forget_heartbeat(
+    host: &Host,
+    lead: &Seat,
+    name: &MemberName,
+) -> Result<(), HostError> {
+    if host.leads(lead).await? {
+        lead.store.put_note(&lead.team, name, NoteKind::Pulse, None).await?;
+    }
+    Ok(())
+}
+
 /// Asks the supervisor to start a member again if its process or its agent is dead.
 pub async fn retry_if_dead(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), HostError> {
     let (_, _, judged) = liveness(host, lead, name).await?;

@@ -16,7 +16,7 @@ use crate::error::{HostError, Trouble};
 use crate::progress::{Progress, ReportProgress};
 use crate::spec::{MemberPlace, MemberSpec, TaskSpec, TeamSpec};
 use crate::trust::TrustedTeamFile;
-use crate::{Host, origin, preflight, state, team_lock};
+use crate::{Host, origin, preflight, state, team_lock, wait};
 
 /// The metadata key under which a task stores its name in the team file.
 const KEY: &str = "brigadeKey";
@@ -161,7 +161,7 @@ async fn add_all(
     for member in spec.members.iter().chain(&spec.lead) {
         if let Some(other) = state::remote_host(host, lead, &member.name).await? {
             report(Progress::RunsElsewhere(member.name.clone(), other));
-        } else if add(host, lead, member, result).await? {
+        } else if add(host, lead, member, result, report).await? {
             result.new.push(member.name.clone());
         }
     }
@@ -179,8 +179,11 @@ async fn add(
     lead: &Seat,
     spec: &MemberSpec,
     result: &mut UpResult,
+    report: ReportProgress<'_>,
 ) -> Result<bool, HostError> {
+    wait::until_removed(host, lead, &spec.name, report).await?;
     if host.registry.add_member(&lead.team, spec)? {
+        state::forget_heartbeat(host, lead, &spec.name).await?;
         return Ok(true);
     }
     if let Some(existing) = host.registry.member(&lead.team, &spec.name)?

@@ -8,7 +8,7 @@ use brigade_core::seat::Seat;
 use brigade_wire::name::MemberName;
 use tokio::time::Instant;
 
-use crate::error::HostError;
+use crate::error::{HostError, Trouble};
 use crate::progress::{Progress, ReportProgress};
 use crate::{Host, state};
 
@@ -19,8 +19,44 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// at the start of the next minute.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 
+/// How long the process of a member that has left its team may take to end.
+const LEAVES_WITHIN: Duration = Duration::from_secs(30);
+
 /// How long the supervisor may take to start a member.
 const STARTS_WITHIN: Duration = Duration::from_secs(2);
+
+/// If the member has left its team but its process is still ending, waits until the member is removed from this host. Only
+/// then can a new member of this name be added.
+pub async fn until_removed(
+    host: &Host,
+    lead: &Seat,
+    name: &MemberName,
+    report: ReportProgress<'_>,
+) -> Result<(), HostError> {
+    let began = Instant::now();
+    let mut is_reported = false;
+    while state::has_left(host, lead, name).await? {
+        // The supervisor removes a member that has left when its process has ended.
+        host.ensure_supervisor().await?;
+        let process = host.member_process(&lead.team, name)?;
+        let ending = process.as_ref().map(|process| format!("process {}", process.pid));
+        let ending = ending.unwrap_or_else(|| "its process".to_owned());
+        if began.elapsed() > LEAVES_WITHIN {
+            let why = format!("it has left the team, but {ending} has not ended");
+            let names = vec![name.to_string()];
+            let error = HostError::failed(Trouble::StillRunning { names, why });
+            return Err(error.hint(format!("`brigade stop {name} --now` kills it")));
+        }
+        if !is_reported && process.is_some() {
+            is_reported = true;
+            let evidence = format!("left the team; waiting for {ending} to end");
+            let liveness = Liveness::Dead;
+            report(Progress::Member { name: name.clone(), liveness, evidence });
+        }
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+    Ok(())
+}
 
 /// Waits until each of these members is ready, has failed or has taken too long. Returns the members that are not
 /// ready, each with the reason.
@@ -39,8 +75,8 @@ pub async fn until_ready(
         let mut must_wait = false;
         let mut failed = Vec::new();
         for name in names {
-            // A member that is no longer in the registry has left the team.
             if host.registry.member(&lead.team, name)?.is_none() {
+                failed.push((name.clone(), "it has left the team".to_owned()));
                 continue;
             }
             let (process, _, judged) = state::liveness(host, lead, name).await?;

@@ -373,3 +373,28 @@ fn resume_does_not_report_a_team_without_members_as_up() {
     assert!(!resumed.stdout.contains("up again"), "{resumed}");
     assert!(resumed.stderr.contains("there are no members to restart on this host"), "{resumed}");
 }
+
+/// A member that has left is not "already up" while its process ends.
+#[test]
+fn up_adds_a_member_again_whose_old_process_is_still_ending() {
+    let team = HostedTeam::new();
+    team.cli.run_ok(&["up"]);
+    wait_until("both members to be idle", || {
+        team.cli.member("alice")["liveness"] == "idle"
+            && team.cli.member("bob")["liveness"] == "idle"
+    });
+    let old = team.pid("bob");
+    // The suspended process cannot end.
+    suspend(old);
+    team.cli.run_ok(&["team", "leave", "bob"]);
+    let up = start(&team.cli, &["up"]);
+    std::thread::sleep(Duration::from_secs(2));
+    resume(old);
+    let up = finish(&team.cli, up);
+    assert_eq!(up.code, Some(0), "{up}");
+    assert!(up.stdout.contains("team demo is up: 1 new member"), "{up}");
+    assert!(up.stderr.contains(&format!("waiting for process {old} to end")), "{up}");
+    assert!(!up.stderr.contains("its last report was"), "{up}");
+    assert_eq!(team.cli.member("bob")["liveness"], "idle");
+    assert_ne!(team.pid("bob"), old);
+}
