@@ -4,7 +4,8 @@
 //! The caller runs the check again right before it applies a fix, while it holds the lock in `guard`. The fix itself
 //! changes a document only if the document is still the one that was checked.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use brigade_core::pulse::Process;
 use brigade_core::roster::{self, Activity, RosterError};
@@ -24,6 +25,7 @@ use super::snapshot::DoctorSnapshot;
 use crate::context::CliContext;
 use crate::error::{CliError, Trouble};
 use brigade_host::process::send_signal;
+use brigade_host::process_lock;
 use brigade_host::tmux::Window;
 use brigade_host::worktree::{IgnoredFiles, Removed, Worktree};
 
@@ -75,7 +77,8 @@ pub(crate) enum Fix {
     /// Changes the mode of a file from the first to the second value.
     SetMode(PathBuf, u32, u32),
     CloseWindow(Window),
-    Terminate(Process),
+    /// Ends the process that holds this lock of a removed member.
+    Terminate(Process, PathBuf),
     StartSupervisor,
     /// Removes the worktree of a member, if the member's name and team are known.
     RemoveWorktree(Worktree, Option<(TeamName, MemberName)>),
@@ -131,7 +134,7 @@ impl Fix {
                 format!("set its mode to {mode:o}; it was {was:o}"),
             ),
             Self::CloseWindow(_) => both("close the window", "closed the window"),
-            Self::Terminate(_) => both("terminate the process", "terminated the process"),
+            Self::Terminate(..) => both("terminate the process", "terminated the process"),
             Self::StartSupervisor => both(
                 "start the supervisor, which starts the missing members",
                 "started the supervisor, which starts the missing members",
@@ -274,7 +277,7 @@ impl Fix {
                 });
                 closed?;
             }
-            Self::Terminate(process) => terminate(&process).await,
+            Self::Terminate(process, lock) => terminate(&process, &lock).await?,
             Self::StartSupervisor => snapshot.host.ensure_supervisor().await?,
             Self::RemoveWorktree(worktree, _) => {
                 let why = match worktree.remove(IgnoredFiles::Keep)? {
@@ -375,13 +378,27 @@ fn set_root_mode(path: &std::path::Path, mode: u32) -> std::io::Result<()> {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
 }
 
-/// Sends SIGTERM to a process and waits up to five seconds for it to exit.
-async fn terminate(process: &Process) {
-    send_signal(process, Signal::TERM);
-    for _ in 0..100 {
-        if !brigade_host::process::is_running(process) {
-            return;
+/// Sends SIGTERM to the process that holds a lock, and SIGKILL if it has not ended after five seconds. Fails if the process
+/// still holds the lock after that, or if it cannot be identified.
+async fn terminate(process: &Process, lock: &Path) -> Result<(), CliError> {
+    let holder = || process_lock::holder(lock).map_err(|source| failed("read", lock, source));
+    for signal in [Signal::TERM, Signal::KILL] {
+        send_signal(process, signal);
+        for _ in 0..100 {
+            // The lock may have passed to another process.
+            match holder()? {
+                Some(holder) if holder.pid == process.pid => {}
+                _ => return Ok(()),
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
+    let why = match process.pid {
+        0 => "brigade cannot identify the process".to_owned(),
+        pid => format!("process {pid} survives SIGKILL"),
+    };
+    let member = lock.parent().and_then(Path::file_name).unwrap_or_default();
+    let names = vec![member.to_string_lossy().into_owned()];
+    let error = CliError::failed(Trouble::StillRunning { names, why });
+    Err(error.hint(format!("find the process with `fuser {0}` or `lsof {0}`", lock.display())))
 }

@@ -54,10 +54,16 @@ pub(super) fn processes(snapshot: &DoctorSnapshot, found: &mut Findings) {
             if member.path.join("spec.json").exists() || member.age < EXIT_GRACE {
                 continue;
             }
-            if let Ok(Some(process)) = process_lock::holder(&member.path.join("seat")) {
+            let lock = member.path.join("seat");
+            if let Ok(Some(process)) = process_lock::holder(&lock) {
                 let (pid, name) = (process.pid, &member.name);
-                let what = format!("process {pid} runs {name}, which was removed");
-                found.fixable(member.path.as_path(), what, Fix::Terminate(process));
+                let what = match pid {
+                    0 => format!(
+                        "a process that brigade cannot identify runs {name}, which was removed"
+                    ),
+                    pid => format!("process {pid} runs {name}, which was removed"),
+                };
+                found.fixable(member.path.as_path(), what, Fix::Terminate(process, lock));
             }
         }
     }

@@ -158,8 +158,8 @@ fn settings(cli: &CliEnv, command: &str, teams: &str, mode: &str) -> Option<Kill
     file(cli, "claude/settings.json", &settings.to_string(), 0)
 }
 
-/// Starts a process that holds the process lock of carl, who is not on the team.
-fn orphan_process(cli: &CliEnv) -> Option<KillOnDrop> {
+/// Starts a process that holds the process lock of carl, who is not on the team. The shell runs `before` first.
+fn orphan_process(cli: &CliEnv, before: &str) -> Option<KillOnDrop> {
     let dir = format!("state/brigade/host/{}/demo/carl", claude_dir_key(&cli.path("claude")));
     cli.write(&format!("{dir}/seat"), "");
     let mut made = cli.path(&dir);
@@ -168,8 +168,8 @@ fn orphan_process(cli: &CliEnv) -> Option<KillOnDrop> {
         made.pop();
     }
     let seat = cli.path(&format!("{dir}/seat"));
-    let script = r#"exec 9<>"$0"; flock 9; exec sleep 300"#;
-    let child = Command::new("sh").args(["-c", script]).arg(&seat).spawn().unwrap();
+    let script = format!(r#"{before}; exec 9<>"$0"; flock 9; exec sleep 300"#);
+    let child = Command::new("sh").args(["-c", &script]).arg(&seat).spawn().unwrap();
     // Wait until the child process holds the lock.
     while Command::new("flock").arg("-n").arg(&seat).arg("true").status().unwrap().success() {}
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
@@ -327,7 +327,20 @@ pub(crate) const FAULTS: &[Fault] = &[
         blocked_task(cli, 3, r#""1", "77""#)
     })
     .fixed(|cli| assert_eq!(cli.json(&["task", "show", "3"])["blockedBy"], json!(["1"]))),
-    fault("a process of a removed member", "orphan-process", orphan_process).fixed(|_| {}),
+    fault("a process of a removed member", "orphan-process", |cli| orphan_process(cli, ":"))
+        .fixed(|_| {}),
+    fault("a process of a removed member that ignores SIGTERM", "orphan-process", |cli| {
+        orphan_process(cli, "trap '' TERM")
+    })
+    .fixed(|_| {}),
+    fault("an unknown process that holds the lock of a removed member", "orphan-process", |cli| {
+        let process = orphan_process(cli, ":");
+        let key = claude_dir_key(&cli.path("claude"));
+        let seat = cli.path(&format!("state/brigade/host/{key}/demo/carl/seat"));
+        fs::write(&seat, json!({ "pid": 4_000_000, "began": "1" }).to_string()).unwrap();
+        age(seat.parent().unwrap(), 120);
+        process
+    }),
     fault("an outdated agent", "old-agent", |cli| {
         let package = "lib/node_modules/@openai/codex";
         let program = format!("{package}/bin/codex.js");
