@@ -51,9 +51,11 @@ pub(crate) enum CliTrouble {
     WasNotTrusted { path: String },
     #[error("there is nothing to undo")]
     NothingToUndo,
-    #[error("{left} tasks were not done in time")]
+    #[error("the team has no tasks; --until-done has nothing to wait for")]
+    NoTasks,
+    #[error("{} not done in time", unfinished(*left, "was", "were"))]
     NotDone { left: usize },
-    #[error("{left} tasks are not done, and no member is left to do them")]
+    #[error("{} not done, and no member is left to do the work", unfinished(*left, "is", "are"))]
     NobodyLeft { left: usize },
     #[error("{name} has no worktree of its own")]
     NoWorktree { name: String },
@@ -200,4 +202,10 @@ mod tests {
         let text = anstream::adapter::strip_str(&text(&CliError::from(error))).to_string();
         assert_eq!(text, "error: cannot write /x\n  caused by: no \\u{1b}[31mspace");
     }
+}
+
+/// Returns for example "1 task was" or "2 tasks were".
+fn unfinished(left: usize, singular: &str, plural: &str) -> String {
+    let verb = if left == 1 { singular } else { plural };
+    format!("{} {verb}", brigade_core::text::count(left, "task"))
 }

@@ -10,7 +10,7 @@ use brigade_host::progress::{Ended, Progress};
 use brigade_host::shutdown::StopOptions;
 use brigade_host::signals;
 use brigade_host::worktree::IgnoredFiles;
-use brigade_wire::name::MemberName;
+use brigade_wire::name::{MemberName, TeamName};
 use serde_json::json;
 
 use super::credentials;
@@ -97,12 +97,7 @@ pub(crate) async fn run(context: &CliContext, down: &DownArgs) -> Result<u8, Cli
         return Ok(exit::INTERRUPTED);
     };
     let DownResult { team, members, lost_tasks, stays_elsewhere } = taken;
-    if lost_tasks > 0 {
-        let tasks = text::count(lost_tasks, "unfinished task");
-        output::note(&format!(
-            "the team and its {tasks} were deleted; `brigade log --team {team}` still shows them"
-        ));
-    }
+    note_lost_tasks(&team, lost_tasks);
     if context.json {
         output::print_json(&document(&members))?;
     } else {
@@ -112,6 +107,16 @@ pub(crate) async fn run(context: &CliContext, down: &DownArgs) -> Result<u8, Cli
         ))?;
     }
     Ok(exit::DONE)
+}
+
+/// Says how many unfinished tasks were deleted together with their team.
+pub(crate) fn note_lost_tasks(team: &TeamName, lost: usize) {
+    if lost > 0 {
+        let tasks = text::count(lost, "unfinished task");
+        output::note(&format!(
+            "the team and its {tasks} were deleted; `brigade log --team {team}` still shows them"
+        ));
+    }
 }
 
 /// Runs `brigade down` while the NATS server is unreachable: with `--now`, kills the members on this host. The

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use brigade_host::down;
 use brigade_host::up::{self as host_up, OtherOwner, UpResult};
 
+use super::down::note_lost_tasks;
 use super::{check, spawn};
 use crate::cli::UpArgs;
 use crate::context::{CliContext, trust};
@@ -45,6 +46,12 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
     let spec = trusted.spec();
     let lead = context.seat_of(spec.team.clone(), MemberName::lead());
     let host = context.host()?;
+    if up.until_done && spec.tasks.is_empty() && !has_tasks(&lead).await? {
+        let error = CliError::failed(CliTrouble::NoTasks);
+        return Err(error.hint(
+            "add `[tasks.NAME]` to brigade.toml, or run `brigade up` and add tasks with `brigade task add`",
+        ));
+    }
     let other_owner = if up.adopt { OtherOwner::Adopt } else { OtherOwner::Refuse };
     let result =
         host_up::up(context, &host, &lead, &trusted, other_owner, &progress::print).await?;
@@ -150,6 +157,14 @@ fn summary(host: &Host, spec: &TeamSpec, result: &UpResult) -> String {
     text
 }
 
+/// Returns whether the team exists and has tasks.
+async fn has_tasks(lead: &Seat) -> Result<bool, CliError> {
+    if lead.find_config().await?.is_none() {
+        return Ok(false);
+    }
+    Ok(!board::list(lead).await?.0.is_empty())
+}
+
 /// Takes the team down after the person interrupted `up --until-done`.
 async fn stop_interrupted(host: &Host, lead: &Seat) -> Result<u8, CliError> {
     if !down::take_down_interrupted(host, lead, &progress::print).await? {
@@ -228,6 +243,9 @@ async fn until_done(
     let state = state::team(host, lead).await?;
     refuse_damaged_tasks(lead).await?;
     down::take_down(host, lead, down::STOP_AFTER_WORK, &progress::print).await?;
+    if !context.team_exists(&lead.team).await? {
+        note_lost_tasks(&lead.team, state.tasks.total - state.tasks.done);
+    }
     if context.json {
         output::print_json(&json!({ "done": trouble.is_none(), "tasks": state.tasks }))?;
     }

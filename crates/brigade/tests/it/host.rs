@@ -324,11 +324,26 @@ fn until_done_fails_after_its_limit() {
     let run = team.cli.run(&["up", "--until-done", "--limit", "1"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("2 tasks were not done in time"), "{}", run.stderr);
+    assert!(run.stderr.contains("the team and its 2 unfinished tasks were deleted"), "{run}");
     assert_eq!(team.processes(), Vec::<String>::new());
     // No team runs, and the host registry is empty.
     assert_eq!(team.cli.run(&["status"]).code, Some(4));
     let left = std::fs::read_dir(team.cli.path("state/brigade/host")).unwrap().count();
     assert_eq!(left, 0);
+}
+
+#[test]
+fn until_done_is_refused_without_tasks() {
+    let cli = CliEnv::new();
+    let file = format!("team = \"demo\"\n[members.bob]\nagent = \"acp:{FAKE_AGENT}\"\n");
+    cli.write("work/brigade.toml", &file);
+    let run = cli.run(&["up", "--until-done"]);
+    assert_eq!(run.code, Some(1), "{run}");
+    assert!(
+        run.stderr.contains("the team has no tasks; --until-done has nothing to wait for"),
+        "{run}"
+    );
+    assert_eq!(cli.run(&["status"]).code, Some(4));
 }
 
 /// A task whose file is damaged must not count as done, and must not be deleted.
