@@ -71,6 +71,13 @@ pub enum Trouble {
     NotInstalled { names: Vec<String> },
     #[error("cannot create a worktree: {} {reason}", dir.display())]
     NoCommit { dir: PathBuf, reason: &'static str },
+    #[error(
+        "cannot create a worktree: files in {} use the {} {}, which only this repository configures",
+        dir.display(),
+        if filters.len() == 1 { "filter" } else { "filters" },
+        filters.join(", ")
+    )]
+    DisabledFilters { dir: PathBuf, filters: Vec<String> },
     #[error("cannot read {}", task_names(.tasks))]
     UnreadableTasks { tasks: Vec<TaskId> },
     #[error("not started: {}", .names.join(", "))]

@@ -9,6 +9,7 @@
 //! or a hook after they were listed. The overrides do not apply to git processes that git starts inside a submodule,
 //! so no call here may inspect the files of a submodule.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStringExt as _;
@@ -112,6 +113,13 @@ pub(crate) enum Repository<'p> {
     },
 }
 
+/// A key of a driver in a repository's own configuration.
+struct DriverSetting {
+    key: Vec<u8>,
+    /// The value of the same key in the user's configuration.
+    of_user: Option<Vec<u8>>,
+}
+
 /// A key of git's configuration, and a value for it.
 type Setting = (OsString, OsString);
 
@@ -150,6 +158,22 @@ impl Repository<'_> {
     /// Returns settings that disable the drivers and the hooks in the repository's own configuration. Drivers in the
     /// user's configuration stay.
     fn without_own_programs(&self) -> Result<Vec<Setting>, HostError> {
+        let os_string = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+        let setting = |driver: DriverSetting| {
+            let value: &[u8] = match &driver.of_user {
+                Some(value) => value,
+                None if driver.key.ends_with(b".required") => b"false",
+                None => b"",
+            };
+            (os_string(&driver.key), os_string(value))
+        };
+        let (drivers, hooks) = self.own_programs()?;
+        let hooks = hooks.iter().map(|key| (os_string(key), OsString::from("false")));
+        Ok(drivers.into_iter().map(setting).chain(hooks).collect())
+    }
+
+    /// Returns the settings of drivers in the repository's own configuration, and the keys that disable its hooks.
+    fn own_programs(&self) -> Result<(Vec<DriverSetting>, Vec<Vec<u8>>), HostError> {
         let mut git = self.command(Vec::new());
         // Not with a pattern: it would not match a name that is not UTF-8.
         git.args(["config", "--null", "--show-scope", "--list"]);
@@ -171,18 +195,34 @@ impl Repository<'_> {
                 _ => hooks.extend(disabling_key(key)),
             }
         }
-        let os_string = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
-        let setting = |key: &[u8]| {
+        let driver = |key: &[u8]| {
             let last = of_user.iter().rev().find(|(name, _)| *name == key);
-            let value: &[u8] = match last {
-                Some((_, value)) => value,
-                None if key.ends_with(b".required") => b"false",
-                None => b"",
-            };
-            (os_string(key), os_string(value))
+            DriverSetting { key: key.to_vec(), of_user: last.map(|(_, value)| value.to_vec()) }
         };
-        let hooks = hooks.iter().map(|key| (os_string(key), OsString::from("false")));
-        Ok(own.into_iter().map(setting).chain(hooks).collect())
+        Ok((own.into_iter().map(driver).collect(), hooks))
+    }
+
+    /// Returns the filters of tracked files that only the repository configures. Git does not apply them here, so a new
+    /// worktree would have other content than the user's checkout. The repository must be named by its top folder.
+    pub(crate) fn disabled_filters(&self) -> Result<Vec<String>, HostError> {
+        let name = |driver: &DriverSetting| {
+            let name = driver.key.strip_prefix(b"filter.")?;
+            let ends = [&b".smudge"[..], b".clean", b".process"];
+            let name = ends.iter().find_map(|end| name.strip_suffix(*end))?;
+            driver.of_user.is_none().then(|| name.to_vec())
+        };
+        let own: BTreeSet<Vec<u8>> = self.own_programs()?.0.iter().filter_map(name).collect();
+        if own.is_empty() {
+            return Ok(Vec::new());
+        }
+        let files = self.run_with(&["ls-files", "-z"], b"")?;
+        let attributes = ["check-attr", "--cached", "-z", "--stdin", "filter"];
+        let attributes = self.run_with(&attributes, &files)?;
+        // The output has three fields for each file: path, attribute, value.
+        let used: BTreeSet<&[u8]> =
+            attributes.split(|byte| *byte == 0).skip(2).step_by(3).collect();
+        let disabled = own.iter().filter(|name| used.contains(name.as_slice()));
+        Ok(disabled.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
     /// Runs git and returns its output.

@@ -148,6 +148,7 @@ impl Worktree {
                     failed(format!("create the folder {}", parent.display()), source)
                 })?;
             }
+            check_filters(Path::new(&top))?;
             // If a person deleted the folder by hand, git still lists the worktree and refuses to add it again.
             original.run(&["worktree", "prune"])?;
             let (dir, branch) = (self.dir.as_os_str(), OsStr::new(&self.branch));
@@ -396,10 +397,22 @@ pub fn check_can_branch(dir: &Path) -> Result<(), HostError> {
     } else if repository.run(&["rev-parse", "--verify", "--quiet", "HEAD"]).is_err() {
         "is in a git repository without a commit"
     } else {
-        return Ok(());
+        return check_filters(Path::new(&repository.line(&["rev-parse", "--show-toplevel"])?));
     };
     let error = HostError::failed(Trouble::NoCommit { dir: dir.to_owned(), reason });
     Err(error.hint("create a commit there first, or remove `worktree = true`"))
+}
+
+/// Fails if a worktree of the repository would have wrong content, because its files use filters that brigade does not run.
+fn check_filters(top: &Path) -> Result<(), HostError> {
+    let filters = Repository::Containing(top).disabled_filters()?;
+    let Some(first) = filters.first() else { return Ok(()) };
+    let hint = format!(
+        "brigade runs no program that a repository configures; if you trust the filter, configure it for yourself: \
+         `git config --global filter.{first}.smudge …`, and likewise clean, process and required"
+    );
+    let error = HostError::failed(Trouble::DisabledFilters { dir: top.to_owned(), filters });
+    Err(error.hint(hint).hint("or remove `worktree = true`"))
 }
 
 /// Returns whether a folder contains anything.

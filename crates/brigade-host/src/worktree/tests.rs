@@ -252,6 +252,7 @@ fn a_hostile_repository_runs_nothing() {
     std::fs::write(repository.dir.join(".gitattributes"), "* filter=evil diff=evil merge=evil\n")
         .unwrap();
     commit(&repository.dir);
+    let worktree = repository.worktree("bob");
     attack.configure(&repository.dir);
     // Names of drivers that are hard to pass on, and a remote that fetches missing objects with a program.
     let program = attack.program.display();
@@ -269,7 +270,6 @@ fn a_hostile_repository_runs_nothing() {
     let attributes = repository.dir.join(".git/info/attributes");
     std::fs::create_dir_all(attributes.parent().unwrap()).unwrap();
     std::fs::write(attributes, b"a* filter=x=y\nb* filter=\xff\n").unwrap();
-    let worktree = repository.worktree("bob");
     for file in ["a", "b"] {
         std::fs::write(worktree.dir.join(file), "x").unwrap();
     }
@@ -282,6 +282,12 @@ fn a_hostile_repository_runs_nothing() {
     std::fs::write(missing, "1111111111111111111111111111111111111111\n").unwrap();
     let gone = repository.worktree_in(&repository.dir, "gone");
     assert!(gone.make(&repository.dir).is_err());
+    let new = repository.worktree_in(&repository.dir, "new");
+    let refused = new.make(&repository.dir).unwrap_err().to_string();
+    assert!(
+        refused.contains("use the filter evil, which only this repository configures"),
+        "{refused}"
+    );
     std::fs::write(worktree.dir.join("file"), "two").unwrap();
     assert_eq!(worktree.distance().unwrap().changed, 1);
     assert!(worktree.diff(false).unwrap().contains("+two"));
@@ -289,7 +295,7 @@ fn a_hostile_repository_runs_nothing() {
     assert_eq!(worktree.remove(IgnoredFiles::Discard).unwrap(), Removed::Stays);
     std::fs::write(worktree.dir.join("file"), "one").unwrap();
     worktree.remove(IgnoredFiles::Discard).unwrap();
-    check_can_branch(&repository.dir).unwrap();
+    assert!(check_can_branch(&repository.dir).is_err());
     assert_eq!(attack.take(), "");
     // The same configuration runs programs without the protection.
     let mut plain = Command::new("git");
@@ -411,4 +417,32 @@ fn work_in_a_half_made_worktree_is_kept() {
     let aside = bob.dir.with_file_name("bob@incomplete-1");
     assert_eq!(std::fs::read_to_string(aside.join("file")).unwrap(), "two");
     assert!(aside.join("new").exists());
+}
+
+/// With git-crypt, or after `git lfs install --local`, a worktree without the filter would have wrong files.
+#[test]
+fn a_repository_whose_own_filter_is_in_use_gets_no_worktree() {
+    let repository = TestRepository::new();
+    let dir = &repository.dir;
+    git(dir, &["config", "filter.git-crypt.smudge", "tr a-z A-Z"]);
+    git(dir, &["config", "filter.git-crypt.clean", "tr A-Z a-z"]);
+    // No file uses the filter.
+    check_can_branch(dir).unwrap();
+    std::fs::write(dir.join(".gitattributes"), "*.secret filter=git-crypt\n").unwrap();
+    std::fs::create_dir(dir.join("below")).unwrap();
+    std::fs::write(dir.join("below/x.secret"), "SECRET").unwrap();
+    commit(dir);
+    let bob = repository.worktree_in(dir, "bob");
+    for refused in [bob.make(&dir.join("below")).map(drop), check_can_branch(&dir.join("below"))] {
+        let refused = refused.unwrap_err().to_string();
+        assert!(
+            refused.contains("use the filter git-crypt, which only this repository"),
+            "{refused}"
+        );
+    }
+    assert!(!bob.dir.exists());
+    // An empty setting of another filter, and a filter without programs, do not matter.
+    git(dir, &["config", "--remove-section", "filter.git-crypt"]);
+    git(dir, &["config", "filter.git-crypt.required", "false"]);
+    bob.make(dir).unwrap();
 }
