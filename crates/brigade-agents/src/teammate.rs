@@ -164,6 +164,8 @@ struct TeammateLoop<S> {
     session_minute: i64,
     /// The requests that wait for the lead's answer, by request id. The driver knows a request by its `AskId`.
     asks: HashMap<String, (RequestKind, AskId)>,
+    /// Why the member's state can never be saved.
+    cannot_save: Option<StoreError>,
     /// Requests and reports that could not be sent to the lead yet.
     unsent: UnsentMail,
     /// Whether the agent's current process has reported that it is ready.
@@ -244,6 +246,9 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
             }
             Err(error) => Some(format!("cannot start {}: {error}", teammate.config.agent.program)),
         };
+        if let Some(error) = teammate.cannot_save.take() {
+            return Err(error.into());
+        }
         let Some(why) = exit_reason else { return release_tasks(&teammate.config.seat).await };
         let start_failed = began.elapsed() < SUCCESSFUL_RUN && !teammate.completed_turn;
         failed_starts = if start_failed { failed_starts + 1 } else { 1 };
@@ -351,6 +356,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             plan_approved: saved.plan_approved,
             session_minute: saved.session_minute,
             asks: HashMap::new(),
+            cannot_save: None,
             unsent: UnsentMail::default(),
             ready: false,
             failed_to_start: false,
@@ -416,7 +422,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     }
 
     /// Saves the state that must survive a crash. Retries until that succeeds: if text were sent to the agent
-    /// before the state is saved, a message could be shown twice.
+    /// before the state is saved, a message could be shown twice. If the team was deleted or the store forbids it, sets
+    /// `cannot_save`, which ends the member's process.
     async fn save(&mut self) {
         let delivery = self.delivery.saved().clone();
         let saved = SavedTeammate {
@@ -433,6 +440,11 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             seat.store.put_note(&seat.team, &seat.name, NoteKind::Memory, Some(&note)).await
         {
             self.trouble("cannot save the member's state", &error);
+            if matches!(error, StoreError::NoTeam { .. } | StoreError::Forbidden { .. }) {
+                self.cannot_save = Some(error);
+                return;
+            }
+            self.beat().await;
             tokio::time::sleep(RETRY_DELAY).await;
         }
     }

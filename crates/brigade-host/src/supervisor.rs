@@ -268,9 +268,10 @@ async fn check_member(
         }
         RestartStep::Fail => {
             log(&format!("{name} of team {team}: marked failed"));
-            registry.set_failure(team, name, Some(&failure_reason(host, seat, &spec)))?;
             let acting = host.acting_seat(seat, name).await?;
+            // Release the tasks first: a member that is marked is not checked again.
             board::release(&acting, name).await?;
+            registry.set_failure(team, name, Some(&failure_reason(host, seat, &spec)))?;
             roster::set_activity(&acting, name, Activity::Idle).await?;
             Ok(())
         }

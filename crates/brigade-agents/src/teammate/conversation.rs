@@ -37,6 +37,9 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             if let Some(why) = self.pump(agent).await {
                 return ConversationEnd::Died(why);
             }
+            if self.cannot_save.is_some() {
+                return ConversationEnd::Left;
+            }
             self.beat().await;
             tokio::select! {
                 read = agent.read(&mut buffer) => match read {
@@ -153,6 +156,9 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
 
     pub(super) async fn carry_out(&mut self, actions: Vec<Action>) {
         for action in actions {
+            if self.cannot_save.is_some() {
+                return;
+            }
             match action {
                 Action::Persist(_) => self.save().await,
                 Action::StartTurn(note, text) => {

@@ -92,12 +92,20 @@ impl BackupFolder {
         let backup = self.backup_path(path)?;
         let moved = match anchored.move_to(&backup, inspected) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                copy_all(path, &backup)?;
-                if path.symlink_metadata()?.is_dir() {
-                    fs::remove_dir_all(path).map(|()| FileRemoval::Done)
-                } else {
-                    anchored.remove_file(inspected)
+                // Rename it first, so that no program changes it between the copy and the removal.
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let renamed = format!("{name}{DELETED}doctor-{}", std::process::id());
+                let renamed = path.with_file_name(renamed);
+                if anchored.move_to(&renamed, inspected)? == FileRemoval::NotFound {
+                    return Ok(None);
                 }
+                copy_all(&renamed, &backup)?;
+                if renamed.symlink_metadata()?.is_dir() {
+                    fs::remove_dir_all(&renamed)?;
+                } else {
+                    fs::remove_file(&renamed)?;
+                }
+                Ok(FileRemoval::Done)
             }
             moved => moved,
         };
