@@ -266,11 +266,14 @@ impl Repository<'_> {
         let mut git = self.command(settings);
         git.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = git.spawn().map_err(|source| failed("run git", source))?;
-        if let Some(mut stdin) = child.stdin.take() {
-            // If git ends before it has read everything, its exit status says why.
-            let _ended = stdin.write_all(input);
-        }
-        let done = child.wait_with_output().map_err(|source| failed("run git", source))?;
+        let stdin = child.stdin.take();
+        let done = std::thread::scope(|scope| {
+            // Write in another thread, because git writes output before it has read all input. If git ends before it has
+            // read everything, its exit status says why.
+            scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(input)));
+            child.wait_with_output()
+        });
+        let done = done.map_err(|source| failed("run git", source))?;
         if done.status.success() {
             return Ok(done.stdout);
         }
