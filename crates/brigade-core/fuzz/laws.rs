@@ -102,7 +102,7 @@ pub(crate) fn allow(patterns: &[&str]) -> Vec<Rule> {
 /// Returns whether the rules allow a line.
 pub(crate) fn is_allowed(rules: &[Rule], line: &str) -> bool {
     let (input, folder) = (json!({ "command": line }), Path::new(FOLDER));
-    let tool_use = ToolUse { tool: "Bash", input: &input, cwd: folder, folder };
+    let tool_use = ToolUse { tool: "Bash", input: &input, cwd: folder, folder, files: &[] };
     decide(rules, &tool_use).is_some_and(|(_, decision)| decision == RuleDecision::Allow)
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn check(bytes: &[u8]) {
     for ruling in [RuleDecision::Ask, RuleDecision::Deny] {
         let rules = [Rule { ruling, tool: None, command: Some(line.to_string()) }];
         let (input, folder) = (json!({ "command": line }), Path::new(FOLDER));
-        decide(&rules, &ToolUse { tool: "Bash", input: &input, cwd: folder, folder });
+        decide(&rules, &ToolUse { tool: "Bash", input: &input, cwd: folder, folder, files: &[] });
     }
 }
 

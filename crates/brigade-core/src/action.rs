@@ -22,15 +22,17 @@
 
 mod dialog;
 mod render;
-mod tools;
+pub(crate) mod tools;
 mod value;
+
+use std::path::Path;
 
 use brigade_wire::permission::{Json, PermissionRequest};
 use serde_json::{Map, Value};
 
 pub use self::dialog::DialogText;
 pub use self::render::{LineRole, RenderLimit, ShownLine, text_of};
-use crate::text;
+use crate::{policy, text};
 
 /// Fields of a request, by the names that the agent gave them.
 pub type Fields = Map<String, Value>;
@@ -113,6 +115,29 @@ pub enum CommandLine {
 /// The fields of a request that grant more than the one call if the request is allowed.
 const WIDENING_FIELDS: &[&str] = &["additionalPermissions", "networkApprovalContext", "grantRoot"];
 
+/// The fields of requests for commands that change neither the command nor what an approval grants. They say why the
+/// agent asks, or propose rules, which brigade never accepts. `kind` and `_meta` are checked further.
+const HARMLESS_FIELDS: &[&str] = &[
+    // Claude Code.
+    "blocked_path",
+    "decision_reason",
+    "decision_reason_type",
+    "description",
+    "display_name",
+    "server_policy_ask_only",
+    // Codex.
+    "kind",
+    "message",
+    "proposedExecpolicyAmendment",
+    "proposedNetworkPolicyAmendments",
+    "reason",
+    // The Agent Client Protocol.
+    "content",
+    "locations",
+    "name",
+    "title",
+];
+
 impl AgentAction {
     /// Creates an action from the parts of a request: the agent's name for the tool, the tool's input, the other
     /// fields of the request (null if there are none), and the agent's working directory.
@@ -143,15 +168,9 @@ impl AgentAction {
             ActionKind::RunCommand { directory, .. } => directory,
             _ => &Map::new(),
         };
-        let mut own = own.values();
-        match (own.next(), own.next(), &self.cwd) {
-            (None, _, cwd) => cwd.clone(),
-            (Some(Value::String(own)), None, Some(cwd)) if !own.starts_with('/') => {
-                Some(format!("{cwd}/{own}"))
-            }
-            (Some(Value::String(own)), None, _) => Some(own.clone()),
-            _ => None,
-        }
+        let cwd = self.cwd.as_deref().unwrap_or_default();
+        let directory = policy::named_folder(own.values(), Path::new(cwd))?;
+        Some(directory.to_str()?.to_owned()).filter(|directory| !directory.is_empty())
     }
 
     /// Returns whether an approval would grant more than this one call under the agent's usual limits: additional
@@ -169,8 +188,23 @@ impl AgentAction {
             _ => false,
         };
         WIDENING_FIELDS.iter().any(is_wider)
+            || self.tool == tools::CODEX_PERMISSIONS
             || (self.tool == tools::CODEX_COMMAND && is_other_kind)
             || in_input
+    }
+
+    /// Returns whether the request for a tool that runs commands has a field outside the input that is not known to be
+    /// harmless. No rule may approve such a request, because the field could change what the command does.
+    pub fn has_unknown_request_fields(&self) -> bool {
+        let is_known = |(name, value): (&String, &Value)| match name.as_str() {
+            _ if matches!(value, Value::Null | Value::Bool(false)) => true,
+            "_meta" => value.as_object().is_some_and(|meta| meta.keys().eq(["toolName"])),
+            name => HARMLESS_FIELDS.contains(&name),
+        };
+        let fields = self.request.as_object().into_iter().flatten();
+        policy::is_shell_tool(&self.tool)
+            && !(self.request.is_null()
+                || self.request.is_object() && fields.map(is_known).all(|known| known))
     }
 
     /// Describes the action in one line, which follows "asks to". The line says how many fields of the input it does

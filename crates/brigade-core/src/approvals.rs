@@ -195,8 +195,8 @@ pub async fn answer(
 /// keep waiting. Even if several processes and people answer at the same time, each request gets only one answer.
 /// Also sends answers that an earlier process decided on but did not send before it died.
 ///
-/// `real_path` resolves the symbolic links of a path, because this crate does not read the disk. A path that does
-/// not exist stays as it is.
+/// `real_path` resolves the symbolic links of a path, because this crate does not read the disk. For a path that does
+/// not exist, it resolves the folders that exist. It returns an empty path if it cannot resolve a path.
 pub async fn apply_rules(
     seat: &Seat,
     rules_of: impl Fn(&MemberName) -> MemberRules,
@@ -211,8 +211,12 @@ pub async fn apply_rules(
         let MemberRules { rules, folder } = rules_of(&approval.from);
         // Claude Code does not report the folder, but keeps its shell in the folders that it works in.
         let cwd = action.cwd.as_ref().map_or(folder.as_path(), Path::new);
-        let (cwd, folder) = (real_path(&policy::run_folder(input, cwd)), real_path(&folder));
-        let call = ToolUse { tool, input, cwd: &cwd, folder: &folder };
+        // An empty path is in no folder.
+        let cwd = policy::run_folder(input, cwd).unwrap_or_default();
+        let files = policy::named_files(input, &action.request, &cwd);
+        let files: Vec<PathBuf> = files.iter().map(|file| real_path(file)).collect();
+        let (cwd, folder) = (real_path(&cwd), real_path(&folder));
+        let call = ToolUse { tool, input, cwd: &cwd, folder: &folder, files: &files };
         let Some((index, ruling)) = policy::decide(&rules, &call) else { continue };
         let rule = index + 1;
         let hand = SeatUser::Rule { number: rule, of: approval.from.clone() };
@@ -220,7 +224,11 @@ pub async fn apply_rules(
         let reply = match ruling {
             RuleDecision::Ask => continue,
             // A rule is about the tool and its input. It does not grant what the agent asks for in addition.
-            RuleDecision::Allow if action.widens_permissions() => continue,
+            RuleDecision::Allow
+                if action.widens_permissions() || action.has_unknown_request_fields() =>
+            {
+                continue;
+            }
             RuleDecision::Allow => Answer::Yes,
             RuleDecision::Deny => Answer::No(&why),
         };

@@ -22,13 +22,14 @@
 //! let rules = [Rule { ruling: RuleDecision::Allow, tool: None, command: Some("cargo test *".into()) }];
 //! let decision = |command: &str| {
 //!     let (input, folder) = (json!({ "command": command }), Path::new("/work"));
-//!     decide(&rules, &ToolUse { tool: "Bash", input: &input, cwd: folder, folder })
+//!     decide(&rules, &ToolUse { tool: "Bash", input: &input, cwd: folder, folder, files: &[] })
 //! };
 //! assert_eq!(decision("cargo test -p core"), Some((0, RuleDecision::Allow)));
 //! assert_eq!(decision("cargo test -p core; rm -r ."), None);
 //! assert_eq!(decision("./cargo test"), None);
 //! ```
 
+mod files;
 mod git;
 mod line_text;
 mod options;
@@ -40,13 +41,15 @@ pub mod shell;
 mod tools;
 mod word;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::files::named_files;
 use self::pattern::Pattern;
 use self::shell::{SimpleCommand, Unclear};
+pub(crate) use self::tools::{FOLDER_FIELDS, is_shell_tool, named_folder};
 pub use self::tools::{command, run_folder};
 pub use self::word::Word;
 
@@ -88,6 +91,9 @@ pub struct ToolUse<'c> {
     pub cwd: &'c Path,
     /// The folder that the member works in. No rule allows a tool that would run outside this folder.
     pub folder: &'c Path,
+    /// The files that the request names ([`named_files`]). The caller resolves symbolic links in them. No rule allows a
+    /// tool for a file outside the member's folder; command lines may name other files.
+    pub files: &'c [PathBuf],
 }
 
 /// Returns the decision of the rules, and the index of the rule that decides. If several rules together allow the
@@ -129,7 +135,7 @@ struct RuleRequest<'c> {
     /// The commands of the line, each with the index of the rule that allows it. `None` if the line is not
     /// understood.
     commands: Option<Vec<(SimpleCommand, Option<usize>)>>,
-    /// Whether the tool would run in the member's folder.
+    /// Whether the tool would run in the member's folder, and would use only files in that folder.
     is_inside: bool,
     /// Whether the input has no unknown field that could change what a command does.
     has_known_fields: bool,
@@ -148,7 +154,8 @@ impl<'c> RuleRequest<'c> {
             line,
             commands: commands
                 .map(|commands| commands.into_iter().map(|command| (command, None)).collect()),
-            is_inside: paths::is_inside(tool_use.cwd, tool_use.folder),
+            is_inside: paths::is_inside(tool_use.cwd, tool_use.folder)
+                && (is_shell_tool(tool_use.tool) || files::are_inside(tool_use)),
             has_known_fields: fields
                 .is_some_and(|fields| tools::has_known_fields(tool_use.tool, fields)),
             json: tool_use.input.to_string(),
@@ -157,7 +164,7 @@ impl<'c> RuleRequest<'c> {
 
     /// Returns whether the pattern of an ask or deny rule matches any part of the request.
     fn mentions(&self, pattern: &str) -> bool {
-        let is_shell = tools::is_shell_tool(self.tool_use.tool);
+        let is_shell = is_shell_tool(self.tool_use.tool);
         let json = (self.line.is_none() || !is_shell).then_some(self.json.as_str());
         let lines =
             self.line.as_deref().into_iter().chain(tools::further_lines(self.tool_use.input));
@@ -167,7 +174,7 @@ impl<'c> RuleRequest<'c> {
     /// Applies an allow rule. Returns the index of the first rule that allows a part of the request, if the whole
     /// request is now allowed.
     fn allow(&mut self, index: usize, rule: &Rule) -> Option<usize> {
-        let is_shell = tools::is_shell_tool(self.tool_use.tool);
+        let is_shell = is_shell_tool(self.tool_use.tool);
         let is_known = self.has_known_fields || !(is_shell || self.line.is_some());
         if !self.is_inside || (is_shell && !is_known) {
             return None;

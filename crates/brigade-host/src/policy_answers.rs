@@ -85,9 +85,19 @@ fn rules_of(host: &Host, team: &TeamName, spec: MemberSpec) -> MemberRules {
     MemberRules { folder: worktree.unwrap_or(spec.cwd), rules: spec.rules }
 }
 
-/// Resolves symbolic links and `..` in a path. A path that does not exist stays as it is.
+/// Resolves symbolic links and `..` in a path. If the path does not exist, resolves the folder in which it would be
+/// created. Returns an empty path for a link to a file that does not exist, and for a `..` after a missing folder:
+/// nothing is known about the place to which they lead.
 fn real_path(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    if let Ok(real) = fs::canonicalize(path) {
+        return real;
+    }
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return PathBuf::new();
+    };
+    let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
+    let parent = if is_link { PathBuf::new() } else { real_path(parent) };
+    if parent.as_os_str().is_empty() { parent } else { parent.join(name) }
 }
 
 #[cfg(test)]
@@ -131,5 +141,14 @@ mod tests {
         assert_eq!(real_path(&inside.join("link")), outside);
         assert_eq!(real_path(&inside.join("link/..")), root);
         assert_eq!(real_path(&inside.join("missing")), inside.join("missing"));
+        assert_eq!(real_path(&inside.join("a/b")), inside.join("a/b"));
+        // A file that is created through a link is where the link leads.
+        assert_eq!(real_path(&inside.join("link/new")), outside.join("new"));
+        std::os::unix::fs::symlink(outside.join("new"), inside.join("dangling")).unwrap();
+        for unknown in ["dangling", "dangling/x", "missing/../x", "missing/.."] {
+            assert_eq!(real_path(&inside.join(unknown)), Path::new(""), "{unknown}");
+        }
+        assert_eq!(real_path(Path::new("")), Path::new(""));
+        assert_eq!(real_path(Path::new("~/x")), Path::new(""));
     }
 }

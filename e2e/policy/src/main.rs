@@ -36,7 +36,7 @@ fn write_allowed(folder: &Path, patterns: &[&str]) -> Outcome {
     let mut output = BufWriter::new(io::stdout().lock());
     for line in lines.split_terminator('\0') {
         let input = json!({ "command": line });
-        let tool_use = ToolUse { tool: "Bash", input: &input, cwd: folder, folder };
+        let tool_use = ToolUse { tool: "Bash", input: &input, cwd: folder, folder, files: &[] };
         if decide(&rules, &tool_use).is_some_and(|(_, decision)| decision == RuleDecision::Allow) {
             write!(output, "{line}\0")?;
         }

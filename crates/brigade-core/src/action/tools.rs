@@ -3,9 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::{ActionKind, CommandLine, Fields};
+use crate::policy;
 
 /// Codex's name for the tool that runs commands.
 pub(super) const CODEX_COMMAND: &str = "commandExecution";
+
+/// Codex's name for a request that asks only for more permissions.
+pub(super) const CODEX_PERMISSIONS: &str = "permissions";
 
 /// The use that a tool makes of its input.
 #[derive(Clone, Copy)]
@@ -44,12 +48,11 @@ const TOOLS: &[(&str, &[(&str, ToolShape)])] = &[
     ),
 ];
 
-const DIRECTORY_FIELDS: &[&str] = &["cwd", "workdir", "directory", "dir_path"];
 const SANDBOX_FIELDS: &[&str] =
     &["dangerouslyDisableSandbox", "sandbox", "sandbox_permissions", "with_escalated_permissions"];
 const NETWORK_FIELDS: &[&str] = &["network", "networkAccess", "network_access"];
 const ENVIRONMENT_FIELDS: &[&str] = &["env", "environment"];
-const FILE_FIELDS: &[&str] =
+pub(crate) const FILE_FIELDS: &[&str] =
     &["absolute_path", "fileName", "file_path", "filepath", "notebook_path", "path", "title"];
 const CHANGE_FIELDS: &[&str] =
     &["changes", "content", "diff", "edits", "new_source", "new_string", "old_string"];
@@ -64,6 +67,11 @@ pub(super) fn kind(tool: &str, input: &Value) -> ActionKind {
         .unwrap_or_else(|| ActionKind::Other { input: input.clone() })
 }
 
+/// Returns whether a tool is known to change files.
+pub(crate) fn edits_files(tool: &str) -> bool {
+    matches!(shape(tool), Some(ToolShape::Edit))
+}
+
 fn shape(tool: &str) -> Option<ToolShape> {
     let mut rows = TOOLS.iter().flat_map(|(_, tools)| tools.iter());
     rows.find(|(name, _)| *name == tool).map(|(_, shape)| *shape)
@@ -73,7 +81,7 @@ fn known(shape: ToolShape, mut fields: Fields) -> Option<ActionKind> {
     Some(match shape {
         ToolShape::Command => {
             let command = command(&fields.remove("command")?)?;
-            let directory = take(&mut fields, DIRECTORY_FIELDS);
+            let directory = take(&mut fields, policy::FOLDER_FIELDS);
             let sandbox = take(&mut fields, SANDBOX_FIELDS);
             let network = take(&mut fields, NETWORK_FIELDS);
             let environment = take(&mut fields, ENVIRONMENT_FIELDS);

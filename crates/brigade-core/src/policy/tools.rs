@@ -45,10 +45,10 @@ const SHELL_TOOLS: &[ShellTool] = &[
 ];
 
 /// The fields of an input that name the folder in which the command runs.
-const FOLDER_FIELDS: &[&str] = &["cwd", "workdir", "directory", "dir_path"];
+pub(crate) const FOLDER_FIELDS: &[&str] = &["cwd", "workdir", "directory", "dir_path"];
 
 /// Returns whether agents run command lines by this tool.
-pub(super) fn is_shell_tool(tool: &str) -> bool {
+pub(crate) fn is_shell_tool(tool: &str) -> bool {
     SHELL_TOOLS.iter().any(|known| known.name == tool)
 }
 
@@ -96,12 +96,26 @@ pub fn command(input: &Value) -> Option<String> {
     (!line.is_empty()).then(|| line.to_owned())
 }
 
-/// Returns the folder in which a tool would run: the folder that its input names, else the agent's folder `cwd`.
-pub fn run_folder(input: &Value, cwd: &Path) -> PathBuf {
+/// Returns the folder in which a tool would run: the folder that its input names, else the agent's folder `cwd`. `None`
+/// if several fields name a folder, because brigade does not know which of them the agent uses.
+pub fn run_folder(input: &Value, cwd: &Path) -> Option<PathBuf> {
     // The other tools use `directory` for what they work on.
     let fields = if input.get("command").is_some() { FOLDER_FIELDS } else { &["cwd"] };
-    let named = fields.iter().filter_map(|field| input.get(field)).filter_map(Value::as_str);
-    named.filter(|folder| !folder.is_empty()).fold(cwd.to_owned(), |cwd, folder| cwd.join(folder))
+    named_folder(fields.iter().filter_map(|field| input.get(field)), cwd)
+}
+
+/// Returns the folder that the values of [`FOLDER_FIELDS`] name, else `cwd`. `None` if there are several, or if one is
+/// not text.
+pub(crate) fn named_folder<'v>(
+    values: impl Iterator<Item = &'v Value>,
+    cwd: &Path,
+) -> Option<PathBuf> {
+    let mut named = values.filter(|value| !value.is_null() && value.as_str() != Some(""));
+    match (named.next(), named.next()) {
+        (None, _) => Some(cwd.to_owned()),
+        (Some(folder), None) => Some(cwd.join(folder.as_str()?)),
+        (Some(_), Some(_)) => None,
+    }
 }
 
 /// Returns the script if the line has the form `sh -c SCRIPT`. A login shell (`-l`) also reads the start-up files of the
@@ -164,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_input_can_name_another_folder() {
-        let folder = |input: &Value| run_folder(input, Path::new("/work"));
+        let folder = |input: &Value| run_folder(input, Path::new("/work")).unwrap_or_default();
         assert_eq!(folder(&json!({ "command": "ls" })), Path::new("/work"));
         assert_eq!(
             folder(&json!({ "command": "ls", "cwd": null, "workdir": "" })),
@@ -174,5 +188,12 @@ mod tests {
         assert_eq!(folder(&json!({ "command": "ls", "directory": "/" })), Path::new("/"));
         assert_eq!(folder(&json!({ "directory": "/" })), Path::new("/work"));
         assert_eq!(folder(&json!({ "cwd": "/x" })), Path::new("/x"));
+        for input in [
+            json!({ "command": "ls", "cwd": "/", "workdir": "/work" }),
+            json!({ "command": "ls", "directory": "sub", "dir_path": "sub" }),
+            json!({ "command": "ls", "cwd": 5 }),
+        ] {
+            assert_eq!(run_folder(&input, Path::new("/work")), None, "{input}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Requests that wait for the lead's answer, and which members may answer them.
 
 mod hour;
+mod rules;
 
 use std::path::{Path, PathBuf};
 

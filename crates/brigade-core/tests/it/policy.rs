@@ -1,6 +1,7 @@
 //! Rules applied to permission requests.
 
 mod escapes;
+mod files;
 mod grammar;
 mod options;
 mod random;
@@ -8,7 +9,9 @@ mod syntax;
 
 use std::path::Path;
 
-use brigade_core::policy::{Rule, RuleDecision, ToolUse, check_allowed_command, decide};
+use brigade_core::policy::{
+    Rule, RuleDecision, ToolUse, check_allowed_command, decide, named_files,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -25,7 +28,8 @@ fn run(command: &str) -> Value {
 /// Applies rules to the use of a tool in the member's folder.
 fn decide_in_folder(rules: &[Rule], tool: &str, input: &Value) -> Option<(usize, RuleDecision)> {
     let folder = Path::new(FOLDER);
-    decide(rules, &ToolUse { tool, input, cwd: folder, folder })
+    let files = named_files(input, &Value::Null, folder);
+    decide(rules, &ToolUse { tool, input, cwd: folder, folder, files: &files })
 }
 
 /// Returns whether a rule with this pattern matches a command line.
@@ -228,7 +232,7 @@ fn finding_14_a_command_outside_the_members_folder_is_not_allowed() {
     ] {
         let decision = |tool, input: &Value| {
             let (cwd, folder) = (Path::new(cwd), Path::new(FOLDER));
-            decide(&rules, &ToolUse { tool, input, cwd, folder })
+            decide(&rules, &ToolUse { tool, input, cwd, folder, files: &[] })
         };
         assert_eq!(decision("Bash", &run("ls")).is_some(), allowed, "{cwd}");
         assert_eq!(decision("read", &json!({})).is_some(), allowed, "{cwd}");
