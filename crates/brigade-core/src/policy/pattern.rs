@@ -50,7 +50,9 @@ impl Pattern {
     pub(super) fn allows(&self, command: &SimpleCommand, folder: &Path) -> bool {
         let program = command.program();
         let shell = runners::is_shell(program);
+        let reads_commands = options::reads_commands(runners::base_name(program));
         self.matches(command)
+            && !(reads_commands && (command.is_piped || !command.redirections.is_empty()))
             && !runners::is_runner(program)
             && !(shell && self.has_star())
             && command.words.iter().skip(1).all(expands_to_arguments)
@@ -112,10 +114,19 @@ fn dangerous(command: &SimpleCommand) -> Vec<usize> {
 }
 
 /// Returns whether the shell can expand the word only to arguments that are no options. A word such as `*.rs` is
-/// also a pattern for a file named `--config=x.rs`.
+/// also a pattern for a file named `--config=x.rs`. Some shells expand `.?` and `.*` to `..`.
 fn expands_to_arguments(word: &Word) -> bool {
     let start = word.literal_start();
-    word.is_literal() || !(start.is_empty() || start.starts_with('-'))
+    word.is_literal() || !(start.is_empty() || start.starts_with('-') || can_expand_to_parent(word))
+}
+
+/// Returns whether a part of a path begins with a dot and is a pattern.
+fn can_expand_to_parent(word: &Word) -> bool {
+    let signs: Vec<(char, bool)> = word.signs().collect();
+    signs.split(|(character, _)| *character == '/').any(|part| {
+        part.first().is_some_and(|(first, _)| *first == '.')
+            && part.iter().any(|(_, is_pattern)| *is_pattern)
+    })
 }
 
 /// Returns whether the command is `cd FOLDER` and stays in the member's folder. `cd -` and a `cd` without a folder
@@ -129,9 +140,13 @@ fn changes_to_inside(command: &SimpleCommand, folder: &Path) -> bool {
         && paths::stays_inside(text, folder)
 }
 
-/// Returns whether a text contains a `..` that could lead out of a folder, also after an option: `-I../x`,
+/// Returns whether a text contains a `..` that could lead out of a folder, also after an option: `-I../x`, `-I..`,
 /// `--dir=..`. `./...` and `main..topic` do not.
 fn leads_up(text: &str) -> bool {
+    let letters = text.strip_prefix('-').and_then(|option| option.strip_suffix(".."));
+    if letters.is_some_and(|letters| letters.chars().all(|c| c.is_ascii_alphanumeric())) {
+        return true;
+    }
     let before_slash = text
         .match_indices("../")
         .any(|(at, _)| !text.get(..at).is_some_and(|before| before.ends_with('.')));

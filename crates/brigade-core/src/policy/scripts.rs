@@ -4,7 +4,7 @@ use super::word::Word;
 
 /// Returns whether a program takes a script, or a file that it writes, among its arguments.
 pub(super) fn is_listed(program: &str) -> bool {
-    matches!(program, "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk" | "uniq")
+    matches!(program, "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk" | "uniq" | "xxd")
 }
 
 /// Returns the positions of dangerous scripts among the words of a command.
@@ -20,6 +20,7 @@ pub(super) fn dangerous(program: &str, words: &[Word]) -> Vec<usize> {
             let files = arguments.filter(|(_, text)| !text.starts_with('-') || *text == "-");
             files.skip(1).map(|(at, _)| at).collect()
         }
+        "xxd" => xxd(arguments),
         _ => Vec::new(),
     }
 }
@@ -35,6 +36,19 @@ fn awk(text: &str) -> bool {
                 || text.contains("getline")
         }
     }
+}
+
+/// The second file of `xxd` is written. The words after some options are their values.
+fn xxd<'w>(arguments: impl Iterator<Item = (usize, &'w str)>) -> Vec<usize> {
+    let (mut files, mut is_value) = (Vec::new(), false);
+    for (at, text) in arguments {
+        let is_option = text.starts_with('-') && text.len() > 1;
+        if !is_value && !is_option {
+            files.push(at);
+        }
+        is_value = !is_value && matches!(text, "-c" | "-g" | "-l" | "-n" | "-o" | "-s" | "-R");
+    }
+    files.into_iter().skip(1).collect()
 }
 
 /// A sed script can run commands (`e`), and read and write files (`r`, `w`). Only `-n`, `-E`, `-r`, `-s`, `-u`, `-z` and `-e`

@@ -84,6 +84,8 @@ pub struct SimpleCommand {
     pub words: Vec<Word>,
     /// The redirections, without those to `/dev/null` and to another descriptor.
     pub redirections: Vec<Redirection>,
+    /// Whether the command reads the output of the command before it.
+    pub is_piped: bool,
 }
 
 /// An assignment before a program.
@@ -204,7 +206,8 @@ impl Parser<'_> {
                 self.take("!");
                 self.skip_blanks();
             }
-            let command = self.command()?;
+            let mut command = self.command()?;
+            command.is_piped = before == Operator::Pipe;
             if command.words.is_empty() {
                 return Err(Unclear("it contains no program, or an operator without a command"));
             }

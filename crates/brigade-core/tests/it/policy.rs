@@ -4,6 +4,7 @@ mod escapes;
 mod files;
 mod grammar;
 mod options;
+mod programs;
 mod random;
 mod syntax;
 

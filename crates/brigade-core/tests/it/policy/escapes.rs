@@ -365,7 +365,36 @@ fn a_star_stays_in_its_word() {
     check(&["allow x *"], "x ./... main..topic", Ruling::Allowed);
     none_allowed(
         &["allow x *"],
-        &["x ..", "x ../y", "x a/..", "x -I../y", "x --dir=..", "x --dir=../y", "x a:.."],
+        &["x ..", "x ../y", "x a/..", "x -I../y", "x --dir=..", "x --dir=../y", "x a:..", "x -I.."],
+    );
+    // A file name pattern can expand to `..`, in `dash` and in older versions of `bash`.
+    none_allowed(
+        &["allow rm build/*", "allow x *", "allow y a*"],
+        &[
+            "rm build/.?/secret",
+            "rm build/.[.]/secret",
+            "rm build/.*",
+            "rm build/a/.*/x",
+            "rm build/.[!a]",
+            "rm build/.?",
+            "x a/.*",
+            "x ./.?/y",
+            "x .?",
+            "x -Ia/.?",
+            "y a/.?/../x",
+        ],
+    );
+    all_allowed(
+        &["allow rm build/*", "allow x *"],
+        &[
+            "rm build/.a",
+            "rm build/a.*",
+            "rm build/a?/b",
+            "x a/b.*",
+            "x ./*.rs",
+            "x -n...",
+            "x a..",
+        ],
     );
     check(&["allow git commit -m '*'"], "git commit -m '*'", Ruling::Allowed);
     check(&["allow git commit -m '*'"], "git commit -m x", Ruling::Waits);
