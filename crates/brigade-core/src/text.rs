@@ -30,6 +30,8 @@ pub fn is_hidden(c: char) -> bool {
                 | '\u{feff}'
                 | '\u{ffa0}'
                 | '\u{fff0}'..='\u{fffb}'
+                | '\u{13430}'..='\u{1343f}'
+                | '\u{16fe4}'
                 | '\u{1bca0}'..='\u{1bca3}'
                 | '\u{1d173}'..='\u{1d17a}'
                 | '\u{e0000}'..='\u{e0fff}'
@@ -79,9 +81,11 @@ const TAB_SIGN: char = '\u{21e5}';
 
 /// Writes untrusted text on one line so that the line determines the text, and so that each character is seen. A
 /// tab becomes `⇥`. Other control characters, invisible characters and unusual spaces become `\u{HEX}`, and so do
-/// characters that could be taken for the result of an escape, or for no character at all.
+/// characters that could be taken for the result of an escape, or for no character at all: a character without width is
+/// kept only if it is a combining mark of the letter before it.
 pub fn exact(text: &str) -> String {
     let mut exact = String::with_capacity(text.len());
+    let mut letter = None;
     for (at, c) in text.char_indices() {
         let rest = text.get(at + c.len_utf8()..).unwrap_or_default();
         let is_unusual_space = c != ' ' && c.is_whitespace();
@@ -93,9 +97,14 @@ pub fn exact(text: &str) -> String {
             '\\' => rest.starts_with("u{"),
             ' ' => rest.is_empty(),
             TAB_SIGN => true,
-            // A combining mark at the beginning would change the character before the text.
-            _ => (at == 0 && c.width() == Some(0)) || is_hidden(c) || is_unusual_space,
+            _ if c.width() == Some(0) => {
+                is_hidden(c) || !letter.is_some_and(|letter| is_mark_of(letter, c))
+            }
+            _ => is_hidden(c) || is_unusual_space,
         };
+        if c.width() != Some(0) {
+            letter = Some(c).filter(|c| c.is_alphabetic());
+        }
         if is_escaped {
             exact.extend(c.escape_unicode());
         } else {
@@ -103,6 +112,20 @@ pub fn exact(text: &str) -> String {
         }
     }
     exact
+}
+
+/// Returns whether a character without width is a combining mark that is seen on this letter: a mark for letters of
+/// all scripts, or one of the letter's own script, which is near it in Unicode.
+fn is_mark_of(letter: char, mark: char) -> bool {
+    let is_common = matches!(
+        mark,
+        '\u{300}'..='\u{36f}'
+            | '\u{1ab0}'..='\u{1aff}'
+            | '\u{1dc0}'..='\u{1dff}'
+            | '\u{20d0}'..='\u{20ff}'
+            | '\u{fe20}'..='\u{fe2f}'
+    );
+    is_common || u32::from(letter) >> 8 == u32::from(mark) >> 8
 }
 
 /// Like [`plain`], but on one line: each sequence of white space becomes one space.
@@ -238,6 +261,11 @@ mod tests {
             ("a\u{a0}b\u{3000}", "a\\u{a0}b\\u{3000}"),
             ("👩\u{200d}💻", "👩\\u{200d}💻"),
             ("\u{301}e\u{301}", "\\u{301}e\u{301}"),
+            ("e\u{301}\u{302} \u{301}", "e\u{301}\u{302} \\u{301}"),
+            ("a\u{16fe4}b", "a\\u{16fe4}b"),
+            ("1\u{301}-\u{5b0}", "1\\u{301}-\\u{5b0}"),
+            ("a\u{941}a\u{5b0}", "a\\u{941}a\\u{5b0}"),
+            ("\u{5d0}\u{5b0}\u{915}\u{941}", "\u{5d0}\u{5b0}\u{915}\u{941}"),
         ] {
             assert_eq!(exact(text), line);
         }
