@@ -3,6 +3,9 @@
 //! A process changes a document first and records the change in the journal afterwards. If the process dies in
 //! between, or the disk is full, another process finds the difference and records it. The intent tells that process
 //! who made the change. Without it, the change would look like one of another program.
+//!
+//! The file has one line for each document whose change is not recorded yet, and ends with an empty line. A process
+//! that changes another document keeps the lines of dead processes, until their changes are recorded.
 
 use std::sync::atomic::Ordering;
 
@@ -16,7 +19,7 @@ use crate::revision::revision;
 use brigade_core::event::{Event, Record};
 use brigade_core::store::{Actor, StoreError};
 
-/// Longer intents are not stored.
+/// Maximum size in bytes of the file. The oldest intents are dropped first.
 const MAX_LEN: usize = 1024;
 /// How many bytes of the journal are searched for a change that was recorded already. A process that died recorded
 /// the change a moment before.
@@ -51,26 +54,54 @@ impl TeamStateDir {
         document: IntendedDocument,
         bytes: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        let intent = Intent { by: by.0.clone(), document, revision: revision_of(bytes) };
-        // An intent is plain data, so serialization cannot fail.
-        let mut line = serde_json::to_vec(&intent).unwrap_or_default();
-        line.push(b'\n');
-        self.write_intent(if line.len() <= MAX_LEN { &line } else { b"\n" })
+        let mut intents = self.other_intents(document);
+        intents.push(Intent { by: by.0.clone(), document, revision: revision_of(bytes) });
+        self.write_intents(&intents)
     }
 
-    /// Removes the intent, after the change was recorded and the new state saved. `end` is the end of the journal after
-    /// the change was recorded; `None` if another process had recorded it.
-    pub(super) fn settle(&self, end: Option<u64>) -> Result<(), StoreError> {
+    /// Removes the intent to change a document, after the change was recorded and the new state saved. `end` is the end of
+    /// the journal after the change was recorded; `None` if another process had recorded it.
+    pub(super) fn settle(
+        &self,
+        document: IntendedDocument,
+        end: Option<u64>,
+    ) -> Result<(), StoreError> {
         if let Some(end) = end {
             self.recorded_upto.store(end, Ordering::Relaxed);
         }
-        self.write_intent(b"\n")
+        self.write_intents(&self.other_intents(document))
     }
 
-    fn write_intent(&self, line: &[u8]) -> Result<(), StoreError> {
+    fn write_intents(&self, intents: &[Intent]) -> Result<(), StoreError> {
         let Some(file) = &self.intent_file else { return Ok(()) };
-        let written = pwrite(file, line, 0);
+        let mut text = vec![b'\n'];
+        for intent in intents.iter().rev() {
+            // An intent is plain data, so serialization cannot fail.
+            let mut line = serde_json::to_vec(intent).unwrap_or_default();
+            line.push(b'\n');
+            if line.len() + text.len() <= MAX_LEN {
+                text.splice(0..0, line);
+            }
+        }
+        let written = pwrite(file, &text, 0);
         written.map(drop).map_err(|error| io_error("write", self.dir.path(INTENT), error))
+    }
+
+    /// Returns the stored intents, oldest first.
+    fn intents(&self) -> Vec<Intent> {
+        let Some(file) = &self.intent_file else { return Vec::new() };
+        let mut text = [0; MAX_LEN];
+        let read = pread(file, &mut text, 0).unwrap_or_default();
+        let lines = text.get(..read).unwrap_or_default().split(|&byte| byte == b'\n');
+        // The bytes after the empty line are the rest of an earlier, longer text.
+        let lines = lines.take_while(|line| !line.is_empty());
+        lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    }
+
+    fn other_intents(&self, document: IntendedDocument) -> Vec<Intent> {
+        let mut intents = self.intents();
+        intents.retain(|intent| intent.document != document);
+        intents
     }
 
     /// Returns the brigade member that made this change and did not record it, if there is one.
@@ -79,13 +110,8 @@ impl TeamStateDir {
         document: IntendedDocument,
         bytes: Option<&[u8]>,
     ) -> Option<Actor> {
-        let file = self.intent_file.as_ref()?;
-        let mut line = [0; MAX_LEN];
-        let read = pread(file, &mut line, 0).ok()?;
-        let line = line.get(..read)?.split(|&byte| byte == b'\n').next()?;
-        let intent: Intent = serde_json::from_slice(line).ok()?;
-        let is_it = intent.document == document && intent.revision == revision_of(bytes);
-        is_it.then_some(Actor(intent.by))
+        let is_it = |it: &Intent| it.document == document && it.revision == revision_of(bytes);
+        self.intents().into_iter().find(is_it).map(|intent| Actor(intent.by))
     }
 
     /// Returns whether the journal already contains these events as the last ones about their document.

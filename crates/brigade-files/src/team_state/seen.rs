@@ -215,7 +215,7 @@ impl SeenGuard<'_> {
         };
         rustix::io::pwrite(&self.team_state.seen_file, &now.to_le_bytes(), offset)
             .map_err(io_error)?;
-        self.team_state.settle(end)
+        self.team_state.settle(document, end)
     }
 
     /// Returns whether the last seen revision of a task is `at`. Tasks that are not tracked count as known.
@@ -271,11 +271,12 @@ impl SeenGuard<'_> {
         match config {
             Some(config) => self.team_state.write(LAST_ROSTER, config)?,
             None => {
-                self.team_state.dir.remove(LAST_ROSTER)?;
+                // The roster as last seen shows that this is not finished, so remove it last.
                 self.team_state.dir.remove(LAST_FOLDER)?;
+                self.team_state.dir.remove(LAST_ROSTER)?;
             }
         }
-        self.team_state.settle(end)
+        self.team_state.settle(document, end)
     }
 
     /// Records the team folder in which the roster is seen.
