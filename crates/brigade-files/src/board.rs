@@ -89,7 +89,9 @@ impl FileStore {
         aside.sync()?;
         let from = dir.dir_path().to_owned();
         let to = aside.dir_path().to_owned();
-        lock_mutex(&self.moved).push(MovedTasks { tasks: moved, from, to });
+        if moved > 0 {
+            lock_mutex(&self.moved).push(MovedTasks { tasks: moved, from, to });
+        }
         Ok(())
     }
 }

@@ -25,7 +25,7 @@ impl BoardStore for FileStore {
             && let (Some(dir), Some(seen)) = (board.dir(), team_state.lock_seen()?)
         {
             document::clear_locks(dir, &[LockKind::Create, LockKind::Task], &seen)?;
-            temp_file::sweep(&team_state.dir, &team_state.dir.names()?, |_| true);
+            team_state.sweep()?;
             if let Ok(native) = self.native_dirs(team) {
                 document::clear_locks(&native.team, &[LockKind::Roster], &seen)?;
                 temp_file::sweep(&native.team, &native.team.names()?, |file| {

@@ -19,6 +19,7 @@
 //!     folder                            the team folder in which the roster was last seen
 //!     intent                            the change that a process is about to make, and its author
 //!     created, shared                   when brigade created the team; whether others write to it
+//!     creating, deleting                exist while brigade creates or deletes the team
 //!     decided/QUESTION                  a final answer
 //!     kept, pulse, revival, home        folders of notes, with one MEMBER.json per member
 //!     aside/                            copies of damaged files
@@ -66,8 +67,12 @@ pub(crate) const LAST_FOLDER: &str = "folder";
 pub(crate) const INTENT: &str = "intent";
 /// The file with the time when brigade created the team, in milliseconds.
 pub const CREATED: &str = "created";
-/// Like [`CREATED`], written before the team and removed after it. It remains if the process dies in between.
+/// Like [`CREATED`], written before the team and removed after it. It remains if the process dies in between. If the
+/// board has tasks of an earlier team, their numbers follow, one per line.
 pub const CREATING: &str = "creating";
+/// Exists while a process deletes the team: the unique id in the names of the renamed folders. It remains if the
+/// process dies.
+pub(crate) const DELETING: &str = "deleting";
 /// An empty file that exists if another program has written the roster.
 pub(crate) const SHARED: &str = "shared";
 /// For each kind of lock, this file first records the last lock that a brigade process created.

@@ -55,6 +55,7 @@
 mod board;
 mod board_store;
 mod checks;
+mod deletion;
 mod dir;
 mod document;
 mod event_log;

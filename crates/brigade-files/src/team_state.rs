@@ -11,18 +11,18 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
-use brigade_wire::name::MemberName;
+use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::team::Team;
 use rustix::fs::OFlags;
 
 use super::dir::{Dir, Fsync, PRIVATE, is_read_only};
 use super::journal::Journal;
 use super::layout::{
-    BOARD_SEEN, CREATED, CREATING, INTENT, LAST_ROSTER, MAIL, SHARED, TEAM_JOURNAL, WORK,
+    BOARD_SEEN, CREATED, CREATING, DELETING, INTENT, LAST_ROSTER, MAIL, SHARED, TEAM_JOURNAL, WORK,
     member_journal,
 };
 use super::lock_mutex;
-use super::temp_file::TempFile;
+use super::temp_file::{self, TempFile};
 use brigade_core::clock::Clock;
 use brigade_core::event::{Event, UncheckedRecord};
 use brigade_core::store::{Actor, StoreError};
@@ -85,9 +85,33 @@ impl TeamStateDir {
         [&self.mail, &self.work]
     }
 
-    /// Records that brigade is about to create the team with this configuration.
-    pub(crate) fn record_creating(&self, config: &[u8]) -> Result<(), StoreError> {
-        self.write(CREATING, creation_mark(config).as_bytes())
+    /// Removes temporary files of processes that were killed.
+    pub(crate) fn sweep(&self) -> Result<(), StoreError> {
+        temp_file::sweep(&self.dir, &self.dir.names()?, |_| true);
+        Ok(())
+    }
+
+    /// Records that brigade is about to create the team with this configuration, and which tasks of an earlier team it
+    /// then removes from the board.
+    pub(crate) fn record_creating(
+        &self,
+        config: &[u8],
+        to_clear: &[TaskId],
+    ) -> Result<(), StoreError> {
+        let tasks: String = to_clear.iter().map(|id| format!("\n{id}")).collect();
+        self.write(CREATING, format!("{}{tasks}", creation_mark(config)).as_bytes())
+    }
+
+    /// If brigade has not finished creating the team with this configuration, returns the tasks of an earlier team that
+    /// are to be removed from the board.
+    pub(crate) fn tasks_to_clear(&self, config: &[u8]) -> Result<Option<Vec<TaskId>>, StoreError> {
+        let Some(contents) = self.dir.read(CREATING)? else { return Ok(None) };
+        let text = String::from_utf8_lossy(&contents.bytes);
+        let mut lines = text.lines();
+        if lines.next() != Some(&creation_mark(config)) {
+            return Ok(None);
+        }
+        Ok(Some(lines.filter_map(|line| line.parse().ok()).collect()))
     }
 
     /// Records that brigade created the team with this configuration.
@@ -101,12 +125,31 @@ impl TeamStateDir {
     pub(crate) fn is_created_by_us(&self, created: u64) -> Result<bool, StoreError> {
         for name in [CREATED, CREATING] {
             if let Some(contents) = self.dir.read(name)?
-                && String::from_utf8_lossy(&contents.bytes).parse() == Ok(created)
+                && let Some(mark) = String::from_utf8_lossy(&contents.bytes).lines().next()
+                && mark.parse() == Ok(created)
             {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Records that brigade is about to delete the team. `id` is in the new names of its folders.
+    pub(crate) fn record_deleting(&self, id: &str) -> Result<(), StoreError> {
+        self.write(DELETING, id.as_bytes())
+    }
+
+    /// Returns the id of a deletion that is not finished.
+    pub(crate) fn deleting(&self) -> Result<Option<String>, StoreError> {
+        let contents = self.dir.read(DELETING)?;
+        let id = contents.map(|contents| String::from_utf8_lossy(&contents.bytes).into_owned());
+        // The id becomes part of a path.
+        Ok(id.filter(|id| uuid::Uuid::parse_str(id).is_ok()))
+    }
+
+    /// Records that the deletion is finished.
+    pub(crate) fn clear_deleting(&self) -> Result<(), StoreError> {
+        self.dir.remove(DELETING).map(drop)
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {

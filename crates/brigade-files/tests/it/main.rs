@@ -12,4 +12,5 @@ mod event_log;
 mod files;
 mod helpers;
 mod inboxes;
+mod interrupted;
 mod regressions;

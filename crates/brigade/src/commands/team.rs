@@ -4,7 +4,8 @@ mod list;
 pub(super) mod show;
 mod transfer;
 
-use brigade_core::roster::{self, MemberPlan, SkipChecks, TeamPlan};
+use brigade_core::roster::{self, MemberPlan, RosterError, SkipChecks, TeamPlan};
+use brigade_core::store::StoreError;
 use brigade_core::wire::backend;
 use brigade_wire::name::{MemberName, TeamName};
 use serde_json::json;
@@ -78,8 +79,20 @@ async fn create(context: &CliContext, name: TeamName, description: &str) -> Resu
 }
 
 async fn delete(context: &CliContext, force: SkipChecks) -> Result<u8, CliError> {
-    let seat = context.seat().await?;
-    with_lock_notice(roster::delete(&seat, force)).await?;
+    let seat = match context.named_team() {
+        // A process may have died while it deleted the team. The lead can complete that deletion.
+        Some(team) if !context.team_exists(team).await? => {
+            context.refuse_to_lead(team, "delete the team")?;
+            context.seat_of(team.clone(), MemberName::lead())
+        }
+        _ => context.seat().await?,
+    };
+    let deleted = with_lock_notice(roster::delete(&seat, force)).await;
+    if let Err(RosterError::Store(StoreError::NoTeam { .. })) = &deleted {
+        // Fail with an error that lists the existing teams.
+        context.team().await?;
+    }
+    deleted?;
     let team = &seat.team;
     if context.json {
         output::print_json(&json!({ "team": team }))?;

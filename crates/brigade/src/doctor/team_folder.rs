@@ -95,7 +95,7 @@ impl TeamFolder {
         let created_in_config = roster.and_then(created_at);
         let mark = |file| {
             let text = fs::read_to_string(state_dir.join(file)).ok();
-            text.and_then(|text| text.trim().parse::<u64>().ok())
+            text.and_then(|text| text.lines().next()?.trim().parse::<u64>().ok())
         };
         let started = mark(CREATING).filter(|created| Some(*created) == created_in_config);
         let created = started.or_else(|| mark(CREATED));
