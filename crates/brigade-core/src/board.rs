@@ -27,6 +27,7 @@
 //! # }
 //! ```
 
+mod assignment;
 mod dependency;
 mod error;
 mod limit;
@@ -37,9 +38,10 @@ use std::collections::BTreeSet;
 
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId};
-use brigade_wire::protocol::{Protocol, TaskAssignment};
 use brigade_wire::task::{NewTask, Status, Task, TaskChange};
 
+use self::assignment::notify_owner;
+pub use self::assignment::notify_owner_once;
 use self::dependency::{
     add_dependency, dependencies_len, open_blockers, with_blocked, without_dependency,
 };
@@ -47,9 +49,7 @@ pub use self::error::BoardError;
 pub use self::limit::BoardFull;
 pub use self::plan::{MAX_TASK_BYTES, TaskPlan, Update};
 use crate::authority::{self, Role};
-use crate::clock::wire_time;
 use crate::graph::Graph;
-use crate::mail;
 use crate::seat::Seat;
 use crate::store::{Document, StoreError};
 
@@ -387,29 +387,6 @@ async fn replace(
         Err(StoreError::NoTask { id }) => Err(BoardError::NoTask(id)),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Sends the new owner of a task a message about the assignment.
-async fn notify_owner(
-    seat: &Seat,
-    id: TaskId,
-    owner: &MemberName,
-    document: &[u8],
-) -> Result<(), BoardError> {
-    let task = Task::read(document).map_err(|_| BoardError::NotATask(id))?;
-    let assignment = TaskAssignment {
-        task_id: id.to_string(),
-        subject: task.subject().unwrap_or_default().into_owned(),
-        description: task.description().unwrap_or_default().into_owned(),
-        assigned_by: seat.name.to_string(),
-        timestamp: wire_time(seat.clock.now()),
-    };
-    let text = Protocol::TaskAssignment(assignment).to_text();
-    let sent = mail::send_protocol(seat, owner, &text).await;
-    sent.map(drop).map_err(|source| {
-        let (owner, source) = (owner.clone(), Box::new(source));
-        BoardError::NotTold { id, owner, source }
-    })
 }
 
 async fn check_member(seat: &Seat, name: &MemberName) -> Result<(), BoardError> {

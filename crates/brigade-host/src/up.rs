@@ -233,8 +233,10 @@ async fn add_tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, HostError> 
     let mut known: HashMap<String, TaskId> = HashMap::new();
     check_readable(&existing)?;
     for (id, document) in &existing {
-        let key = Task::read(&document.bytes).ok().and_then(|task| task_key(&task));
-        known.extend(key.map(|key| (key, *id)));
+        let Ok(task) = Task::read(&document.bytes) else { continue };
+        let Some(key) = task_key(&task) else { continue };
+        known.insert(key, *id);
+        complete_edges(lead, &existing, *id, &task).await?;
     }
     let mut new = 0;
     for task in tasks {
@@ -254,6 +256,27 @@ async fn add_tasks(lead: &Seat, tasks: &[TaskSpec]) -> Result<usize, HostError> 
         new += 1;
     }
     Ok(new)
+}
+
+/// Adds a task to the field `blocks` of the tasks that it waits for. A process that dies after it added the task leaves
+/// these fields unchanged.
+async fn complete_edges(
+    lead: &Seat,
+    board: &[(TaskId, Document)],
+    id: TaskId,
+    task: &Task<'_>,
+) -> Result<(), HostError> {
+    let name = id.to_string();
+    for waits_for in task.blocked_by().unwrap_or_default() {
+        let blocker = board.iter().find(|(other, _)| other.to_string() == waits_for);
+        let Some((blocker, document)) = blocker else { continue };
+        let Ok(known) = Task::read(&document.bytes) else { continue };
+        if !known.blocks().unwrap_or_default().iter().any(|blocked| *blocked == name) {
+            let update = Update { add_blocks: vec![id], ..Update::default() };
+            board::update(lead, *blocker, &update).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Assigns tasks to those of their owners in the team file for whom `is_due` returns true. These owners must have
@@ -279,6 +302,11 @@ pub async fn assign_tasks(
             let owner = brigade_wire::change::Change::Set(owner.clone());
             board::update(lead, *id, &Update { owner, ..Update::default() }).await?;
             assigned += 1;
+        } else if task.owner().is_some_and(|current| current == owner.as_str())
+            && task.status() == Some(Status::Pending)
+        {
+            // The process that assigned the task may have died before it told the owner.
+            board::notify_owner_once(lead, *id, owner).await?;
         }
     }
     Ok(assigned)

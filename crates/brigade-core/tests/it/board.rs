@@ -303,3 +303,19 @@ fn a_task_with_many_dependencies_is_not_small() {
         assert!(refused.starts_with("the board is full"), "{refused}");
     });
 }
+
+/// A process died after it had assigned the task, before it sent the message about it.
+#[test]
+fn an_owner_that_was_not_told_is_told_once() {
+    in_memory(async |env| {
+        let lead = env.seat("team-lead");
+        let (told, untold) = (add(&lead, "one", &[]).await, add(&lead, "two", &[]).await);
+        let owner = Update { owner: Change::Set(member("bob")), ..Update::default() };
+        board::update(&lead, told, &owner).await.unwrap();
+        let bob = member("bob");
+        assert!(!board::notify_owner_once(&lead, told, &bob).await.unwrap());
+        assert!(board::notify_owner_once(&lead, untold, &bob).await.unwrap());
+        assert!(!board::notify_owner_once(&lead, untold, &bob).await.unwrap());
+        assert_eq!(env.texts("bob").await.len(), 2);
+    });
+}
