@@ -70,7 +70,9 @@ pub async fn stop(
     let host = context.host()?;
     let team = &lead.team;
     context.refuse_to_lead(team, "ask a member to stop")?;
-    if host.registry.member(team, name)?.is_none() && host.member_process(team, name)?.is_none() {
+    let is_here = host.registry.member_or_stopping(team, name)?.is_some();
+    if !is_here && host.member_process(team, name)?.is_none() {
+        host.registry.sweep_members(team);
         let error = Trouble::NotHere { name: name.to_string(), team: team.to_string() };
         let error = HostError::failed(error);
         let here: Vec<String> =
@@ -93,7 +95,7 @@ pub async fn stop_or_ask(
     manner: StopOptions<'_>,
     report: ReportProgress<'_>,
 ) -> Result<StopResult, HostError> {
-    if context.host()?.registry.member(&seat.team, name)?.is_none() {
+    if context.host()?.registry.member_or_stopping(&seat.team, name)?.is_none() {
         handshake::request_shutdown(seat, name.as_str(), manner.reason).await?;
         return Ok(StopResult::Asked);
     }
@@ -251,11 +253,8 @@ pub async fn take_down(
 ) -> Result<Vec<(MemberName, Ended)>, HostError> {
     let _alone = team_lock::acquire(&host.registry, &lead.team, report).await?;
     let mut names = host.registry.members(&lead.team)?;
-    for name in host.registry.withdrawn_members(&lead.team)? {
-        if host.member_process(&lead.team, &name)?.is_some() {
-            names.push(name);
-        }
-    }
+    // Another process may have died while it stopped these members.
+    names.extend(host.registry.withdrawn_members(&lead.team)?);
     let ended = shutdown::members(host, lead, &names, manner, report).await?;
     let elsewhere = members_elsewhere(host, lead).await?;
     for (name, other) in &elsewhere {
@@ -263,13 +262,10 @@ pub async fn take_down(
     }
     // Do not delete a team that Claude Code leads, or a team with members on other hosts.
     let ours = host.leads(lead).await? && !is_led_remotely(lead).await?;
-    let deleted = match elsewhere.is_empty() && ours {
-        true => roster::delete(lead, SkipChecks::Yes).await,
-        false => Ok(()),
-    };
-    match deleted {
-        Ok(()) | Err(RosterError::Store(StoreError::NoTeam { .. })) => {}
-        Err(error) => return Err(error.into()),
+    if elsewhere.is_empty() && ours {
+        delete_if_exists(lead).await?;
+    } else {
+        complete_deletion(host, lead).await?;
     }
     host.registry.remove_team(&lead.team)?;
     // The supervisor exits on its own when no team is up. Wait for that, so that no process is left behind.
@@ -281,6 +277,21 @@ pub async fn take_down(
         tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok(ended)
+}
+
+/// If a process died while it deleted the team, completes the deletion. Does nothing if the team exists.
+pub(crate) async fn complete_deletion(host: &Host, lead: &Seat) -> Result<(), HostError> {
+    if host.may_lead && lead.find_config().await?.is_none() {
+        delete_if_exists(lead).await?;
+    }
+    Ok(())
+}
+
+async fn delete_if_exists(lead: &Seat) -> Result<(), HostError> {
+    match roster::delete(lead, SkipChecks::Yes).await {
+        Ok(()) | Err(RosterError::Store(StoreError::NoTeam { .. })) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Takes a team down after a signal interrupted a command that stops the team when it ends. The next signal kills the

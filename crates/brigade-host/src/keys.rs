@@ -13,6 +13,8 @@ use brigade_wire::name::MemberName;
 use thiserror::Error;
 use uuid::Uuid;
 
+use crate::leftovers;
+
 /// The keys of the members of one team.
 #[derive(Clone, Debug)]
 pub struct KeyRing {
@@ -159,7 +161,9 @@ impl KeyRing {
         let dir = self.dir.join(member.as_str());
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&dir);
         made.map_err(failed("create", &dir))?;
-        let draft = dir.join(format!("key.{}", Uuid::new_v4()));
+        leftovers::sweep(&dir);
+        // Several threads of this process may write a key of this member.
+        let draft = leftovers::temp(&dir.join(format!("key.{}.new", Uuid::new_v4())));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
         let mut file = file.map_err(failed("create", &draft))?;
         let written = file.write_all(&key.to_bytes()).and_then(|()| file.sync_all());

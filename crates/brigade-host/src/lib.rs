@@ -68,6 +68,7 @@ pub mod history_text;
 pub mod host;
 pub mod installed;
 pub mod keys;
+mod leftovers;
 pub mod location;
 pub mod native;
 mod native_heartbeat;

@@ -11,7 +11,7 @@
 //!   <team>/take-over.pending
 //!                        exists while `brigade resume` takes over the team
 //!   <team>/<member>/     spec.json, seat (locked by the process that runs the member), joined, trouble, restart,
-//!                        log, key
+//!                        log, key; while the member is being stopped, spec.json is named stopping.json
 //! ```
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -26,11 +26,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{HostError, file_failed};
 use crate::keys::KeyRing;
+use crate::leftovers::{self, temp};
 use crate::spec::{MemberSpec, TeamSpec};
 
 const TEAM: &str = "team.json";
 const ORIGIN: &str = "origin.json";
 const SPEC: &str = "spec.json";
+const STOPPING: &str = "stopping.json";
 const SEAT: &str = "seat";
 const JOINED: &str = "joined";
 const TROUBLE: &str = "trouble";
@@ -103,6 +105,7 @@ impl Registry {
     /// Removes the registry's folder if no team is up. Only the supervisor may call this, while it holds its lock.
     pub fn remove_if_empty(&self) -> Result<(), HostError> {
         if self.teams()?.is_empty() {
+            leftovers::sweep(&self.dir);
             remove(&self.supervisor_log())?;
             remove(&self.supervisor_lock())?;
             // If another process is bringing a team up, the folder is not empty, and this call does not remove it.
@@ -163,9 +166,7 @@ impl Registry {
     /// Removes a team and its members.
     pub fn remove_team(&self, team: &TeamName) -> Result<(), HostError> {
         let dir = self.team_dir(team);
-        // Remove `team.json` first, because this file marks the team as up.
-        remove(&dir.join(TEAM))?;
-        removed(&dir, fs::remove_dir_all(&dir))
+        leftovers::remove_dir(&dir).map_err(|source| file_failed("remove", &dir, source))
     }
 
     /// Returns the team's members that should run on this host: the lead, the other members in the order of
@@ -181,11 +182,27 @@ impl Registry {
         Ok(names)
     }
 
-    /// Returns the members that should not run any more, but whose processes may still be running.
+    /// Returns the members that should not run any more, but that were not removed yet.
     pub fn withdrawn_members(&self, team: &TeamName) -> Result<Vec<MemberName>, HostError> {
-        let names = children(&self.team_dir(team), SEAT)?;
+        let mut names = children(&self.team_dir(team), STOPPING)?;
+        // An earlier version of brigade removed the spec of such a member.
+        names.extend(children(&self.team_dir(team), SEAT)?);
+        names.sort();
+        names.dedup();
         let names = names.iter().filter_map(|name| name.parse().ok());
         Ok(names.filter(|name| !self.member_dir(team, name).join(SPEC).exists()).collect())
+    }
+
+    /// Returns the spec of a member that should run, or that is being stopped.
+    pub fn member_or_stopping(
+        &self,
+        team: &TeamName,
+        name: &MemberName,
+    ) -> Result<Option<MemberSpec>, HostError> {
+        match self.member(team, name)? {
+            None => read(&self.member_dir(team, name).join(STOPPING)),
+            spec => Ok(spec),
+        }
     }
 
     /// Returns the spec of a member.
@@ -212,6 +229,12 @@ impl Registry {
         let dir = self.member_dir(team, &spec.name);
         create_dir(&dir)?;
         let path = dir.join(SPEC);
+        if !path.exists() {
+            // A process died while it removed an earlier member of this name.
+            for file in [STOPPING, JOINED, TROUBLE, RESTART] {
+                remove(&dir.join(file))?;
+            }
+        }
         let temp = temp(&path);
         write_file(&temp, spec)?;
         let linked = fs::hard_link(&temp, &path);
@@ -253,16 +276,21 @@ impl Registry {
         self.dir.ancestors().nth(2).unwrap_or(&self.dir).join("commands")
     }
 
-    /// Removes the spec of a member, so that the member is not started again. Does not stop the member's process.
+    /// Marks a member as being stopped, so that it is not started again. Does not stop the member's process.
     pub fn withdraw_member(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
-        remove(&self.member_dir(team, name).join(SPEC))
+        let dir = self.member_dir(team, name);
+        removed(&dir.join(SPEC), fs::rename(dir.join(SPEC), dir.join(STOPPING)))
     }
 
     /// Removes a member and its folder.
     pub fn remove_member(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
-        self.withdraw_member(team, name)?;
         let dir = self.member_dir(team, name);
-        removed(&dir, fs::remove_dir_all(&dir))
+        leftovers::remove_dir(&dir).map_err(|source| file_failed("remove", &dir, source))
+    }
+
+    /// Removes what a killed process left of members that it had removed.
+    pub(crate) fn sweep_members(&self, team: &TeamName) {
+        leftovers::sweep(&self.team_dir(team));
     }
 
     /// Returns the folder of a member.
@@ -293,6 +321,7 @@ impl Registry {
 
     /// Records that the member was added to the roster.
     pub fn set_joined(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
+        leftovers::sweep(&self.member_dir(team, name));
         create_file(&self.member_dir(team, name).join(JOINED))
     }
 
@@ -373,9 +402,12 @@ fn started_command(agent: &str, cwd: &Path) -> String {
     serde_json::json!([agent, cwd]).to_string()
 }
 
+/// Creates a folder if necessary, and removes what killed processes left in it.
 fn create_dir(dir: &Path) -> Result<(), HostError> {
     let created = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    created.map_err(|source| file_failed("create the folder", dir, source))
+    created.map_err(|source| file_failed("create the folder", dir, source))?;
+    leftovers::sweep(dir);
+    Ok(())
 }
 
 fn create_file(path: &Path) -> Result<(), HostError> {
@@ -406,10 +438,6 @@ fn write_file(path: &Path, value: &impl Serialize) -> Result<(), HostError> {
         file.write_all(&serde_json::to_vec_pretty(value)?)
     };
     write().map_err(|source| file_failed("write", path, source))
-}
-
-fn temp(path: &Path) -> PathBuf {
-    path.with_extension(format!("{}.tmp", std::process::id()))
 }
 
 fn remove(path: &Path) -> Result<(), HostError> {
@@ -445,5 +473,26 @@ mod tests {
         check(agent, "/project", true);
         check(agent, "/tmp", false);
         check("acp:./other", "/project", false);
+    }
+
+    /// A process died while it removed a member. A new member of this name has not joined yet.
+    #[test]
+    fn a_new_member_does_not_inherit_the_files_of_a_half_removed_one() {
+        let state = tempfile::tempdir().unwrap();
+        let registry = Registry::new(state.path().join("host/key"));
+        let (team, name) = ("demo".parse().unwrap(), "bob".parse().unwrap());
+        let spec = default_spec("bob".parse().unwrap(), "codex".to_owned(), "/project".into());
+        assert!(registry.add_member(&team, &spec).unwrap());
+        registry.set_joined(&team, &name).unwrap();
+        registry.set_failure(&team, &name, Some("it failed")).unwrap();
+        registry.withdraw_member(&team, &name).unwrap();
+        registry.withdraw_member(&team, &name).unwrap();
+        assert!(registry.member(&team, &name).unwrap().is_none());
+        assert!(registry.member_or_stopping(&team, &name).unwrap().is_some());
+        assert_eq!(registry.withdrawn_members(&team).unwrap(), std::slice::from_ref(&name));
+        assert!(registry.add_member(&team, &spec).unwrap());
+        assert!(!registry.has_joined(&team, &name));
+        assert_eq!(registry.failure(&team, &name), None);
+        assert!(registry.withdrawn_members(&team).unwrap().is_empty());
     }
 }

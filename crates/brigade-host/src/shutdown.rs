@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use crate::error::{HostError, Trouble};
 use crate::process::send_signal;
 use crate::progress::{Ended, Progress, ReportProgress};
+use crate::spec::MemberSpec;
 use crate::worktree::{IgnoredFiles, Removed, Worktree};
 use crate::{Host, state};
 
@@ -78,7 +79,7 @@ pub async fn members(
     let began = Instant::now();
     let mut stopping = Vec::new();
     for name in names {
-        let spec = host.registry.member(&lead.team, name)?;
+        let spec = host.registry.member_or_stopping(&lead.team, name)?;
         let mut one = Stopping {
             name: name.clone(),
             worktree: spec.and_then(|spec| host.worktree(&lead.team, &spec)),
@@ -228,7 +229,7 @@ async fn step(
             // The member's process was not running, and is not started again.
             (None, _) => Ended::WasGone,
         };
-        clear_up(host, lead, &one.name).await?;
+        leave_team(host, lead, &one.name).await?;
         if let Some(worktree) = &one.worktree {
             // The shutdown continues even if git cannot read the repository.
             match worktree.remove(manner.ignored_files).unwrap_or(Removed::Unclear) {
@@ -236,6 +237,8 @@ async fn step(
                 stays => report(Progress::WorktreeKept(one.name.clone(), stays, worktree.clone())),
             }
         }
+        // Remove the member's folder last: it shows a repeated command that the member is not completely stopped.
+        host.registry.remove_member(&lead.team, &one.name)?;
         report(Progress::Ended(one.name.clone(), ended.clone()));
         one.ended = Some(ended);
         return Ok(());
@@ -330,8 +333,8 @@ async fn reply(
     Ok(None)
 }
 
-/// Removes all data of a stopped member: its roster entry, its ownership of tasks, its notes and its folder.
-async fn clear_up(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), HostError> {
+/// Removes the data of a stopped member from the store: its roster entry, its ownership of tasks and its notes.
+async fn leave_team(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), HostError> {
     host.registry.withdraw_member(&lead.team, name)?;
     let acting = host.acting_seat(lead, name).await?;
     match roster::leave(&acting, name).await {
@@ -345,11 +348,25 @@ async fn clear_up(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), Hos
         ) => {}
         Err(error) => return Err(error.into()),
     }
-    lead.store.put_note(&lead.team, name, NoteKind::Memory, None).await?;
-    match lead.store.put_note(&lead.team, name, NoteKind::Pulse, None).await {
+    forget_notes(lead, name).await
+}
+
+/// Removes the notes about a member that has left, so that a later member of this name starts fresh.
+async fn forget_notes(seat: &Seat, name: &MemberName) -> Result<(), HostError> {
+    seat.store.put_note(&seat.team, name, NoteKind::Memory, None).await?;
+    match seat.store.put_note(&seat.team, name, NoteKind::Pulse, None).await {
         // On NATS only the member itself may write its pulse, and the pulse expires.
-        Ok(()) | Err(StoreError::Forbidden { .. }) => {}
-        Err(error) => return Err(error.into()),
+        Ok(()) | Err(StoreError::Forbidden { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
     }
-    host.registry.remove_member(&lead.team, name)
+}
+
+/// Removes a member from this host after it has left the team. If it has a worktree, keeps its folder, so that
+/// `brigade stop` or `brigade down` finds and removes the worktree.
+pub async fn remove_left(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<(), HostError> {
+    forget_notes(seat, &spec.name).await?;
+    match spec.worktree {
+        true => host.registry.withdraw_member(&seat.team, &spec.name),
+        false => host.registry.remove_member(&seat.team, &spec.name),
+    }
 }

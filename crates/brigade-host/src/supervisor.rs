@@ -31,7 +31,7 @@ use crate::process::send_signal;
 use crate::progress::Log;
 use crate::restarts::{RestartStep, Restarts};
 use crate::spec::{MemberPlace, MemberSpec};
-use crate::{Host, policy_answers, process_lock, signals, start, state, up};
+use crate::{Host, down, policy_answers, process_lock, shutdown, signals, start, state, up};
 
 /// How often to check all teams while no event arrives.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -134,6 +134,8 @@ impl Supervisor<'_> {
             self.teams.remove(team);
             // A team without members on this host has nothing to resume here.
             if self.host.registry.members(team)?.is_empty() {
+                let lead = self.context.seat_of(team.clone(), MemberName::lead());
+                down::complete_deletion(&self.host, &lead).await?;
                 self.host.registry.remove_team(team)?;
             }
             return Ok(());
@@ -227,7 +229,7 @@ async fn check_member(
     }
     if process.is_none() && !on_roster(host, seat, &spec).await? {
         // The member has left the team, so it must not be started again.
-        return registry.remove_member(team, name);
+        return shutdown::remove_left(host, seat, &spec).await;
     }
     if registry.is_restart_requested(team, name) {
         if let Some(process) = &process {
@@ -262,6 +264,9 @@ async fn check_member(
         RestartStep::Wait => Ok(()),
         RestartStep::Start => {
             log(&format!("{name} of team {team}: started"));
+            // An earlier process of the member may have been killed while it held a lock. Reading the board removes the
+            // locks and temporary files of dead processes.
+            board::list(seat).await?;
             let started = start::member(&host.self_command, registry, team, &spec);
             member.child = started.map_err(|source| failed("start it", source))?;
             Ok(())
@@ -273,7 +278,8 @@ async fn check_member(
             board::release(&acting, name).await?;
             registry.set_failure(team, name, Some(&failure_reason(host, seat, &spec)))?;
             roster::set_activity(&acting, name, Activity::Idle).await?;
-            Ok(())
+            // The mark comes last: the next supervisor leaves a marked member alone.
+            registry.set_failure(team, name, Some(&failure_reason(host, seat, &spec)))
         }
     }
 }

@@ -299,7 +299,12 @@ impl Worktree {
     /// Removes the worktree, unless work would be lost.
     pub fn remove(&self, ignored: IgnoredFiles) -> Result<Removed, HostError> {
         let Some(git_dir) = self.git_dir() else {
-            return Ok(if self.dir.exists() { Removed::Unclear } else { Removed::None });
+            if self.dir.exists() {
+                return Ok(Removed::Unclear);
+            }
+            // A process may have died after it removed the worktree.
+            self.remove_branch()?;
+            return Ok(Removed::None);
         };
         if UNFINISHED.iter().any(|file| git_dir.join(file).exists()) {
             return Ok(Removed::Unfinished);
@@ -316,20 +321,27 @@ impl Worktree {
         // Do not use `--force`: without it, git itself refuses to remove a worktree that has uncommitted work.
         let remove = [OsStr::new("worktree"), OsStr::new("remove"), dir];
         self.original().run_for(&[self.inside(&git_dir)], &remove)?;
-        if let Some(parent) = self.dir.parent() {
-            let _others_there = std::fs::remove_dir(parent);
-        }
         if let Some(branch) = new_branch {
             return Ok(Removed::NewBranch(branch));
         }
+        Ok(if self.remove_branch()? { Removed::Wholly } else { Removed::BranchStays })
+    }
+
+    /// Removes the branch of the worktree, and the folder for the team's worktrees if it is empty. Returns false if the
+    /// branch has commits of its own, and keeps the branch.
+    fn remove_branch(&self) -> Result<bool, HostError> {
+        if let Some(parent) = self.dir.parent() {
+            let _others_there = std::fs::remove_dir(parent);
+        }
+        if !self.has_branch() {
+            return Ok(true);
+        }
         let ahead = format!("HEAD..{}", self.branch);
-        if self.has_branch() && self.original().line(&["rev-list", "--count", &ahead])? != "0" {
-            return Ok(Removed::BranchStays);
+        if self.original().line(&["rev-list", "--count", &ahead])? != "0" {
+            return Ok(false);
         }
-        if self.has_branch() {
-            self.original().run(&["branch", "-d", &self.branch])?;
-        }
-        Ok(Removed::Wholly)
+        self.original().run(&["branch", "-d", &self.branch])?;
+        Ok(true)
     }
 
     fn only_here(&self, git_dir: &Path) -> Result<OnlyHere, HostError> {

@@ -96,6 +96,18 @@ fn a_worktree_belongs_to_its_repository() {
     assert_eq!(second.remove(IgnoredFiles::Keep).unwrap(), Removed::Wholly);
 }
 
+/// A process died after it had removed the worktree.
+#[test]
+fn an_interrupted_removal_is_completed() {
+    let repository = TestRepository::new();
+    let worktree = repository.worktree("bob");
+    git(&repository.dir, &["worktree", "remove", &worktree.dir.to_string_lossy()]);
+    assert!(worktree.has_branch());
+    assert_eq!(worktree.remove(IgnoredFiles::Keep).unwrap(), Removed::None);
+    assert!(!worktree.has_branch());
+    assert!(!worktree.dir.parent().unwrap().exists());
+}
+
 #[test]
 fn removal_loses_no_work() {
     let repository = TestRepository::new();

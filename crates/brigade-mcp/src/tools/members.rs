@@ -92,7 +92,7 @@ pub(super) async fn stop_teammate(call: &CallContext<'_>, args: StopTeammatePara
     let seat = lead_seat(call).await?;
     let context = &call.server.context;
     let name = call.member(&args.name).await?;
-    if context.host()?.registry.member(&seat.team, &name)?.is_none() {
+    if context.host()?.registry.member_or_stopping(&seat.team, &name)?.is_none() {
         return Err(ToolError::new(format!(
             "{name} does not run on this host; use request_shutdown"
         )));

@@ -18,7 +18,7 @@ use crate::{env, exit, progress};
 use brigade_host::error::failed;
 use brigade_host::native::{self, NativeOptions};
 use brigade_host::spec::{AccessLevel, MemberPlace, MemberSpec};
-use brigade_host::{Host, process_lock, spawn};
+use brigade_host::{Host, process_lock, shutdown, spawn};
 
 pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     let missing = |what| CliError::usage(CliTrouble::NativeArgument { what });
@@ -41,8 +41,8 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
         Some(worktree) => worktree.make(&spec.cwd)?,
         None => spec.cwd.clone(),
     };
-    let code = play(context, &host, team, name, MemberSpec { cwd, ..spec }).await?;
-    host.registry.remove_member(team, name)?;
+    let code = play(context, &host, team, name, MemberSpec { cwd, ..spec.clone() }).await?;
+    shutdown::remove_left(&host, &seat, &spec).await?;
     Ok(code)
 }
 

@@ -31,6 +31,7 @@ mod incomplete;
 mod init;
 mod init_files;
 mod init_undo;
+mod interrupted;
 mod log;
 mod mail;
 mod mcp;
