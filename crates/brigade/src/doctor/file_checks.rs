@@ -204,6 +204,8 @@ pub(super) fn left_over(snapshot: &DoctorSnapshot, found: &mut Findings) {
                 // Only the store may remove a temporary file of an inbox, because the store uses the file to
                 // find out which messages were delivered.
                 let fix = match (&folder.team, member) {
+                    // A lock that a process was removing.
+                    _ if entry.meta.is_dir() => Fix::RemoveEmptyFolder(path.clone()),
                     (Some(team), Some(member)) if path.starts_with(folder.dir.join(INBOXES)) => {
                         Fix::RepairMailbox { team: team.clone(), member, path: path.clone() }
                     }

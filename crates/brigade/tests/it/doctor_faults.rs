@@ -235,6 +235,10 @@ pub(crate) const FAULTS: &[Fault] = &[
         temp_file(cli, CONFIG, "{}")
     })
     .fixed(|cli| assert_eq!(members(cli).len(), 3)),
+    fault("a lock that a killed process was removing", "left-over", |cli| {
+        folder(cli, &layout::temp_name(INBOX_LOCK, NO_PROCESS, 0), 60)
+    })
+    .fixed(|cli| assert_gone(cli, &layout::temp_name(INBOX_LOCK, NO_PROCESS, 0))),
     fault("Claude Code's temporary file", "left-over", |cli| file(cli, NATIVE_TEMP, "[]", 7200))
         .fixed(|cli| assert_gone(cli, NATIVE_TEMP)),
     fault("a partly deleted team", "left-over", |cli| {
