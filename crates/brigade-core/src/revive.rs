@@ -38,7 +38,7 @@ use uuid::Uuid;
 use crate::event::{Event, MessageKey, Record};
 use crate::roster::RosterError;
 use crate::seat::Seat;
-use crate::store::{NoteKind, Outgoing};
+use crate::store::{NoteKind, Outgoing, StoreError};
 
 /// What [`revive`] restored.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -74,6 +74,7 @@ pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
     let exists = seat.store.team(&seat.team).await?.is_some();
     let (store, team, me) = (&seat.store, &seat.team, &seat.name);
     let progress = store.get_note(team, me, NoteKind::Revival).await?;
+    let was_interrupted = progress.is_some();
     let unread: Vec<UnreadMessage> = match progress {
         None if exists => return Ok(Some(Revived::default())),
         Some(progress) => serde_json::from_slice(&progress).unwrap_or_default(),
@@ -86,10 +87,13 @@ pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
             unread
         }
     };
-    if !exists {
-        seat.store
-            .revive_team(&seat.team, &recorded.config, &recorded.tasks, &seat.actor())
-            .await?;
+    if !exists || was_interrupted {
+        let (config, tasks) = (&recorded.config, &recorded.tasks);
+        match store.revive_team(team, config, tasks, &seat.actor()).await {
+            // The store has completed what it had not done when the process died.
+            Err(StoreError::TeamExists { .. }) if exists => {}
+            revived => drop(revived?),
+        }
     }
     for UnreadMessage { to, message } in &unread {
         let Ok(to) = to.parse::<MemberName>() else { continue };

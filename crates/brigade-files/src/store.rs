@@ -304,7 +304,8 @@ impl Notes for FileStore {
         kind: NoteKind,
         note: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        let dir = self.team_state(team)?.dir.private_child(note_dir(kind))?;
+        let team_state = self.team_state(team)?;
+        let dir = team_state.dir.private_child(note_dir(kind))?;
         let name = member_file(member);
         let Some(note) = note else {
             dir.remove(&name)?;
@@ -312,6 +313,7 @@ impl Notes for FileStore {
             temp_file::sweep(&dir, &dir.names()?, |file| file == name);
             return Ok(());
         };
+        team_state.sweep_note(&dir, &name)?;
         let temp = TempFile::next().name(&name);
         let sync = if kind == NoteKind::Pulse { Fsync::No } else { self.sync() };
         dir.write_temp(&temp, note, Some(PRIVATE), sync)?;

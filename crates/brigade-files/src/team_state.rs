@@ -6,8 +6,9 @@
 pub(crate) mod intent;
 pub(crate) mod seen;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
@@ -36,6 +37,8 @@ pub(crate) struct TeamStateDir {
     pub(crate) journal: Journal,
     /// Open journals of members' work.
     work_journals: Mutex<HashMap<MemberName, Journal>>,
+    /// The paths of the notes beside which this store has removed the temporary files of dead processes.
+    swept_notes: Mutex<HashSet<PathBuf>>,
     seen_file: OwnedFd,
     /// The end of the journal when this store last recorded a difference and saved the new state. While the journal ends
     /// there, no process has died in between.
@@ -61,6 +64,7 @@ impl TeamStateDir {
             Err(error) => return Err(error),
         };
         let (work_journals, thread_lock) = (Mutex::default(), Mutex::default());
+        let swept_notes = Mutex::default();
         let recorded_upto = AtomicU64::new(u64::MAX);
         Ok(Self {
             dir,
@@ -68,6 +72,7 @@ impl TeamStateDir {
             work,
             journal,
             work_journals,
+            swept_notes,
             seen_file,
             recorded_upto,
             intent_file,
@@ -88,6 +93,14 @@ impl TeamStateDir {
     /// Removes temporary files of processes that were killed.
     pub(crate) fn sweep(&self) -> Result<(), StoreError> {
         temp_file::sweep(&self.dir, &self.dir.names()?, |_| true);
+        Ok(())
+    }
+
+    /// Removes temporary files of processes that were killed while they wrote this note, at the first call for the note.
+    pub(crate) fn sweep_note(&self, dir: &Dir, name: &str) -> Result<(), StoreError> {
+        if lock_mutex(&self.swept_notes).insert(dir.path(name)) {
+            temp_file::sweep(dir, &dir.names()?, |file| file == name);
+        }
         Ok(())
     }
 

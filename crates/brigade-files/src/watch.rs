@@ -24,7 +24,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::dir::{Dir, FileContents, identity};
 use super::journal::{self, Journal};
 use super::layout::{
-    CONFIG, INBOXES, MAIL, TASKS, TEAM_JOURNAL, TEAMS, WORK, member_name, task_file, task_id,
+    CONFIG, INBOXES, MAIL, TASKS, TEAM_JOURNAL, TEAMS, WORK, member_name, parse_temp_name,
+    task_file, task_id,
 };
 use super::lock::LockWaiter;
 use super::mailbox::{MailboxContext, MailboxWork};
@@ -292,9 +293,19 @@ impl TeamFollower {
         if let Ok(native) = self.store.native_dirs(&self.team)
             && let Some(inboxes) = &native.inboxes
         {
-            for name in inboxes.names()? {
-                if let Some(Ok(member)) = member_name(&name).map(str::parse) {
+            let names = inboxes.names()?;
+            for name in &names {
+                if let Some(Ok(member)) = member_name(name).map(str::parse) {
                     self.try_scan_inbox(&member);
+                }
+            }
+            // The scan has completed the writes of processes that were killed. Remove their temporary files.
+            for (file, _, _) in names.iter().filter_map(|name| parse_temp_name(name)) {
+                if let Some(Ok(member)) =
+                    member_name(file.trim_end_matches(".lock")).map(str::parse)
+                    && let Some(mailbox) = self.store.readable_mailbox(&self.team, &member)?
+                {
+                    lock_mutex(&mailbox).sweep(inboxes)?;
                 }
             }
         }

@@ -276,6 +276,8 @@ impl SeenGuard<'_> {
                 self.team_state.dir.remove(LAST_ROSTER)?;
             }
         }
+        // A team that appears may have tasks that were restored from the journal. Search the journal for them.
+        let end = end.filter(|_| seen.is_some());
         self.team_state.settle(document, end)
     }
 

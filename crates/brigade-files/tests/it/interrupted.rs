@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use brigade_core::board::{self, TaskPlan};
 use brigade_core::event::Event;
+use brigade_core::revive;
 use brigade_core::roster::{self, SkipChecks};
-use brigade_core::store::{Actor, StoreError};
+use brigade_core::store::{Actor, NoteKind, StoreError};
 use brigade_files::layout::temp_name;
-use brigade_testkit::env::{team, team_plan};
+use brigade_testkit::env::{member, team, team_plan};
 use brigade_testkit::files::Files;
 
 const ID: &str = "0e9ad0d2-5d06-4a5c-b1fd-36e4b0a1c3f2";
@@ -126,5 +127,49 @@ fn the_author_of_an_unrecorded_change_survives_changes_of_other_documents() {
         let members = authors(&files, |event| matches!(event, Event::Member { .. })).await;
         assert_eq!(members.last(), Some(&Some("team-lead".to_owned())), "{members:?}");
         assert!(!state.join("shared").exists());
+    });
+}
+
+#[test]
+fn the_next_process_removes_the_temporary_file_of_a_note() {
+    Files::run(async |files| {
+        let (bob, note) = (member("bob"), Some(b"{}".as_slice()));
+        files.env.store.put_note(&team(), &bob, NoteKind::Memory, note).await.unwrap();
+        let left = files.team_state_dir().join("kept").join(temp_name("bob.json", 99_999_999, 1));
+        fs::write(&left, "").unwrap();
+        files.reopen().store.put_note(&team(), &bob, NoteKind::Memory, note).await.unwrap();
+        assert!(!left.exists());
+    });
+}
+
+/// The process that restored a team died right after it had written the roster.
+#[test]
+fn restoring_again_completes_the_creation() {
+    Files::run(async |files| {
+        add_task(&files, "first").await;
+        let lead = files.env.seat("team-lead");
+        roster::delete(&lead, SkipChecks::Yes).await.unwrap();
+        revive::revive(&lead).await.unwrap().unwrap();
+        let state = files.team_state_dir();
+        fs::rename(state.join("created"), state.join("creating")).unwrap();
+        let env = files.reopen();
+        let note = Some(b"[]".as_slice());
+        env.store.put_note(&team(), &lead.name, NoteKind::Revival, note).await.unwrap();
+        revive::revive(&env.seat("team-lead")).await.unwrap().unwrap();
+        assert!(state.join("created").exists() && !state.join("creating").exists());
+        let tasks = authors(&files, |event| matches!(event, Event::Task { .. })).await;
+        assert_eq!(tasks, [Some("team-lead".to_owned())]);
+    });
+}
+
+/// A member that is restarted watches its team again.
+#[test]
+fn a_watch_removes_the_temporary_file_of_an_inbox() {
+    Files::run(async |files| {
+        files.env.say("alice", "bob", "one").await;
+        let left = files.inbox("bob").with_file_name(temp_name("bob.json", 99_999_999, 1));
+        fs::write(&left, "[]").unwrap();
+        let _watch = files.reopen().store.watch(&team()).await.unwrap();
+        assert!(!left.exists());
     });
 }
