@@ -201,10 +201,9 @@ impl AgentAction {
             "_meta" => value.as_object().is_some_and(|meta| meta.keys().eq(["toolName"])),
             name => HARMLESS_FIELDS.contains(&name),
         };
-        let fields = self.request.as_object().into_iter().flatten();
+        let mut fields = self.request.as_object().into_iter().flatten();
         policy::is_shell_tool(&self.tool)
-            && !(self.request.is_null()
-                || self.request.is_object() && fields.map(is_known).all(|known| known))
+            && !(self.request.is_null() || self.request.is_object() && fields.all(is_known))
     }
 
     /// Describes the action in one line, which follows "asks to". The line says how many fields of the input it does

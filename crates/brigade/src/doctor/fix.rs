@@ -373,7 +373,7 @@ fn fixed_task(task: &Task<'_>, fix: &TaskFix) -> Vec<u8> {
 }
 
 /// Sets the mode of the state folder itself, which may be a symbolic link.
-fn set_root_mode(path: &std::path::Path, mode: u32) -> std::io::Result<()> {
+fn set_root_mode(path: &Path, mode: u32) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
 }

@@ -63,8 +63,9 @@ fn a_rule_for_a_file_tool_is_for_files_in_the_members_folder() {
         tool: Some("write".into()),
         command: Some(r#"{"path":"*"}"#.into()),
     };
-    let decision =
-        |path: &str| decide_in_folder(&[rule.clone()], "write", &json!({ "path": path }));
+    let decision = |path: &str| {
+        decide_in_folder(std::slice::from_ref(&rule), "write", &json!({ "path": path }))
+    };
     assert!(decision("src/x").is_some());
     assert!(decision("/etc/x").is_none());
 }
@@ -84,7 +85,7 @@ fn several_folder_fields_wait() {
         let cwd = run_folder(input, Path::new(FOLDER)).unwrap_or_default();
         let folder = Path::new(FOLDER);
         let tool_use = super::ToolUse { tool: "execute", input, cwd: &cwd, folder, files: &[] };
-        super::decide(&[rule.clone()], &tool_use)
+        super::decide(std::slice::from_ref(&rule), &tool_use)
     };
     assert!(decision(&json!({ "command": "ls", "cwd": "/work/sub" })).is_some());
     assert!(decision(&json!({ "command": "ls", "cwd": "/work", "workdir": "" })).is_some());
