@@ -183,6 +183,9 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
         let document = show(seat, id).await?;
         let before = document.bytes.len();
         let edited = Task::read(&document.bytes).map_or(before, |task| task.with(&change).len());
+        if edited > MAX_TASK_BYTES && grows {
+            return Err(BoardError::TooLong { len: edited });
+        }
         limit::check_longer_task(seat, role, before, edited + dependencies_len(dependencies))
             .await?;
     }

@@ -216,7 +216,7 @@ impl Context {
             return Err(match team_names(&self.teams().await?).as_slice() {
                 [] => error.hint(format!("`brigade team create {team}` creates it")),
                 teams => error
-                    .hint(format!("teams: {}", teams.join(", ")))
+                    .hint(format!("{}teams: {}", did_you_mean(team, teams), teams.join(", ")))
                     .hint(format!("`brigade team create {team}` creates a new one")),
             });
         }
@@ -395,6 +395,13 @@ impl Context {
 /// Returns the error for a command that could mean several teams.
 pub(crate) fn several_teams(names: Vec<String>) -> HostError {
     HostError::usage(Trouble::SeveralTeams(names)).hint(origin::choose_hint())
+}
+
+/// Returns a question if the name of a team is similar to this one.
+fn did_you_mean(team: &TeamName, teams: &[String]) -> String {
+    let known: Vec<&str> = teams.iter().map(String::as_str).collect();
+    let nearest = suggest::nearest(team.as_str(), &known);
+    nearest.map(|name| format!("did you mean {name}? ")).unwrap_or_default()
 }
 
 fn team_names(teams: &[TeamName]) -> Vec<String> {

@@ -183,7 +183,8 @@ pub async fn choose_team(
         let stored = context.teams().await.unwrap_or_default();
         return Err(match names.as_slice() {
             _ if stored.contains(team) => error.hint(format!(
-                "the team was not started on this host; `brigade team delete {team}` deletes it"
+                "the team was not started on this host; `brigade ui --team {team}` shows it, `brigade up` starts \
+                 the team of a brigade.toml, `brigade team delete {team}` deletes it"
             )),
             [] => error.hint("no team is running; `brigade up` starts one"),
             names => error.hint(format!("running teams: {}", names.join(", "))),

@@ -60,7 +60,7 @@ pub(crate) fn print(progress: Progress) {
         }
         Progress::Ended(name, Ended::Agreed) => step(name, "stopped"),
         Progress::Ended(name, Ended::WasGone) => step(name, "was not running"),
-        Progress::Ended(name, Ended::Forced) => step(name, "killed"),
+        Progress::Ended(name, Ended::Forced) => step(name, "ended"),
         Progress::Ended(name, Ended::Refused(why)) => {
             step(name, &format!("refused to stop and stays: {}", one_line(&why)));
         }

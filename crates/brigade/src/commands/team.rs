@@ -87,13 +87,22 @@ async fn delete(context: &CliContext, force: SkipChecks) -> Result<u8, CliError>
         }
         _ => context.seat().await?,
     };
+    let team = &seat.team;
+    let members = context.host()?.registry.members(team)?;
     let deleted = with_lock_notice(roster::delete(&seat, force)).await;
     if let Err(RosterError::Store(StoreError::NoTeam { .. })) = &deleted {
         // Fail with an error that lists the existing teams.
         context.team().await?;
     }
     deleted?;
-    let team = &seat.team;
+    if !members.is_empty() {
+        let names: Vec<&str> = members.iter().map(MemberName::as_str).collect();
+        output::note(&format!(
+            "the members on this host ({}) end by themselves; `brigade down {team}` waits for them and removes their \
+             worktrees",
+            names.join(", ")
+        ));
+    }
     if context.json {
         output::print_json(&json!({ "team": team }))?;
     } else {

@@ -131,7 +131,7 @@ fn hints_if_no_team_is_running() {
     assert_snapshot!(CliEnv::with_team().run(&["down", "demo"]), @"
     --- stderr
     error: team demo is not up on this host
-    hint: the team was not started on this host; `brigade team delete demo` deletes it
+    hint: the team was not started on this host; `brigade ui --team demo` shows it, `brigade up` starts the team of a brigade.toml, `brigade team delete demo` deletes it
     --- exit 1
     ");
     assert_snapshot!(CliEnv::with_native_team().run(&["status"]), @"
@@ -192,4 +192,20 @@ fn spawn_refuses_names_in_use() {
     "#);
     let here = cli.run(&["spawn", "team-lead", "--agent", "codex", "--place", "here"]);
     assert!(here.stderr.contains("is the name of the lead of team demo"), "{here}");
+}
+
+#[test]
+fn a_mistyped_team_name_is_corrected() {
+    let cli = CliEnv::with_team();
+    let sent = cli.run(&["send", "bob", "hi", "--team", "dmeo"]);
+    assert!(sent.stderr.contains("hint: did you mean demo? teams: demo\n"), "{sent}");
+}
+
+#[test]
+fn deleting_a_running_team_names_its_members() {
+    let team = HostedTeam::new();
+    team.cli.run_ok(&["up"]);
+    let deleted = team.cli.run(&["team", "delete", "demo", "--force"]);
+    assert_eq!(deleted.code, Some(0), "{deleted}");
+    assert!(deleted.stderr.contains("the members on this host (alice, bob) end"), "{deleted}");
 }
