@@ -77,7 +77,8 @@ pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
     let was_interrupted = progress.is_some();
     let unread: Vec<UnreadMessage> = match progress {
         None if exists => return Ok(Some(Revived::default())),
-        Some(progress) => serde_json::from_slice(&progress).unwrap_or_default(),
+        Some(progress) => serde_json::from_slice(&progress)
+            .map_err(|source| RosterError::UnreadableRevival { team: team.clone(), source })?,
         None => {
             // Save the unread messages before creating the team. Its new inboxes are empty, so after a crash the
             // unread messages would look as if they had been read.

@@ -156,6 +156,14 @@ pub enum RosterError {
         /// The name of the team.
         team: TeamName,
     },
+    /// The list of messages that an interrupted restore still has to send cannot be read.
+    #[error("cannot read which unread messages of team {team} are still to be restored")]
+    UnreadableRevival {
+        /// The name of the team.
+        team: TeamName,
+        /// The parse error.
+        source: serde_json::Error,
+    },
     /// The seat's role does not allow the operation.
     #[error(transparent)]
     Denied(#[from] Denied),

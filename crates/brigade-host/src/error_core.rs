@@ -219,6 +219,11 @@ impl From<RosterError> for HostError {
                 "remove a member with `brigade team leave NAME` first",
                 "ask the lead to remove a member first",
             ),
+            RosterError::UnreadableRevival { .. } => hints(
+                "the list is in the folder `revival` of the team, in brigade's own folder; fix it, or move it away to \
+                 restore the team without these messages (`brigade log` still shows them)",
+                "",
+            ),
             RosterError::LeadStays => hints("`brigade team delete` deletes the whole team", ""),
             RosterError::StillActive { .. } => hints(
                 "wait until the members are idle, or delete the team anyway with --force",

@@ -110,3 +110,17 @@ fn a_team_has_at_most_a_thousand_members() {
         roster::join(&lead, &member("carol"), member_plan()).await.unwrap();
     });
 }
+
+/// If the list of unread messages counted as empty, the messages would be lost.
+#[test]
+fn an_unreadable_list_of_messages_to_restore_is_an_error() {
+    in_memory(async |env| {
+        let lead = env.seat("team-lead");
+        roster::delete(&lead, SkipChecks::Yes).await.unwrap();
+        let torn = Some(&b"[{"[..]);
+        lead.store.put_note(&lead.team, &lead.name, NoteKind::Revival, torn).await.unwrap();
+        let error = revive(&lead).await.unwrap_err();
+        assert!(error.to_string().contains("still to be restored"), "{error}");
+        assert!(lead.find_config().await.unwrap().is_none());
+    });
+}
