@@ -8,6 +8,7 @@
 )]
 
 mod contract;
+mod deep_json;
 mod event_log;
 mod files;
 mod helpers;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::HeaderMap;
+use brigade_core::board;
 use brigade_core::event::{Event, WorkEvent};
 use brigade_core::mail;
 use brigade_core::store::{Actor, Store};
@@ -120,6 +121,41 @@ async fn forged_authors_are_not_believed() {
             .filter(|mail| String::from_utf8_lossy(&mail.json).contains(r#""read":true"#));
         assert_eq!(marks.count(), 0, "the reader used a forged read mark");
     }
+}
+
+/// A member can store any bytes under its own subjects. Deeply nested JSON must not exhaust the stack of a reader.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deeply_nested_json_hides_nothing() {
+    brigade_testkit::needs!(NatsServer);
+    let (servers, mut acme, env) = organisation(1).await;
+    let alice = servers.grant(&mut acme, "demo", &["alice"], (CredentialRole::Member, false)).file;
+    let alice = servers.raw(&alice).await.client;
+    let roster = alice.request("js.DIRECT.GET.TM_0.tm.0.demo.doc.>", "".into()).await.unwrap();
+    let incarnation = roster.headers.unwrap().get("Brigade-Life").unwrap().to_string();
+    let mut headers = HeaderMap::new();
+    headers.insert("Brigade-Life", incarnation.as_str());
+    let depth = 100_000;
+    let arrays = ["[".repeat(depth), "]".repeat(depth)].concat();
+    let objects = [r#"{"a":"#.repeat(depth), "1".into(), "}".repeat(depth)].concat();
+    for nested in [arrays, objects] {
+        let event = format!(r#"{{"kind":"worked","name":"alice","act":{nested}}}"#);
+        let entry = format!(r#"{{"from":"alice","text":"hello","read":false,"more":{nested}}}"#);
+        for payload in [nested, event, entry] {
+            for subject in ["mb.0.demo.bob.alice.w", "ev.0.demo.bob.alice.w", "wk.0.demo.alice"] {
+                let payload = payload.clone().into();
+                alice.request_with_headers(subject, headers.clone(), payload).await.unwrap();
+            }
+            let subject = "bd.0.demo.7.alice";
+            alice.request_with_headers(subject, headers.clone(), payload.into()).await.unwrap();
+        }
+    }
+    env.say("team-lead", "bob", "after it").await;
+    let inbox = env.store.inbox(&team(), &member("bob")).await.unwrap();
+    assert!(inbox.iter().any(|mail| String::from_utf8_lossy(&mail.json).contains("after it")));
+    let history = env.store.history(&team()).await.unwrap();
+    assert!(history.iter().any(|record| matches!(record.event, Event::Sent { .. })));
+    let (tasks, graph) = board::list(&env.seat("team-lead")).await.unwrap();
+    assert_eq!((tasks.len(), graph.nodes().count()), (1, 0));
 }
 
 /// If an answer consists of several messages, an empty message marks its end. A stored message that is empty could
