@@ -400,7 +400,7 @@ pub(crate) fn several_teams(names: Vec<String>) -> HostError {
 /// Returns a question if the name of a team is similar to this one.
 fn did_you_mean(team: &TeamName, teams: &[String]) -> String {
     let known: Vec<&str> = teams.iter().map(String::as_str).collect();
-    let nearest = suggest::nearest(team.as_str(), &known);
+    let nearest = crate::suggest::nearest(team.as_str(), &known);
     nearest.map(|name| format!("did you mean {name}? ")).unwrap_or_default()
 }
 

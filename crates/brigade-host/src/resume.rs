@@ -24,6 +24,8 @@ pub struct Resumed {
     pub running: usize,
     /// The members that did not start.
     pub dead: Vec<MemberName>,
+    /// Whether the team was restored from its journal.
+    pub restored: bool,
 }
 
 impl Resumed {
@@ -41,11 +43,12 @@ pub async fn resume(
     mut done: impl FnMut(&Resumed) -> Result<(), HostError>,
 ) -> Result<Vec<Resumed>, HostError> {
     let host = context.host()?;
+    let mut taken_over = false;
     let teams: Vec<TeamName> = match named.or(context.named_team()) {
         Some(team) => {
             // The registry lists no members of this team if the team was deleted or never ran on this host.
             if host.registry.members(team)?.is_empty() || host.registry.is_taking_over(team) {
-                take_over(context, &host, team, report).await?;
+                taken_over = take_over(context, &host, team, report).await?;
             }
             vec![choose_team(context, &host, Some(team)).await?]
         }
@@ -57,10 +60,11 @@ pub async fn resume(
     }
     let mut resumed = Vec::new();
     for team in teams {
+        let mut restored = taken_over;
         if host.registry.is_taking_over(&team) {
-            take_over(context, &host, &team, report).await?;
+            restored |= take_over(context, &host, &team, report).await?;
         }
-        restore(context, &team, report).await?;
+        restored |= restore(context, &team, report).await?;
         let lead = context.seat_of(team.clone(), MemberName::lead());
         let mut names = Vec::new();
         for name in host.registry.members(&team)? {
@@ -78,6 +82,7 @@ pub async fn resume(
             team,
             running: names.len() - failed.len(),
             dead: failed.into_iter().map(|(name, _)| name).collect(),
+            restored,
         };
         done(&one)?;
         resumed.push(one);
@@ -85,42 +90,44 @@ pub async fn resume(
     Ok(resumed)
 }
 
-/// Restores a team from its journal if the team's folder is gone.
+/// Restores a team from its journal if the team's folder is gone. Returns whether it did.
 async fn restore(
     context: &Context,
     team: &TeamName,
     report: ReportProgress<'_>,
-) -> Result<(), HostError> {
+) -> Result<bool, HostError> {
     let lead = context.seat_of(team.clone(), MemberName::lead());
-    let Some(revived) = revive::revive(&lead).await? else { return Ok(()) };
-    if revived != Revived::default() {
+    let Some(revived) = revive::revive(&lead).await? else { return Ok(false) };
+    let restored = revived != Revived::default();
+    if restored {
         let Revived { members, tasks, messages } = revived;
         report(Progress::Restored(team.clone(), members.len(), tasks, messages));
     }
-    Ok(())
+    Ok(restored)
 }
 
 /// Takes over a team that did not run on this host and whose lead has ended, for example the team of an ended
 /// Claude Code session. From then on this host runs the members whose agents brigade can drive. If a process died
-/// while it took over the team, completes that.
+/// while it took over the team, completes that. Returns whether the team was restored from its journal.
 async fn take_over(
     context: &Context,
     host: &Host,
     team: &TeamName,
     report: ReportProgress<'_>,
-) -> Result<(), HostError> {
+) -> Result<bool, HostError> {
     let lead_seat = context.seat_of(team.clone(), MemberName::lead());
     if context.team_exists(team).await? {
         let is_ours = lead_seat.store.is_ours(team).await?;
         if !is_ours || !host.registry.is_taking_over(team) {
             // Another program leads the team, or the team was not started on this host.
-            return Ok(());
+            return Ok(false);
         }
     }
     host.registry.begin_take_over(team)?;
-    restore(context, team, report).await?;
+    let restored = restore(context, team, report).await?;
     add_restored(context, host, &lead_seat, report).await?;
-    host.registry.end_take_over(team)
+    host.registry.end_take_over(team)?;
+    Ok(restored)
 }
 
 /// Adds the members of a restored team to this host's registry.

@@ -187,6 +187,12 @@ pub(crate) fn catch_bugs(format: ErrorFormat) {
     }));
 }
 
+/// Returns for example "1 task was" or "2 tasks were".
+fn unfinished(left: usize, singular: &str, plural: &str) -> String {
+    let verb = if left == 1 { singular } else { plural };
+    format!("{} {verb}", brigade_core::text::count(left, "task"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::io;
@@ -202,10 +208,4 @@ mod tests {
         let text = anstream::adapter::strip_str(&text(&CliError::from(error))).to_string();
         assert_eq!(text, "error: cannot write /x\n  caused by: no \\u{1b}[31mspace");
     }
-}
-
-/// Returns for example "1 task was" or "2 tasks were".
-fn unfinished(left: usize, singular: &str, plural: &str) -> String {
-    let verb = if left == 1 { singular } else { plural };
-    format!("{} {verb}", brigade_core::text::count(left, "task"))
 }

@@ -1,8 +1,9 @@
 //! Roster operations.
 
 use brigade_core::board::{self, TaskPlan};
+use brigade_core::revive::revive;
 use brigade_core::roster::{self, Activity, Left, RosterError, SkipChecks};
-use brigade_core::store::Actor;
+use brigade_core::store::{Actor, NoteKind};
 use brigade_testkit::env::{member, member_plan, team};
 use brigade_wire::color::Color;
 use brigade_wire::team::Team;

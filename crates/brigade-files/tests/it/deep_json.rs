@@ -33,10 +33,10 @@ fn a_deeply_nested_inbox_does_not_hide_other_messages() {
         let check = |inbox: String, expected: &[&str]| {
             Files::run(async |files| {
                 fs::write(files.inbox("bob"), &inbox).unwrap();
-                assert_eq!(texts(&files.env, "bob").await, expected, "{:.200}", inbox);
+                assert_eq!(texts(&files.env, "bob").await, expected, "{inbox:.200}");
                 mail::send(&files.env.seat("alice"), "bob", "after it").await.unwrap();
                 let all = texts(&files.env, "bob").await;
-                assert_eq!(all, [expected, &["after it"]].concat(), "{:.200}", inbox);
+                assert_eq!(all, [expected, &["after it"]].concat(), "{inbox:.200}");
             });
         };
         check(format!("[{nested},{message}}}]"), &["hello"]);

@@ -34,7 +34,7 @@ pub(crate) async fn run(context: &CliContext, asked: &ResumeArgs) -> Result<u8, 
         let teams: Vec<_> = resumed.iter().map(|one| &one.team).collect();
         output::print_json(&json!({ "teams": teams, "dead": dead }))?;
     }
-    if resumed.iter().all(resume::Resumed::has_no_members) {
+    if resumed.iter().all(|one| one.has_no_members() && !one.restored) {
         let error = CliError::new(ErrorKind::Nothing, Trouble::NothingToResume);
         return Err(error.hint(
             "`brigade up` adds the members of brigade.toml, `brigade down TEAM` deletes a team",

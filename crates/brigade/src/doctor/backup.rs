@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use brigade_files::layout::DELETED;
 use serde::Serialize;
 
 use super::anchored::{FileIdentity, FileRemoval, Roots};
@@ -92,7 +93,13 @@ impl BackupFolder {
         let backup = self.backup_path(path)?;
         let moved = match anchored.move_to(&backup, inspected) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                // Rename it first, so that no program changes it between the copy and the removal.
+                if !path.symlink_metadata()?.is_dir() {
+                    copy_all(path, &backup)?;
+                    return Ok(
+                        (anchored.remove_file(inspected)? == FileRemoval::Done).then_some(backup)
+                    );
+                }
+                // Rename the folder first, so that no program adds files to it between the copy and the removal.
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let renamed = format!("{name}{DELETED}doctor-{}", std::process::id());
                 let renamed = path.with_file_name(renamed);
@@ -100,11 +107,7 @@ impl BackupFolder {
                     return Ok(None);
                 }
                 copy_all(&renamed, &backup)?;
-                if renamed.symlink_metadata()?.is_dir() {
-                    fs::remove_dir_all(&renamed)?;
-                } else {
-                    fs::remove_file(&renamed)?;
-                }
+                fs::remove_dir_all(&renamed)?;
                 Ok(FileRemoval::Done)
             }
             moved => moved,

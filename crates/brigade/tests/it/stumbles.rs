@@ -6,6 +6,7 @@ use std::process::Command;
 use insta::assert_snapshot;
 
 use crate::env::{CliEnv, FAKE_AGENT};
+use crate::host::HostedTeam;
 
 /// An environment without any installed program.
 fn without_programs() -> CliEnv {
