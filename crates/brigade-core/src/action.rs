@@ -201,9 +201,12 @@ impl AgentAction {
             "_meta" => value.as_object().is_some_and(|meta| meta.keys().eq(["toolName"])),
             name => HARMLESS_FIELDS.contains(&name),
         };
-        let mut fields = self.request.as_object().into_iter().flatten();
-        policy::is_shell_tool(&self.tool)
-            && !(self.request.is_null() || self.request.is_object() && fields.all(is_known))
+        let is_unknown = match &self.request {
+            Value::Null => false,
+            Value::Object(fields) => !fields.iter().all(is_known),
+            _ => true,
+        };
+        is_unknown && policy::is_shell_tool(&self.tool)
     }
 
     /// Describes the action in one line, which follows "asks to". The line says how many fields of the input it does
