@@ -90,6 +90,8 @@ pub enum Trouble {
     TeamLocked { team: String, seconds: u64 },
     #[error("{} is not a worktree of the team's repository", dir.display())]
     NotAWorktree { dir: PathBuf },
+    #[error("the folder {} leads to {} and no longer to {}", dir.display(), now.display(), recorded.display())]
+    FolderChanged { dir: PathBuf, now: PathBuf, recorded: PathBuf },
     #[error("git: {said}")]
     Git { said: String },
     #[error("the supervisor did not start")]

@@ -82,22 +82,32 @@ pub(crate) async fn answer_by_rule(
 /// Returns the member's rules and the folder that it works in: its worktree, if it has one.
 fn rules_of(host: &Host, team: &TeamName, spec: MemberSpec) -> MemberRules {
     let worktree = host.worktree(team, &spec).map(|worktree| worktree.dir);
-    MemberRules { folder: worktree.unwrap_or(spec.cwd), rules: spec.rules }
+    let recorded = || host.registry.recorded_folder(team, &spec.name).ok().flatten();
+    MemberRules { folder: worktree.or_else(recorded).unwrap_or(spec.cwd), rules: spec.rules }
 }
+
+/// The length of the longest path that is resolved, in bytes. The system accepts no longer ones.
+const MAX_PATH: usize = 4096;
 
 /// Resolves symbolic links and `..` in a path. If the path does not exist, resolves the folder in which it would be
 /// created. Returns an empty path for a link to a file that does not exist, and for a `..` after a missing folder:
 /// nothing is known about the place to which they lead.
 fn real_path(path: &Path) -> PathBuf {
-    if let Ok(real) = fs::canonicalize(path) {
-        return real;
-    }
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+    if path.as_os_str().len() > MAX_PATH {
         return PathBuf::new();
-    };
-    let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
-    let parent = if is_link { PathBuf::new() } else { real_path(parent) };
-    if parent.as_os_str().is_empty() { parent } else { parent.join(name) }
+    }
+    let mut missing = Vec::new();
+    for ancestor in path.ancestors() {
+        if let Ok(real) = fs::canonicalize(ancestor) {
+            return missing.iter().rev().fold(real, |path, name| path.join(name));
+        }
+        let is_link = fs::symlink_metadata(ancestor).is_ok_and(|metadata| metadata.is_symlink());
+        match ancestor.file_name() {
+            Some(name) if !is_link => missing.push(name),
+            _ => break,
+        }
+    }
+    PathBuf::new()
 }
 
 #[cfg(test)]
@@ -150,5 +160,6 @@ mod tests {
         }
         assert_eq!(real_path(Path::new("")), Path::new(""));
         assert_eq!(real_path(Path::new("~/x")), Path::new(""));
+        assert_eq!(real_path(&inside.join("a/".repeat(100_000))), Path::new(""));
     }
 }

@@ -10,9 +10,11 @@
 //!   <team>/up            locked by the process that brings the team up or down
 //!   <team>/take-over.pending
 //!                        exists while `brigade resume` takes over the team
-//!   <team>/<member>/     spec.json, seat (locked by the process that runs the member), joined, trouble, restart,
-//!                        log, key; while the member is being stopped, spec.json is named stopping.json
+//!   <team>/<member>/     spec.json, folder.json, seat (locked by the process that runs the member), joined, trouble,
+//!                        restart, log, key; while the member is being stopped, spec.json is named stopping.json
 //! ```
+
+mod folder;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -240,7 +242,10 @@ impl Registry {
         let linked = fs::hard_link(&temp, &path);
         remove(&temp)?;
         match linked {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.record_folder(team, spec)?;
+                Ok(true)
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(source) => Err(file_failed("write", &path, source)),
         }

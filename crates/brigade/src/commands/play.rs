@@ -37,6 +37,7 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     };
     let seat = context.seat_of(team.clone(), name.clone());
     spawn::check_not_elsewhere(&host, &seat, name).await?;
+    host.registry.check_folder(team, &spec)?;
     let cwd = match host.worktree(team, &spec) {
         Some(worktree) => worktree.make(&spec.cwd)?,
         None => spec.cwd.clone(),
