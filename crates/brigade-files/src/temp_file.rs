@@ -43,7 +43,16 @@ pub(crate) fn sweep(dir: &Dir, names: &[String], selects: impl Fn(&str) -> bool)
 }
 
 fn is_alive(process: u32) -> bool {
-    let process = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
-    let alive = process.map(rustix::process::test_kill_process);
-    matches!(alive, Some(Ok(()) | Err(Errno::PERM)))
+    let pid = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
+    let alive = pid.map(rustix::process::test_kill_process);
+    matches!(alive, Some(Ok(()) | Err(Errno::PERM))) && !is_zombie(process)
+}
+
+/// Returns whether a process has ended and its parent has not reaped it yet. Where `/proc` does not show that, such a
+/// process counts as running.
+fn is_zombie(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The state follows the program's name, which may contain spaces and parentheses.
+    let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+    state.is_some_and(|state| state.starts_with(['Z', 'X']))
 }

@@ -72,7 +72,9 @@ pub async fn stop(
     context.refuse_to_lead(team, "ask a member to stop")?;
     let is_here = host.registry.member_or_stopping(team, name)?.is_some();
     if !is_here && host.member_process(team, name)?.is_none() {
+        // The process that removed the member may have been killed.
         host.registry.sweep_members(team);
+        shutdown::clear_leftovers(lead).await;
         let error = Trouble::NotHere { name: name.to_string(), team: team.to_string() };
         let error = HostError::failed(error);
         let here: Vec<String> =

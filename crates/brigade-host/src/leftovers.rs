@@ -7,8 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
+use crate::process;
 
 /// The end of the name of a temporary file.
 const TEMP: &str = ".tmp";
@@ -40,11 +39,11 @@ pub(crate) fn sweep(dir: &Path) {
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if let Some(creator) = creator_of_temp(name) {
-            if !is_alive(creator) {
+            if !process::has_id(creator) {
                 let _best_effort = fs::remove_file(&path);
             }
         } else if let Some(remover) = remover(name)
-            && !is_alive(remover)
+            && !process::has_id(remover)
         {
             let _best_effort = fs::remove_dir_all(&path);
         }
@@ -57,12 +56,6 @@ fn creator_of_temp(name: &str) -> Option<u32> {
 
 fn remover(name: &str) -> Option<u32> {
     name.strip_prefix(REMOVED)?.split_once('-')?.0.parse().ok()
-}
-
-fn is_alive(pid: u32) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid == Some(rustix::process::getpid())
-        || matches!(pid.map(test_kill_process), Some(Ok(()) | Err(Errno::PERM)))
 }
 
 #[cfg(test)]

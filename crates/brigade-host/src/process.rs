@@ -19,6 +19,11 @@ pub fn is_running(process: &Process) -> bool {
     began(process.pid).is_some_and(|began| began == process.began)
 }
 
+/// Returns whether a process with this id is running. A process that has ended and was not reaped yet is not running.
+pub(crate) fn has_id(pid: u32) -> bool {
+    began(pid).is_some()
+}
+
 /// Sends a signal to a process. Does nothing if the process has ended.
 pub fn send_signal(process: &Process, signal: Signal) {
     let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use brigade_core::board;
 use brigade_core::handshake::{self, HandshakeError};
 use brigade_core::mail::{self, InboxFilter};
 use brigade_core::pulse::{Judgement, Liveness, Process, Pulse, ReportedState};
@@ -348,7 +349,13 @@ async fn leave_team(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), H
         ) => {}
         Err(error) => return Err(error.into()),
     }
+    clear_leftovers(lead).await;
     forget_notes(lead, name).await
+}
+
+/// Removes the locks and temporary files that a dead process of a member left in the store. Reading the board does that.
+pub(crate) async fn clear_leftovers(seat: &Seat) {
+    let _unreadable = board::list(seat).await;
 }
 
 /// Removes the notes about a member that has left, so that a later member of this name starts fresh.

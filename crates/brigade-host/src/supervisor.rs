@@ -264,9 +264,8 @@ async fn check_member(
         RestartStep::Wait => Ok(()),
         RestartStep::Start => {
             log(&format!("{name} of team {team}: started"));
-            // An earlier process of the member may have been killed while it held a lock. Reading the board removes the
-            // locks and temporary files of dead processes.
-            board::list(seat).await?;
+            // An earlier process of the member may have been killed while it held a lock.
+            shutdown::clear_leftovers(seat).await;
             let started = start::member(&host.self_command, registry, team, &spec);
             member.child = started.map_err(|source| failed("start it", source))?;
             Ok(())
