@@ -16,7 +16,7 @@ ci:
 nightly: model (bend "2000000") (store "all") (nats "all")
     cargo bench -q -p brigade-wire --bench splice
     cargo build --release -p brigade -p scripted-model
-    for name in policy claude agents guest native host hosts teammates ui readme install; do e2e/$name/run || exit 1; done
+    for name in policy kills claude agents guest native host hosts teammates ui readme install; do e2e/$name/run || exit 1; done
     e2e/soak/run
 
 # Read every recorded Claude Code file, write it again, and print whether the bytes are the same.
@@ -139,6 +139,11 @@ guest *arguments:
 # Test lines that permission rules allow in real shells, under strace; see e2e/policy/README.md.
 policy *arguments:
     e2e/policy/run {{arguments}}
+
+# Kill commands, the supervisor and members at each system call; see e2e/kills/README.md.
+kills *arguments:
+    cargo build --release -p brigade
+    e2e/kills/run {{arguments}}
 
 # Run every fuzz target for SECONDS each; needs a nightly compiler and cargo-fuzz.
 fuzz seconds="120":
