@@ -18,8 +18,10 @@ pub async fn until_stop_signal<T>(
     operation: impl Future<Output = Result<T, HostError>>,
 ) -> Result<Option<T>, HostError> {
     tokio::select! {
-        done = operation => done.map(Some),
+        // Listen first: before that, a signal ends this process at once.
+        biased;
         signal = stop_signal() => signal.map(|_| None),
+        done = operation => done.map(Some),
     }
 }
 
