@@ -22,7 +22,7 @@
 
 mod dialog;
 mod render;
-pub(crate) mod tools;
+mod tools;
 mod value;
 
 use std::path::Path;
@@ -32,7 +32,7 @@ use serde_json::{Map, Value};
 
 pub use self::dialog::DialogText;
 pub use self::render::{LineRole, RenderLimit, ShownLine, text_of};
-use crate::{policy, text};
+use crate::{policy, text, vendor_tools};
 
 /// Fields of a request, by the names that the agent gave them.
 pub type Fields = Map<String, Value>;
@@ -189,7 +189,7 @@ impl AgentAction {
         };
         WIDENING_FIELDS.iter().any(is_wider)
             || self.tool == tools::CODEX_PERMISSIONS
-            || (self.tool == tools::CODEX_COMMAND && is_other_kind)
+            || (self.tool == vendor_tools::CODEX_COMMAND && is_other_kind)
             || in_input
     }
 

@@ -92,6 +92,7 @@ pub mod signature;
 pub mod store;
 pub mod task_view;
 pub mod text;
+mod vendor_tools;
 mod work_event;
 
 pub use brigade_wire as wire;

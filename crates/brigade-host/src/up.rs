@@ -32,6 +32,8 @@ pub struct UpResult {
     pub tasks: usize,
     /// The members that should run on this host but are not in the team file.
     pub not_in_file: Vec<MemberName>,
+    /// The members that run on another host.
+    pub elsewhere: Vec<MemberName>,
     /// The number of tasks that were assigned to members which had joined before.
     pub assigned: usize,
 }
@@ -161,6 +163,7 @@ async fn add_all(
     for member in spec.members.iter().chain(&spec.lead) {
         if let Some(other) = state::remote_host(host, lead, &member.name).await? {
             report(Progress::RunsElsewhere(member.name.clone(), other));
+            result.elsewhere.push(member.name.clone());
         } else if add(host, lead, member, result, report).await? {
             result.new.push(member.name.clone());
         }

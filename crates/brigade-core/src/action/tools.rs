@@ -4,56 +4,15 @@ use serde_json::{Map, Value};
 
 use super::{ActionKind, CommandLine, Fields};
 use crate::policy;
-
-/// Codex's name for the tool that runs commands.
-pub(super) const CODEX_COMMAND: &str = "commandExecution";
+use crate::vendor_tools::{FILE_FIELDS, ToolShape, shape};
 
 /// Codex's name for a request that asks only for more permissions.
 pub(super) const CODEX_PERMISSIONS: &str = "permissions";
-
-/// The use that a tool makes of its input.
-#[derive(Clone, Copy)]
-enum ToolShape {
-    Command,
-    Edit,
-    Fetch,
-}
-
-/// The tools of each vendor, by the names that brigade's drivers report. ACP has no names for tools, so its drivers
-/// report the kind of the tool call.
-const TOOLS: &[(&str, &[(&str, ToolShape)])] = &[
-    (
-        "Claude Code",
-        &[
-            ("Bash", ToolShape::Command),
-            ("Edit", ToolShape::Edit),
-            ("MultiEdit", ToolShape::Edit),
-            ("NotebookEdit", ToolShape::Edit),
-            ("Write", ToolShape::Edit),
-            ("WebFetch", ToolShape::Fetch),
-        ],
-    ),
-    // Rust values that are members choose the names of their tools; this name is the one in the guide.
-    ("workers", &[("shell", ToolShape::Command)]),
-    ("Codex", &[(CODEX_COMMAND, ToolShape::Command), ("fileChange", ToolShape::Edit)]),
-    (
-        "ACP",
-        &[
-            ("execute", ToolShape::Command),
-            ("edit", ToolShape::Edit),
-            ("delete", ToolShape::Edit),
-            ("move", ToolShape::Edit),
-            ("fetch", ToolShape::Fetch),
-        ],
-    ),
-];
 
 const SANDBOX_FIELDS: &[&str] =
     &["dangerouslyDisableSandbox", "sandbox", "sandbox_permissions", "with_escalated_permissions"];
 const NETWORK_FIELDS: &[&str] = &["network", "networkAccess", "network_access"];
 const ENVIRONMENT_FIELDS: &[&str] = &["env", "environment"];
-pub(crate) const FILE_FIELDS: &[&str] =
-    &["absolute_path", "fileName", "file_path", "filepath", "notebook_path", "path", "title"];
 const CHANGE_FIELDS: &[&str] =
     &["changes", "content", "diff", "edits", "new_source", "new_string", "old_string"];
 
@@ -65,16 +24,6 @@ pub(super) fn kind(tool: &str, input: &Value) -> ActionKind {
     };
     kind.or_else(|| mcp_call(tool, input))
         .unwrap_or_else(|| ActionKind::Other { input: input.clone() })
-}
-
-/// Returns whether a tool is known to change files.
-pub(crate) fn edits_files(tool: &str) -> bool {
-    matches!(shape(tool), Some(ToolShape::Edit))
-}
-
-fn shape(tool: &str) -> Option<ToolShape> {
-    let mut rows = TOOLS.iter().flat_map(|(_, tools)| tools.iter());
-    rows.find(|(name, _)| *name == tool).map(|(_, shape)| *shape)
 }
 
 fn known(shape: ToolShape, mut fields: Fields) -> Option<ActionKind> {

@@ -331,6 +331,9 @@ async fn mark_settled(
     requests: &[Request],
     recorded: &HashSet<String>,
 ) -> Result<(), HandshakeError> {
+    if !marks_requests(seat, team).await? {
+        return Ok(());
+    }
     let inbox = seat.store.inbox(&seat.team, &seat.name).await?;
     let unread: HashSet<MessageKey> =
         inbox.iter().filter(|mail| mail.is_unread()).map(|mail| mail.key).collect();
@@ -348,19 +351,13 @@ async fn mark_settled(
 }
 
 /// Marks the messages of requests that need no answer any more as read. As unread mail they would count towards the limit
-/// of the asking member, which could not send a request any more once the limit is reached. Only in a team of files that
-/// brigade leads: a Claude Code lead reads and marks its inbox itself. An error is only logged, because the next call
-/// marks the messages.
+/// of the asking member, which could not send a request any more once the limit is reached. An error is only logged, because
+/// the supervisor marks the messages later.
 async fn mark_read(seat: &Seat, team: &Team<'_>, requests: &[&Request]) {
-    let is_remote = team.lead().is_some_and(|lead| lead.is_remote());
-    // A store with an expiring history is shared by hosts. It has no limit, and Claude Code may lead from another host.
-    if is_remote || seat.store.history_expires() {
-        return;
-    }
     let asked = requests.iter().filter(|request| request.kind != RequestKind::Shutdown);
     let keys: Vec<MessageKey> = asked.filter_map(|request| request.key).collect();
     let marked = async {
-        if !keys.is_empty() && seat.store.is_ours(&seat.team).await? {
+        if !keys.is_empty() && marks_requests(seat, team).await? {
             mail::mark(seat, &keys, Mark::Read).await?;
         }
         Ok::<(), StoreError>(())
@@ -368,6 +365,14 @@ async fn mark_read(seat: &Seat, team: &Team<'_>, requests: &[&Request]) {
     if let Err(error) = marked.await {
         tracing::warn!(team = %seat.team, %error, "cannot mark answered requests as read");
     }
+}
+
+/// Returns whether brigade marks requests to the lead as read: only in a team of files that brigade leads. A Claude Code
+/// lead reads and marks its inbox itself. A store with an expiring history is shared by hosts: it has no limit of unread
+/// mail, and Claude Code may lead from another host.
+async fn marks_requests(seat: &Seat, team: &Team<'_>) -> Result<bool, StoreError> {
+    let is_remote = team.lead().is_some_and(|lead| lead.is_remote());
+    Ok(!is_remote && !seat.store.history_expires() && seat.store.is_ours(&seat.team).await?)
 }
 
 /// Withdraws the asking member's open permission requests to the seat for which `gone` returns true. Sends no

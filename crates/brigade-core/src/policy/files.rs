@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{ToolUse, paths};
-use crate::action::tools::{FILE_FIELDS, edits_files};
+use crate::vendor_tools::{FILE_FIELDS, edits_files};
 
 /// Fields that name files, in addition to [`FILE_FIELDS`]. Patterns for file names count too.
 const MORE_FIELDS: &[&str] = &[

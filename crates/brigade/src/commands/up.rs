@@ -71,8 +71,8 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
     let is_new = |member: &&MemberSpec| result.new.contains(&member.name);
     spawn::note_environment(&host, spec.members.iter().chain(&spec.lead).filter(is_new))?;
     host.ensure_supervisor().await?;
-    let names: Vec<MemberName> =
-        spec.members.iter().chain(&spec.lead).map(|member| member.name.clone()).collect();
+    let names = spec.members.iter().chain(&spec.lead).map(|member| member.name.clone());
+    let names: Vec<MemberName> = names.filter(|name| !result.elsewhere.contains(name)).collect();
     let ready = wait::until_ready(&host, &lead, &names, &progress::print);
     let ready = async {
         match end {
