@@ -57,13 +57,17 @@ pub(super) fn processes(snapshot: &DoctorSnapshot, found: &mut Findings) {
             let lock = member.path.join("seat");
             if let Ok(Some(process)) = process_lock::holder(&lock) {
                 let (pid, name) = (process.pid, &member.name);
-                let what = match pid {
-                    0 => format!(
+                if pid == 0 {
+                    let what = format!(
                         "a process that brigade cannot identify runs {name}, which was removed"
-                    ),
-                    pid => format!("process {pid} runs {name}, which was removed"),
-                };
-                found.fixable(member.path.as_path(), what, Fix::Terminate(process, lock));
+                    );
+                    let find =
+                        format!("find the process with `fuser -v {}` and end it", lock.display());
+                    found.advise(member.path.as_path(), what, find);
+                } else {
+                    let what = format!("process {pid} runs {name}, which was removed");
+                    found.fixable(member.path.as_path(), what, Fix::Terminate(process, lock));
+                }
             }
         }
     }
