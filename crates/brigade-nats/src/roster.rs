@@ -159,42 +159,44 @@ impl NatsConnection {
         Ok(roster)
     }
 
-    /// Replaces the team's `config.json` if it has not changed since `roster` was read. Every member may write its
-    /// own entry, so if only that entry differs, writes only the entry.
+    /// Replaces the team's `config.json` if it has not changed since the revision `at`. `roster` is the current roster.
+    /// Every member may write its own entry, so if only that entry differs, writes only the entry.
     pub(crate) async fn replace_roster(
         &self,
         subjects: &Subjects,
         roster: &Roster,
         config: &[u8],
+        at: Revision,
         by: &Actor,
     ) -> Result<u64, StoreError> {
-        let before = roster.document().map(|document| document.bytes).unwrap_or_default();
         let incarnation = roster.incarnation().unwrap_or_default();
         let doing = "change the roster";
-        if let Some(entry) = own_entry(&before, config, &by.0) {
-            let pending =
-                PendingWrite::new(subjects.entry(&by.0), entry.as_deref().unwrap_or_default());
-            let pending = if entry.is_none() { pending.with_header(OP, LEFT) } else { pending };
-            let pending = pending
-                .expect_last(subjects.roster(), roster.seq)
-                .with_header(INCARNATION, incarnation);
-            return self.write(pending, doing).await;
-        }
         let pending = PendingWrite::new(subjects.config_by(&by.0), config)
             .with_header(INCARNATION, incarnation);
-        let next = pending.clone().expect_last(subjects.roster(), roster.seq);
-        match self.write(next, doing).await {
-            Err(StoreError::Conflict) => {}
-            written => return written,
+        if roster.seq == at.0 {
+            let before = roster.document().map(|document| document.bytes).unwrap_or_default();
+            let own = own_entry(&before, config, &by.0);
+            let next = match &own {
+                Some(entry) => {
+                    let subject = subjects.entry(&by.0);
+                    let own = PendingWrite::new(subject, entry.as_deref().unwrap_or_default());
+                    let own = if entry.is_none() { own.with_header(OP, LEFT) } else { own };
+                    own.with_header(INCARNATION, incarnation)
+                }
+                None => pending.clone(),
+            };
+            match self.write(next.expect_last(subjects.roster(), at.0), doing).await {
+                Err(StoreError::Conflict) => {}
+                written => return written,
+            }
         }
-        // Perhaps only members have changed their entries. They can do that at any rate, and must not be able to
+        // Perhaps only members have changed their entries since. They can do that at any rate, and must not be able to
         // keep the lead from changing the roster. Readers apply their later entries to the lead's document.
-        let now = self.roster(subjects, Roster::default()).await?;
-        if roster.base_seq == 0 || now.base_seq != roster.base_seq {
+        if roster.lead().as_ref() != Some(&by.0) || at.0 < roster.base_seq {
             return Err(StoreError::Conflict);
         }
         let pending = pending
-            .with_header(INCLUDES_UPTO, roster.seq.to_string())
+            .with_header(INCLUDES_UPTO, at.0.to_string())
             .expect_last(subjects.config(), roster.base_seq);
         self.write(pending, doing).await
     }

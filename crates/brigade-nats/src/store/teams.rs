@@ -92,11 +92,8 @@ impl TeamStore for NatsStore {
         if roster.incarnation().is_none() {
             return Err(StoreError::NoTeam { team: team.clone() });
         }
-        if roster.seq() != at.0 {
-            return Err(StoreError::Conflict);
-        }
         self.connection
-            .replace_roster(&self.subjects(team), &roster, config, by)
+            .replace_roster(&self.subjects(team), &roster, config, at, by)
             .await
             .map(Revision)
     }
