@@ -20,7 +20,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use brigade_wire::name::TeamName;
+use brigade_wire::name::{MemberName, TeamName};
 use thiserror::Error;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -180,6 +180,8 @@ pub struct TeamFile {
     pub creds: Option<PathBuf>,
     /// The prompt files, as written in the file.
     pub prompt_files: Vec<PathBuf>,
+    /// The members whose prompt is in the file itself.
+    pub inline_prompts: Vec<MemberName>,
     /// The files and folders outside the folder of the file.
     pub outside: Vec<OutsidePath>,
     /// Identifies the content of the file and of the prompt files in its folder, and the paths outside the folder.
@@ -250,6 +252,7 @@ fn parse(text: &str, root: &Path, outside: OutsidePaths) -> Result<TeamFile, Vec
         digest: references.digest(),
         outside: references.outside(),
         prompt_files: references.prompt_files,
+        inline_prompts: references.inline_prompts,
     })
 }
 

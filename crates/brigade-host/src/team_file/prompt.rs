@@ -28,6 +28,7 @@ pub(super) fn read(
         return None;
     }
     let Some(file) = file.located() else {
+        references.inline_prompts.extend(prompt.get().map(|_| name.clone()));
         return prompt.get().map(|prompt| prompt.0.clone());
     };
     let path = Path::new(&file.value.0);

@@ -79,6 +79,8 @@ pub(super) struct References {
     outside: BTreeMap<(PathKey, PathBuf), Vec<MemberName>>,
     /// The prompt files, as written in the team file.
     pub(super) prompt_files: Vec<PathBuf>,
+    /// The members whose prompt is in the team file itself.
+    pub(super) inline_prompts: Vec<MemberName>,
     prompt_size: usize,
     hash: Sha256,
 }
@@ -92,6 +94,7 @@ impl References {
             policy,
             outside: BTreeMap::new(),
             prompt_files: Vec::new(),
+            inline_prompts: Vec::new(),
             prompt_size: 0,
             hash: Sha256::new(),
         };

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brigade_core::policy::{Rule, RuleDecision};
-use brigade_core::text::{count, one_line};
+use brigade_core::text::{count, exact, one_line};
 use brigade_host::spec::{AccessLevel, ApprovalAuthority, MemberPlace, MemberSpec};
 use brigade_host::team_file::{self, OutsidePaths, TeamFile};
 use brigade_host::trust::{Trust, TrustState};
@@ -159,9 +159,24 @@ fn review(path: &Path, file: &TeamFile, state: TrustState) -> String {
         for line in member_lines(member, file) {
             text += &format!("    {}\n", one_line(&line));
         }
+        let prompt = member.prompt.as_ref().filter(|_| file.inline_prompts.contains(&member.name));
+        if let Some(prompt) = prompt {
+            text += &format!("    is told:\n{}", block("      ", prompt));
+        }
     }
     if file.spec.lead.is_none() && file.spec.members.is_empty() {
         text += "  nothing\n";
+    }
+    if !file.spec.description.is_empty() {
+        text += &format!("\nIt tells them its purpose:\n{}", block("  ", &file.spec.description));
+    }
+    if !file.spec.tasks.is_empty() {
+        text += "\nIt gives them these tasks:\n";
+        for task in &file.spec.tasks {
+            let owner = task.owner.as_ref().map(|owner| format!(" (for {owner})"));
+            text += &format!("  {}{}\n", exact(&task.subject), owner.unwrap_or_default());
+            text += &block("    ", &task.description);
+        }
     }
     if !file.prompt_files.is_empty() {
         text += "\nIt sends these files to its agents:\n";
@@ -181,6 +196,11 @@ fn review(path: &Path, file: &TeamFile, state: TrustState) -> String {
     text + "\n"
 }
 
+/// Writes a text of several lines so that it cannot be taken for another part of the review, or change the terminal.
+fn block(indent: &str, text: &str) -> String {
+    text.lines().map(|line| format!("{indent}| {}\n", exact(line))).collect()
+}
+
 fn member_lines(member: &MemberSpec, file: &TeamFile) -> Vec<String> {
     let window = match member.place {
         MemberPlace::Headless => "",
@@ -196,6 +216,7 @@ fn member_lines(member: &MemberSpec, file: &TeamFile) -> Vec<String> {
         }
         None => format!("runs {}{window}", member.agent),
     }];
+    lines.extend(member.model.as_ref().map(|model| format!("uses the model {}", exact(model))));
     lines.push(match (member.access, member.plan) {
         (AccessLevel::Full, false) => "may do everything without asking".to_owned(),
         (AccessLevel::Full, true) => {
