@@ -1,8 +1,11 @@
 //! Checks before a write: whether the recipient has room for a message, and whether a member may record an event.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use brigade_core::event::{Event, EventAuthor};
 use brigade_core::rights::Recorder;
-use brigade_core::store::mailbox_limit::{MailPriority, MailboxUse, UNLIMITED_BYTES};
+use brigade_core::store::mailbox_limit::{MailPriority, MailboxUse, UNLIMITED_BYTES, UnreadMail};
 use brigade_core::store::{Outgoing, StoreError, TeamStore as _};
 use brigade_wire::inbox::Inbox;
 use brigade_wire::name::{MemberName, TeamName};
@@ -10,7 +13,7 @@ use brigade_wire::team::Team;
 
 use super::dir::Dir;
 use super::layout::member_file;
-use super::mailbox::MailboxContext;
+use super::mailbox::{CountedMail, FileMailbox, MailboxContext};
 use super::{FileStore, lock_mutex};
 
 impl FileStore {
@@ -22,33 +25,58 @@ impl FileStore {
         to: &MemberName,
         message: &Outgoing,
     ) -> Result<(), StoreError> {
-        let file = member_file(to);
         let mailbox = self.mailbox(team, to)?;
         let waiting = lock_mutex(&mailbox).outbox_len()?;
-        let size = inboxes.stamp(&file)?.map_or(0, |stamp| stamp.size);
-        if size + waiting < UNLIMITED_BYTES as u64 {
+        let stamp = inboxes.stamp(&member_file(to))?.unwrap_or_default();
+        if stamp.size + waiting < UNLIMITED_BYTES as u64 {
             return Ok(());
         }
-        let mut used = MailboxUse::default();
-        let mut count = |from: &str, bytes: usize| used.add(bytes, from == message.from);
-        let inbox = inboxes.read(&file)?;
+        let files = (stamp, lock_mutex(&mailbox).journal.len()?, waiting);
+        let counted = lock_mutex(&mailbox).counted.clone().filter(|last| last.files == files);
+        let counted = match counted {
+            Some(counted) => counted,
+            None => {
+                let senders = self.count_unread(team, inboxes, &lock_mutex(&mailbox), waiting)?;
+                let counted = Arc::new(CountedMail { files, senders });
+                lock_mutex(&mailbox).counted = Some(Arc::clone(&counted));
+                counted
+            }
+        };
+        let senders = &counted.senders;
+        let from_sender = senders.get(&message.from).copied().unwrap_or_default();
+        let used = MailboxUse { from_sender, bytes: senders.values().map(|mail| mail.bytes).sum() };
+        let config = self.team(team).await?;
+        let from_lead = |team: Team<'_>| team.lead().is_some_and(|lead| lead.is(&message.from));
+        let from_lead = config.is_some_and(|config| Team::read(&config.bytes).is_ok_and(from_lead));
+        Ok(used.check(MailPriority::for_message(from_lead, &message.text), to, &message.from)?)
+    }
+
+    /// Counts the unread mail of each sender, in the inbox and in the outbox.
+    fn count_unread(
+        &self,
+        team: &TeamName,
+        inboxes: &Dir,
+        mailbox: &FileMailbox,
+        waiting: u64,
+    ) -> Result<HashMap<String, UnreadMail>, StoreError> {
+        let mut senders: HashMap<String, UnreadMail> = HashMap::new();
+        let mut count = |from: String, bytes: usize| senders.entry(from).or_default().add(bytes);
+        let inbox = inboxes.read(&mailbox.file())?;
         // A damaged inbox is repaired when the message is delivered.
         if let Some(Ok(inbox)) = inbox.as_ref().map(|inbox| Inbox::read(&inbox.bytes)) {
             for unread in inbox.messages().filter(|message| !message.read()) {
-                count(&unread.from(), unread.text().len());
+                count(unread.from().into_owned(), unread.text().len());
             }
         }
         if waiting > 0 {
             let team_created = &|| self.team_created(team);
             let context = MailboxContext { inboxes, clock: self.clock.as_ref(), team_created };
-            for waiting in lock_mutex(&mailbox).undelivered(&context)? {
-                count(&waiting.from, waiting.text.len());
+            for waiting in mailbox.undelivered(&context)? {
+                let len = waiting.text.len();
+                count(waiting.from, len);
             }
         }
-        let config = self.team(team).await?;
-        let from_lead = |team: Team<'_>| team.lead().is_some_and(|lead| lead.is(&message.from));
-        let from_lead = config.is_some_and(|config| Team::read(&config.bytes).is_ok_and(from_lead));
-        Ok(used.check(MailPriority::for_message(from_lead, &message.text), to, &message.from)?)
+        Ok(senders)
     }
 
     /// Checks that a member may record an event.

@@ -344,6 +344,7 @@ impl FileStore {
             state: MailboxStateFile::open(&team_state.mail, &format!("{member}.state"))?,
             mail_dir: Arc::clone(&team_state.mail),
             team_state,
+            counted: None,
         };
         let mailbox = Arc::new(Mutex::new(mailbox));
         mailboxes.insert(key, Arc::clone(&mailbox));

@@ -13,7 +13,7 @@ mod draft;
 mod observe;
 pub(crate) mod state;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use brigade_wire::inbox::{self, Inbox};
@@ -29,6 +29,7 @@ use super::team_state::TeamStateDir;
 use super::temp_file;
 use brigade_core::clock::Clock;
 use brigade_core::event::{Event, MessageKey, Record};
+use brigade_core::store::mailbox_limit::UnreadMail;
 use brigade_core::store::{Mark, Outgoing, StoreError, WriteObstacle};
 
 /// Minimum time between two writes by brigade to a contended inbox, in nanoseconds, so that native
@@ -50,6 +51,17 @@ pub(crate) struct FileMailbox {
     pub(crate) mail_dir: Arc<Dir>,
     /// Brigade's folder for the team.
     pub(crate) team_state: Arc<TeamStateDir>,
+    /// The unread mail when it was last counted.
+    pub(crate) counted: Option<Arc<CountedMail>>,
+}
+
+/// The unread mail of each sender.
+#[derive(Debug)]
+pub(crate) struct CountedMail {
+    /// The inbox, the length of the journal and the length of the outbox when the mail was counted. While they stay the
+    /// same, the count is valid.
+    pub(crate) files: (FileStamp, u64, u64),
+    pub(crate) senders: HashMap<String, UnreadMail>,
 }
 
 /// Work to do on a mailbox.

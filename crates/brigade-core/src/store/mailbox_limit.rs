@@ -54,6 +54,14 @@ pub struct UnreadMail {
     pub bytes: usize,
 }
 
+impl UnreadMail {
+    /// Counts an unread message.
+    pub fn add(&mut self, bytes: usize) {
+        self.messages += 1;
+        self.bytes += bytes;
+    }
+}
+
 /// How much unread mail a mailbox holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MailboxUse {
@@ -64,15 +72,6 @@ pub struct MailboxUse {
 }
 
 impl MailboxUse {
-    /// Counts an unread message.
-    pub fn add(&mut self, bytes: usize, is_from_sender: bool) {
-        self.bytes += bytes;
-        if is_from_sender {
-            self.from_sender.messages += 1;
-            self.from_sender.bytes += bytes;
-        }
-    }
-
     /// Checks that the sender may send one more message.
     pub fn check(
         &self,
