@@ -22,6 +22,7 @@ mod faults_modes;
 mod faults_space;
 mod figures;
 mod fixtures;
+mod flood;
 mod in_process;
 mod in_process_bare;
 mod in_process_team;
@@ -59,6 +60,7 @@ const BENCHMARKS: &[Benchmark] = &[
     ("power", power::run),
     ("in-process", in_process::run),
     ("event-log", event_log::run),
+    ("flood", flood::run),
 ];
 
 fn main() -> ExitCode {
