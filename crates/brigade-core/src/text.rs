@@ -44,12 +44,21 @@ pub fn is_hidden(c: char) -> bool {
 pub fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut before = None;
-    let mut characters = text.chars().peekable();
-    while let Some(c) = characters.next() {
+    let mut rest = text;
+    loop {
+        // Most text is printable ASCII, which needs no escapes. Copy it in one step: a mailbox may hold megabytes of it.
+        let is_printable = |byte: &u8| (b' '..=b'~').contains(byte);
+        let len = rest.bytes().take_while(is_printable).count();
+        let Some((ascii, tail)) = rest.split_at_checked(len) else { break };
+        plain.push_str(ascii);
+        before = ascii.chars().next_back().or(before);
+        let mut characters = tail.chars();
+        let Some(c) = characters.next() else { break };
+        rest = characters.as_str();
         let after_sign =
             before.is_some_and(|before: char| !before.is_ascii() && !is_hidden(before));
         let before_sign =
-            characters.peek().is_some_and(|next| !next.is_ascii() && !is_hidden(*next));
+            rest.chars().next().is_some_and(|next| !next.is_ascii() && !is_hidden(next));
         let is_needed = match c {
             '\t' => {
                 plain.push_str("    ");
@@ -180,7 +189,8 @@ pub fn cut(text: &str, width: usize) -> String {
 pub fn wrap(line: &str, width: usize) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = line;
-    while rest.width() > width {
+    // No character is wider than its number of bytes, so a short text need not be measured.
+    while rest.len() > width && rest.width() > width {
         let mut taken = 0;
         let fits = |(at, c): (usize, char)| {
             taken += c.width().unwrap_or_default();
@@ -201,6 +211,20 @@ pub fn wrap(line: &str, width: usize) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The shortcut for printable ASCII must not change the result.
+    #[test]
+    fn plain_escapes_between_and_after_ascii() {
+        let check = |text: &str, expected: &str| assert_eq!(plain(text), expected, "{text:?}");
+        check("", "");
+        check("a~ b", "a~ b");
+        check("a\tb\nc\u{7f}d", "a    b\nc\\u{7f}d");
+        check("a\u{200d}b", "a\\u{200d}b");
+        check("é\u{200d}é", "é\u{200d}é");
+        check("éa\u{200d}é", "éa\\u{200d}é");
+        check("é\u{200d}", "é\\u{200d}");
+        check("\u{1b}[1m", "\\u{1b}[1m");
+    }
 
     #[test]
     fn cut_counts_columns_not_characters() {
