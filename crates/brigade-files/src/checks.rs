@@ -16,6 +16,26 @@ use super::layout::member_file;
 use super::mailbox::{CountedMail, FileMailbox, MailboxContext};
 use super::{FileStore, lock_mutex};
 
+/// Each record of a message in a journal has more bytes than this.
+const MIN_RECORD_BYTES: usize = 100;
+
+/// Returns the most that a mailbox may hold if its journal has grown by this many bytes since its mail was counted. Every
+/// message of brigade is in the journal.
+fn at_most(counted: MailboxUse, grown: u64) -> MailboxUse {
+    let grown = usize::try_from(grown).unwrap_or(usize::MAX / 2);
+    let UnreadMail { messages, bytes } = counted.from_sender;
+    let messages = messages + grown / MIN_RECORD_BYTES;
+    let from_sender = UnreadMail { messages, bytes: bytes + grown };
+    MailboxUse { from_sender, bytes: counted.bytes + grown }
+}
+
+impl CountedMail {
+    fn used_by(&self, sender: &str) -> MailboxUse {
+        let from_sender = self.senders.get(sender).copied().unwrap_or_default();
+        MailboxUse { from_sender, bytes: self.senders.values().map(|mail| mail.bytes).sum() }
+    }
+}
+
 impl FileStore {
     /// Checks that the recipient has room for a message. Small mailboxes are not read.
     pub(crate) async fn check_room(
@@ -31,24 +51,26 @@ impl FileStore {
         if stamp.size + waiting < UNLIMITED_BYTES as u64 {
             return Ok(());
         }
-        let files = (stamp, lock_mutex(&mailbox).journal.len()?, waiting);
-        let counted = lock_mutex(&mailbox).counted.clone().filter(|last| last.files == files);
-        let counted = match counted {
-            Some(counted) => counted,
-            None => {
-                let senders = self.count_unread(team, inboxes, &lock_mutex(&mailbox), waiting)?;
-                let counted = Arc::new(CountedMail { files, senders });
-                lock_mutex(&mailbox).counted = Some(Arc::clone(&counted));
-                counted
-            }
-        };
-        let senders = &counted.senders;
-        let from_sender = senders.get(&message.from).copied().unwrap_or_default();
-        let used = MailboxUse { from_sender, bytes: senders.values().map(|mail| mail.bytes).sum() };
         let config = self.team(team).await?;
         let from_lead = |team: Team<'_>| team.lead().is_some_and(|lead| lead.is(&message.from));
         let from_lead = config.is_some_and(|config| Team::read(&config.bytes).is_ok_and(from_lead));
-        Ok(used.check(MailPriority::for_message(from_lead, &message.text), to, &message.from)?)
+        let priority = MailPriority::for_message(from_lead, &message.text);
+        let check = |used: MailboxUse| used.check(priority, to, &message.from);
+        let files = (stamp, lock_mutex(&mailbox).journal.len()?, waiting);
+        if let Some(counted) = lock_mutex(&mailbox).counted.clone() {
+            let used = counted.used_by(&message.from);
+            if counted.files == files {
+                return Ok(check(used)?);
+            }
+            let grown = files.1.checked_sub(counted.files.1);
+            if grown.is_some_and(|grown| check(at_most(used, grown)).is_ok()) {
+                return Ok(());
+            }
+        }
+        let senders = self.count_unread(team, inboxes, &lock_mutex(&mailbox), waiting)?;
+        let counted = Arc::new(CountedMail { files, senders });
+        lock_mutex(&mailbox).counted = Some(Arc::clone(&counted));
+        Ok(check(counted.used_by(&message.from))?)
     }
 
     /// Counts the unread mail of each sender, in the inbox and in the outbox.
