@@ -17,7 +17,7 @@ use thiserror::Error;
 /// The unread messages that one sender may have in a mailbox.
 const SENDER_MESSAGES: usize = 10_000;
 /// The bytes of unread messages that one sender may have in a mailbox.
-const SENDER_BYTES: usize = 8 << 20;
+const SENDER_BYTES: usize = 4 << 20;
 /// The bytes of unread messages that a mailbox holds.
 const MAILBOX_BYTES: usize = 64 << 20;
 /// The lead's mail and protocol messages may use this many times as much as other messages.
@@ -140,9 +140,9 @@ mod tests {
         check(10_000, 2_000_000, 2_000_000, normal, full);
         check(10_000, 2_000_000, 2_000_000, reserved, "ok");
         let full =
-            "bob has not read 9 messages of alice (9000 kB); no more fit until bob reads them";
-        check(9, 9_000_000, 9_000_000, normal, full);
-        check(9, 9_000_000, 9_000_000, reserved, "ok");
+            "bob has not read 9 messages of alice (5000 kB); no more fit until bob reads them";
+        check(9, 5_000_000, 5_000_000, normal, full);
+        check(9, 5_000_000, 5_000_000, reserved, "ok");
         check(1, 1, 68_000_000, normal, "the mailbox of bob is full: 68000 kB are unread");
         check(1, 1, 68_000_000, reserved, "ok");
         check(1, 1, 140_000_000, reserved, "the mailbox of bob is full: 140000 kB are unread");
