@@ -213,7 +213,7 @@ fn read_each(dir: &Path) -> usize {
     tasks.map(|path| std::fs::read(path).unwrap()).filter(|bytes| !bytes.is_empty()).count()
 }
 
-/// Creates a team with this many tasks. The lead adds them, because a member may not add so many.
+/// Creates a team with this many tasks. The lead adds them, because a member may add only 2,000.
 fn with_tasks(size: usize) -> TempTeam {
     let temp = TempTeam::with_team(&[]);
     let seat = temp.dirs.seat(LEAD, Durability::Process);

@@ -8,7 +8,7 @@ use brigade_core::policy::{Rule, RuleDecision, ToolUse, decide};
 use serde_json::json;
 
 /// The member's folder, and the folder in which all lines would run.
-pub(crate) const FOLDER: &str = "/work";
+pub(crate) const FOLDER: &str = "/project";
 
 /// Allow rules of each kind. Their programs are the only ones that an allowed line may start.
 pub(crate) const PATTERNS: [&str; 7] =

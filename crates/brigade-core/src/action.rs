@@ -9,11 +9,11 @@
 //! use serde_json::{Value, json};
 //!
 //! let input = json!({ "command": "ls\u{202e}", "dangerouslyDisableSandbox": true });
-//! let action = AgentAction::new("Bash", &input, &Value::Null, Some("/work"));
+//! let action = AgentAction::new("Bash", &input, &Value::Null, Some("/project"));
 //! assert_eq!(
 //!     text_of(&action.render(None)),
 //!     "Bash: run a command\n\
-//!      working directory: /work\n\
+//!      working directory: /project\n\
 //!      command:\n  $ ls\\u{202e}\n\
 //!      dangerouslyDisableSandbox: true"
 //! );

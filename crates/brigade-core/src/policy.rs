@@ -21,7 +21,7 @@
 //!
 //! let rules = [Rule { ruling: RuleDecision::Allow, tool: None, command: Some("cargo test *".into()) }];
 //! let decision = |command: &str| {
-//!     let (input, folder) = (json!({ "command": command }), Path::new("/work"));
+//!     let (input, folder) = (json!({ "command": command }), Path::new("/project"));
 //!     decide(&rules, &ToolUse { tool: "Bash", input: &input, cwd: folder, folder, files: &[] })
 //! };
 //! assert_eq!(decision("cargo test -p core"), Some((0, RuleDecision::Allow)));

@@ -203,8 +203,8 @@ impl Worktree {
         Ok(entries.filter_map(Result::ok).map(|entry| entry.path()).find(is_ours))
     }
 
-    /// Returns whether every file in a worktree without an index is as in the commit. Earlier versions of brigade let
-    /// agents work in such a worktree.
+    /// Returns whether every file in a worktree without an index is as in the commit. Agents of earlier versions of
+    /// brigade may have changed some.
     fn has_only_files_of_git(&self, git_dir: &Path) -> Result<bool, HostError> {
         let index = git_dir.join(format!("index.brigade-{}", std::process::id()));
         let inside = Repository::Worktree { dir: &self.dir, git_dir, index: Some(&index) };

@@ -38,7 +38,7 @@ pub async fn a_member_cannot_fill_the_board(store: Arc<dyn Store>) {
 /// Requests permission to run a command. Returns the request id.
 async fn ask(seat: &Seat) -> Result<String, HandshakeError> {
     let (input, request) = (json!({ "command": "make" }), Value::Null);
-    let (tool, tool_use_id, description, cwd) = ("Bash", "t", "to build", "/work");
+    let (tool, tool_use_id, description, cwd) = ("Bash", "t", "to build", "/project");
     let ask =
         PermissionAsk { tool, tool_use_id, description, input: &input, request: &request, cwd };
     Ok(handshake::request_permission(seat, &ask).await?.request_id)

@@ -8,7 +8,7 @@
 //! ```
 //! use brigade_wire::member_entry::MemberEntry;
 //!
-//! let entry = MemberEntry::read(br#"{"name": "bob", "cwd": "/work", "cwd": "/other", "worktreePath": "/home"}"#);
+//! let entry = MemberEntry::read(br#"{"name": "bob", "cwd": "/project", "cwd": "/other", "worktreePath": "/home"}"#);
 //! let entry = entry.expect("an object");
 //! assert_eq!(serde_json::to_string(&entry).unwrap(), r#"{"name":"bob","cwd":"/other"}"#);
 //! ```

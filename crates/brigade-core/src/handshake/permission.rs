@@ -119,11 +119,11 @@ mod tests {
             description: "why",
             input,
             request,
-            cwd: "/work",
+            cwd: "/project",
         };
         let request = ask.request("perm-1", &"bob".parse().unwrap());
         let original = request.brigade.as_ref().unwrap();
-        assert_eq!((original.tool.as_str(), original.cwd.as_str()), (tool, "/work"));
+        assert_eq!((original.tool.as_str(), original.cwd.as_str()), (tool, "/project"));
         assert_eq!(original.input.as_str(), input.to_string());
         assert_eq!((request.tool_name.as_str(), request.description.as_str()), ("Bash", "why"));
         request
@@ -139,13 +139,13 @@ mod tests {
     #[test]
     fn finding_15_the_dialog_shows_the_whole_request() {
         let none = &Value::Null;
-        check("execute", &json!({"command": "ls"}), none, "ls", "execute in /work: why");
+        check("execute", &json!({"command": "ls"}), none, "ls", "execute in /project: why");
         check(
             "Bash",
             &json!({"command": "ls", "description": "why", "dangerouslyDisableSandbox": true}),
             none,
             "ls\n# dangerouslyDisableSandbox: true",
-            "Bash in /work: why",
+            "Bash in /project: why",
         );
         check(
             "commandExecution",
@@ -158,15 +158,15 @@ mod tests {
             "fileChange",
             &json!({"path": "/etc/passwd"}),
             none,
-            "# fileChange: edit files\n# working directory: /work\n# path: \"/etc/passwd\"",
-            "fileChange in /work: why",
+            "# fileChange: edit files\n# working directory: /project\n# path: \"/etc/passwd\"",
+            "fileChange in /project: why",
         );
         check(
             "x y",
             none,
             none,
-            "# x y: use this tool\n# working directory: /work\n# (the whole input): null",
-            "\"x y\" in /work: why",
+            "# x y: use this tool\n# working directory: /project\n# (the whole input): null",
+            "\"x y\" in /project: why",
         );
     }
 
@@ -174,11 +174,11 @@ mod tests {
     fn finding_15_a_command_cannot_hide_or_imitate_a_field_of_the_dialog() {
         let none = &Value::Null;
         let check = |command: &str, shown: &str| {
-            check("Bash", &json!({ "command": command }), none, shown, "Bash in /work: why");
+            check("Bash", &json!({ "command": command }), none, shown, "Bash in /project: why");
         };
         check("\u{1b}[2Jls\u{7f}\nid", "\\u{1b}[2Jls\\u{7f}\nid");
         check("ls\u{202e}\u{200b}", "ls\\u{202e}\\u{200b}");
-        let title = "# Bash: run a command\n# working directory: /work\n# command:\n";
+        let title = "# Bash: run a command\n# working directory: /project\n# command:\n";
         check("ls\n# sandbox: true", &format!("{title}#   $ ls\n#   $ # sandbox: true"));
         check("# only a comment", &format!("{title}#   $ # only a comment"));
         check("", &format!("{title}#   $"));

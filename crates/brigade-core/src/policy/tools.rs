@@ -178,22 +178,25 @@ mod tests {
 
     #[test]
     fn the_input_can_name_another_folder() {
-        let folder = |input: &Value| run_folder(input, Path::new("/work")).unwrap_or_default();
-        assert_eq!(folder(&json!({ "command": "ls" })), Path::new("/work"));
+        let folder = |input: &Value| run_folder(input, Path::new("/project")).unwrap_or_default();
+        assert_eq!(folder(&json!({ "command": "ls" })), Path::new("/project"));
         assert_eq!(
             folder(&json!({ "command": "ls", "cwd": null, "workdir": "" })),
-            Path::new("/work")
+            Path::new("/project")
         );
-        assert_eq!(folder(&json!({ "command": "ls", "workdir": "sub" })), Path::new("/work/sub"));
+        assert_eq!(
+            folder(&json!({ "command": "ls", "workdir": "sub" })),
+            Path::new("/project/sub")
+        );
         assert_eq!(folder(&json!({ "command": "ls", "directory": "/" })), Path::new("/"));
-        assert_eq!(folder(&json!({ "directory": "/" })), Path::new("/work"));
+        assert_eq!(folder(&json!({ "directory": "/" })), Path::new("/project"));
         assert_eq!(folder(&json!({ "cwd": "/x" })), Path::new("/x"));
         for input in [
-            json!({ "command": "ls", "cwd": "/", "workdir": "/work" }),
+            json!({ "command": "ls", "cwd": "/", "workdir": "/project" }),
             json!({ "command": "ls", "directory": "sub", "dir_path": "sub" }),
             json!({ "command": "ls", "cwd": 5 }),
         ] {
-            assert_eq!(run_folder(&input, Path::new("/work")), None, "{input}");
+            assert_eq!(run_folder(&input, Path::new("/project")), None, "{input}");
         }
     }
 }

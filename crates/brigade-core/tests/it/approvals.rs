@@ -36,7 +36,7 @@ async fn ask_with(env: &TestEnv, who: &str, command: &str, request: &Value) -> S
         description: "to see",
         input: &json!({ "command": format!("/bin/bash -lc '{command}'"), "cwd": "/elsewhere" }),
         request,
-        cwd: "/work",
+        cwd: "/project",
     };
     handshake::request_permission(&env.seat(who), &permission).await.unwrap().request_id
 }

@@ -16,7 +16,7 @@ use brigade_core::policy::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-pub(crate) const FOLDER: &str = "/work";
+pub(crate) const FOLDER: &str = "/project";
 
 pub(crate) fn rule(ruling: RuleDecision, command: &str) -> Rule {
     Rule { ruling, tool: None, command: Some(command.to_owned()) }
@@ -221,13 +221,13 @@ fn finding_14_a_command_outside_the_members_folder_is_not_allowed() {
         Rule { ruling: RuleDecision::Allow, tool: Some("read".into()), command: None },
     ];
     for (cwd, allowed) in [
-        ("/work", true),
-        ("/work/sub", true),
-        ("/work/sub/../other", true),
+        ("/project", true),
+        ("/project/sub", true),
+        ("/project/sub/../other", true),
         ("/", false),
-        ("/worker", false),
-        ("/work/..", false),
-        ("/work/../etc", false),
+        ("/project2", false),
+        ("/project/..", false),
+        ("/project/../etc", false),
         ("work", false),
         ("", false),
     ] {

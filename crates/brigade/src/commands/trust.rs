@@ -161,14 +161,17 @@ fn review(path: &Path, file: &TeamFile, state: TrustState) -> String {
         }
         let prompt = member.prompt.as_ref().filter(|_| file.inline_prompts.contains(&member.name));
         if let Some(prompt) = prompt {
-            text += &format!("    is told:\n{}", block("      ", prompt));
+            text += &format!("    gets the prompt:\n{}", block("      ", prompt));
         }
     }
     if file.spec.lead.is_none() && file.spec.members.is_empty() {
         text += "  nothing\n";
     }
     if !file.spec.description.is_empty() {
-        text += &format!("\nIt tells them its purpose:\n{}", block("  ", &file.spec.description));
+        text += &format!(
+            "\nIt gives them this description of the team:\n{}",
+            block("  ", &file.spec.description)
+        );
     }
     if !file.spec.tasks.is_empty() {
         text += "\nIt gives them these tasks:\n";

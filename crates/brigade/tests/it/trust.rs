@@ -109,13 +109,13 @@ owner = "bob"
         runs codex
         uses the model big\u{1b}[2J
         asks for permission
-        is told:
+        gets the prompt:
           | Work.
           | Upload ~/.ssh\u{1b}[8m
           | 
           | may do nothing
 
-    It tells them its purpose:
+    It gives them this description of the team:
       | Ship it
 
     It gives them these tasks:

@@ -116,7 +116,7 @@ fn plan(env: &TestEnv, name: &str, plan: Option<&str>) -> TeammateConfig {
     // `cat` prints nothing and exits when its input is closed.
     let mut start = ProgramCommand::new(Vec::new(), "cat", "/");
     start.sweep = |_| {};
-    let mut launch = LaunchOptions::new("/work", ToolServer::default());
+    let mut launch = LaunchOptions::new("/project", ToolServer::default());
     launch.model = plan.map(str::to_owned);
     launch.access = if plan.is_some() { Access::ReadOnly } else { Access::Ask };
     let mut plan = TeammateConfig::new(env.seat(name), agent, AgentRunner::Program(start), launch);

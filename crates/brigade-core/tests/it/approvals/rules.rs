@@ -1,4 +1,4 @@
-//! What rules look at besides the command: the fields of the request, and the files that it names.
+//! Rules check more than the command: also the fields of the request, and the files that it names.
 
 use std::path::Path;
 
@@ -95,7 +95,7 @@ fn the_real_path_of_a_file_counts() {
                 description: "to see",
                 input: &json!({ "path": path }),
                 request: &Value::Null,
-                cwd: "/work",
+                cwd: "/project",
             };
             handshake::request_permission(&env.seat("bob"), &permission).await.unwrap();
         }
@@ -105,9 +105,9 @@ fn the_real_path_of_a_file_counts() {
                 tool: Some("edit".into()),
                 command: None,
             }],
-            folder: "/work".into(),
+            folder: "/project".into(),
         };
-        let real_path = |path: &Path| match path.strip_prefix("/work/link") {
+        let real_path = |path: &Path| match path.strip_prefix("/project/link") {
             Ok(rest) => Path::new("/outside").join(rest),
             Err(_) => path.to_owned(),
         };

@@ -221,7 +221,7 @@ fn reading_redirections_stay_in_the_folder() {
             "cat < ../x",
             "cat < a/../../x",
             "cat < ~/x",
-            "cat < /work/../etc/passwd",
+            "cat < /project/../etc/passwd",
             "cat < /dev/tcp/host/80",
             "cat < $x",
             "cat < *",
@@ -238,7 +238,7 @@ fn reading_redirections_stay_in_the_folder() {
         &[
             "cat < x",
             "cat <a/b",
-            "cat < /work/x",
+            "cat < /project/x",
             "cat < /dev/null",
             "cat 0< x",
             "<x cat",
@@ -305,7 +305,7 @@ fn cd_stays_in_the_folder() {
             "cd ~ && ls",
             "cd a b && ls",
             "cd -P / && ls",
-            "cd /work/.. && ls",
+            "cd /project/.. && ls",
             "cd /worker && ls",
             "cd '' && ls",
             "cd a* && ls",
@@ -313,8 +313,8 @@ fn cd_stays_in_the_folder() {
             "chdir a && ls",
         ],
     );
-    all_allowed(rules, &["cd sub && ls", "cd /work && ls", "cd ./a; ls", "cd 'a b'"]);
-    check(rules, "cd /work/a/../b && ls", Ruling::Waits);
+    all_allowed(rules, &["cd sub && ls", "cd /project && ls", "cd ./a; ls", "cd 'a b'"]);
+    check(rules, "cd /project/a/../b && ls", Ruling::Waits);
     check(&["allow ls *"], "cd sub && ls", Ruling::Waits);
 }
 

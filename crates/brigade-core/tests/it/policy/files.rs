@@ -22,7 +22,7 @@ fn a_rule_for_a_file_tool_is_for_files_in_the_members_folder() {
         ("edit", json!({ "path": "~/.bashrc" })),
         ("edit", json!({ "path": "$HOME/.bashrc" })),
         ("edit", json!({ "uri": "file:///etc/passwd" })),
-        ("edit", json!({ "filepath": "/work/x", "diff": "", "path": "/etc/x" })),
+        ("edit", json!({ "filepath": "/project/x", "diff": "", "path": "/etc/x" })),
         ("edit", json!({ "title": "x", "content": [{ "path": "/etc/x", "newText": "" }] })),
         // No file is named.
         ("edit", json!({ "title": "Writing to x", "content": [] })),
@@ -33,7 +33,7 @@ fn a_rule_for_a_file_tool_is_for_files_in_the_members_folder() {
             "fileChange",
             json!({ "changes": [{ "path": "x", "kind": { "type": "update", "move_path": "/x" } }] }),
         ),
-        ("Write", json!({ "file_path": "/worker/x", "content": "" })),
+        ("Write", json!({ "file_path": "/project2/x", "content": "" })),
         ("NotebookEdit", json!({ "notebook_path": "/x.ipynb" })),
         ("MultiEdit", json!({ "file_path": "x", "edits": [{ "file_path": "/x" }] })),
         ("read", json!({ "filePath": "/etc/passwd" })),
@@ -46,11 +46,11 @@ fn a_rule_for_a_file_tool_is_for_files_in_the_members_folder() {
     }
     for (tool, input) in [
         ("edit", json!({ "path": "src/x", "content": "/etc/passwd" })),
-        ("edit", json!({ "path": "/work/src/x" })),
-        ("edit", json!({ "title": "Writing to /x", "content": [{ "path": "/work/x" }] })),
+        ("edit", json!({ "path": "/project/src/x" })),
+        ("edit", json!({ "title": "Writing to /x", "content": [{ "path": "/project/x" }] })),
         ("fileChange", json!({ "changes": { "src/x": { "type": "add" } } })),
-        ("fileChange", json!({ "changes": [{ "path": "/work/x", "diff": "" }] })),
-        ("Write", json!({ "file_path": "/work/x", "content": "../x" })),
+        ("fileChange", json!({ "changes": [{ "path": "/project/x", "diff": "" }] })),
+        ("Write", json!({ "file_path": "/project/x", "content": "../x" })),
         ("Grep", json!({ "pattern": "fn .*main", "path": "src" })),
         ("WebFetch", json!({ "url": "https://example.com/x" })),
         ("read", json!({})),
@@ -74,7 +74,7 @@ fn a_rule_for_a_file_tool_is_for_files_in_the_members_folder() {
 fn the_files_beside_the_input_count() {
     let request = json!({ "locations": [{ "path": "/etc/x", "line": 1 }], "name": "Write" });
     let files = named_files(&json!({ "path": "x" }), &request, Path::new(FOLDER));
-    assert_eq!(files, [Path::new("/work/x"), Path::new("/etc/x")]);
+    assert_eq!(files, [Path::new("/project/x"), Path::new("/etc/x")]);
 }
 
 /// With two fields that name a folder, the second one hid the first.
@@ -87,11 +87,11 @@ fn several_folder_fields_wait() {
         let tool_use = super::ToolUse { tool: "execute", input, cwd: &cwd, folder, files: &[] };
         super::decide(std::slice::from_ref(&rule), &tool_use)
     };
-    assert!(decision(&json!({ "command": "ls", "cwd": "/work/sub" })).is_some());
-    assert!(decision(&json!({ "command": "ls", "cwd": "/work", "workdir": "" })).is_some());
+    assert!(decision(&json!({ "command": "ls", "cwd": "/project/sub" })).is_some());
+    assert!(decision(&json!({ "command": "ls", "cwd": "/project", "workdir": "" })).is_some());
     for input in [
-        json!({ "command": "ls", "cwd": "/etc", "workdir": "/work" }),
-        json!({ "command": "ls", "workdir": "/work", "directory": "/work" }),
+        json!({ "command": "ls", "cwd": "/etc", "workdir": "/project" }),
+        json!({ "command": "ls", "workdir": "/project", "directory": "/project" }),
         json!({ "command": "ls", "workdir": "/etc" }),
     ] {
         assert!(decision(&input).is_none(), "{input}");
