@@ -25,6 +25,7 @@
 //! # }
 //! ```
 
+mod accept;
 mod limit;
 mod number;
 mod past;
@@ -46,6 +47,7 @@ use brigade_wire::team::Team;
 use thiserror::Error;
 use uuid::Uuid;
 
+pub use self::accept::{Acceptance, accept, accepted_message};
 pub use self::past::{is_plan_approved, remove_agreed_members};
 pub use self::permission::{GrantedInput, PermissionAsk, granted_input};
 pub use self::reply::First;
@@ -57,7 +59,7 @@ use crate::event::MessageKey;
 use crate::mail::{self, MailError};
 use crate::roster::{self, RosterError};
 use crate::seat::Seat;
-use crate::store::{Question, Receipt, StoreError};
+use crate::store::{Receipt, StoreError};
 
 /// The permission mode in which a teammate continues after its plan is approved. A Claude Code teammate obeys this
 /// value, so brigade sends the mode in which the teammate asks before each further action.
@@ -90,6 +92,8 @@ pub struct SentRequest {
 pub struct Answered {
     /// The member that made the request.
     pub to: MemberName,
+    /// Identifies the message with the answer in the mailbox of that member.
+    pub message: MessageKey,
     /// The store's receipt for the message.
     pub receipt: Receipt,
 }
@@ -255,39 +259,6 @@ pub async fn withdraw(seat: &Seat, gone: impl Fn(&str) -> bool) -> Result<(), Ha
     let team = seat.read(&config)?;
     let lead_seat = Seat { name: lead(seat, &team)?, ..seat.clone() };
     reply::take_back(&lead_seat, seat, &team, gone).await
-}
-
-/// Returns whether the seat may act on the answer in `message`: the seat must have sent the request to its lead,
-/// and the message must be the first answer to the request.
-pub async fn accept_answer(
-    seat: &Seat,
-    kind: RequestKind,
-    id: &str,
-    message: MessageKey,
-) -> Result<bool, HandshakeError> {
-    Ok(accepted_request(seat, kind, id, message).await?.is_some())
-}
-
-/// Like [`accept_answer`], but returns the request that the answer is for; `None` if the seat may not act on it.
-pub async fn accepted_request(
-    seat: &Seat,
-    kind: RequestKind,
-    id: &str,
-    message: MessageKey,
-) -> Result<Option<Request>, HandshakeError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
-    let lead = lead(seat, &team)?;
-    let lead_seat = Seat { name: lead, ..seat.clone() };
-    let is_own =
-        |request: &Request| request.kind == kind && request.id == id && request.from == seat.name;
-    let Some(request) = request::all(&lead_seat, &team).await?.into_iter().find(is_own) else {
-        return Ok(None);
-    };
-    let question =
-        Question::new(&seat.name, &request::accepted_answer_question(&seat.name, kind, id));
-    let first = seat.store.decide(&seat.team, &question, message.to_string().as_bytes()).await?;
-    Ok((first == message.to_string().as_bytes()).then_some(request))
 }
 
 /// Answers the lead's shutdown request. A member that agrees leaves the team, and its open tasks return to the

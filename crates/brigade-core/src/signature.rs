@@ -36,20 +36,38 @@ const SIGNED_PREFIX: &str = "claude-team-lead-entry-v1";
 /// How much older than the key a signed message may be. Claude Code uses the same limit.
 const MAX_AGE_BEFORE_KEY: SignedDuration = SignedDuration::from_mins(-2);
 
-/// The public key with which a teammate verifies its lead's messages.
+/// The public keys with which a teammate verifies its lead's messages. A message needs the signature of one of them.
+///
+/// In a team that brigade leads, there is one key. In a team that Claude Code leads, there is Claude Code's key, and the
+/// key of the person who uses brigade on the teammate's host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeadKey {
-    key: Box<VerifyingKey>,
+    keys: Vec<PublicKey>,
+}
+
+/// One of the keys of a [`LeadKey`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PublicKey {
+    key: VerifyingKey,
     /// Messages with a timestamp before this time are rejected.
     earliest: Timestamp,
 }
 
 /// The error for a string that is not a lead key.
 #[derive(Debug, Error)]
-#[error("not a lead key: expected the form <milliseconds>.<base64url>")]
+#[error("not a lead key: expected the form <milliseconds>.<base64url>, or several of them with commas between them")]
 pub struct NotALeadKey;
 
 impl std::str::FromStr for LeadKey {
+    type Err = NotALeadKey;
+
+    fn from_str(text: &str) -> Result<Self, NotALeadKey> {
+        let keys = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        Ok(Self { keys })
+    }
+}
+
+impl std::str::FromStr for PublicKey {
     type Err = NotALeadKey;
 
     fn from_str(text: &str) -> Result<Self, NotALeadKey> {
@@ -65,7 +83,7 @@ impl std::str::FromStr for LeadKey {
         let key: &[u8; 32] =
             key.strip_prefix(SPKI).and_then(|key| key.try_into().ok()).ok_or(NotALeadKey)?;
         let key = VerifyingKey::from_bytes(key).map_err(|_| NotALeadKey)?;
-        Ok(Self { key: Box::new(key), earliest })
+        Ok(Self { key, earliest })
     }
 }
 
@@ -77,6 +95,12 @@ impl LeadKey {
     /// which messages it was shown. A member that brigade runs remembers them, so it also accepts messages that
     /// were sent while it was down.
     pub fn verifies(&self, message: &Message<'_>) -> bool {
+        self.keys.iter().any(|key| key.verifies(message))
+    }
+}
+
+impl PublicKey {
+    fn verifies(&self, message: &Message<'_>) -> bool {
         let signed = || {
             let signature = message.lead_sig()?;
             let signature = BASE64URL_NOPAD.decode(signature.as_bytes()).ok()?;
@@ -342,6 +366,18 @@ mod tests {
         assert!(!verifies(&signed(&SigningKey::from_bytes(&[8; 32]), MADE.1)));
     }
 
+    /// In a team that Claude Code leads, the lead and the person have a key each.
+    #[test]
+    fn a_message_needs_the_signature_of_one_of_several_keys() {
+        let (person, stranger) = (SigningKey::from_bytes(&[8; 32]), SigningKey::from_bytes(&[9; 32]));
+        let both: LeadKey = format!("{},{}", public(&lead()), public(&person)).parse().unwrap();
+        for (key, expected) in [(lead(), true), (person, true), (stranger, false)] {
+            let inbox = json!([signed(&key, MADE.1)]).to_string();
+            let inbox = Inbox::read(inbox.as_bytes()).unwrap();
+            assert_eq!(both.verifies(&inbox.messages().next().unwrap()), expected);
+        }
+    }
+
     #[test]
     fn malformed_keys_are_rejected() {
         let key = public(&lead());
@@ -352,6 +388,8 @@ mod tests {
             half.to_owned(),
             format!(".{half}"),
             format!("-1.{half}"),
+            format!("{key},"),
+            format!("{key},{half}"),
             format!("99999999999999999999.{half}"),
             format!("{}.{half}", i64::MAX),
             format!("{}.{}", MADE.0, BASE64URL_NOPAD.encode(lead().verifying_key().as_bytes())),

@@ -38,7 +38,8 @@ pub(crate) struct CreatedTask {
 impl FileStore {
     pub(super) fn board(&self, team: &TeamName) -> Result<BoardDir, StoreError> {
         let tasks = Dir::open(&self.options.claude_dir.join(TASKS))?;
-        let dir = tasks.map(|tasks| tasks.child(team.as_str())).transpose()?.flatten();
+        let list = self.task_list(team)?;
+        let dir = tasks.map(|tasks| tasks.child(list.as_str())).transpose()?.flatten();
         if dir.is_none() {
             self.team_dir(team)?;
         }
@@ -53,7 +54,8 @@ impl FileStore {
         let path = self.options.claude_dir.join(TASKS);
         dir::create_all(&path)?;
         let tasks = Dir::open(&path)?;
-        let dir = tasks.map(|t| t.open_or_create_child(team.as_str()));
+        let list = self.task_list(team)?;
+        let dir = tasks.map(|t| t.open_or_create_child(list.as_str()));
         Ok(BoardDir(dir.transpose()?))
     }
 

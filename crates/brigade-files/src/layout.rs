@@ -9,6 +9,7 @@
 //!   teams/TEAM/inboxes/MEMBER.json    an inbox
 //!   tasks/TEAM/ID.json                a task
 //!   tasks/TEAM/.highwatermark         the highest task number ever used
+//!   tasks/SESSION/.session-list       the list with which a session works instead
 //! $XDG_STATE_HOME/brigade/          brigade's own folder
 //!   files/KEY/TEAM/                   a team; KEY identifies the Claude Code folder
 //!     team.jsonl                        the team's journal
@@ -48,6 +49,8 @@ pub const INBOXES: &str = "inboxes";
 pub const DELETED: &str = ".deleted-";
 /// The file in which Claude Code stores the highest task number ever used.
 pub(crate) const HIGH_WATER: &str = ".highwatermark";
+/// The file that names the list with which a session works, if that is not the list of its own folder.
+pub(crate) const SESSION_LIST: &str = ".session-list";
 /// An empty file. Before a process creates a task, it takes the lock of this file, as Claude Code does.
 pub(crate) const CREATE_LOCK: &str = ".lock";
 

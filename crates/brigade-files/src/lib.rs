@@ -69,6 +69,7 @@ mod mailbox;
 mod repair;
 mod revision;
 mod store;
+mod task_list;
 mod team_state;
 mod teams;
 mod temp_file;
@@ -121,6 +122,9 @@ pub struct FileStoreOptions {
     pub durability: Durability,
     /// Maximum time to wait for a lock.
     pub lock_wait: Duration,
+    /// The task list of every team, if Claude Code named one for this process. Otherwise the store finds out each team's
+    /// list itself.
+    pub task_list: Option<TeamName>,
 }
 
 impl FileStoreOptions {
@@ -131,12 +135,18 @@ impl FileStoreOptions {
             state_dir: state_dir.into(),
             durability: Durability::default(),
             lock_wait: DEFAULT_LOCK_WAIT,
+            task_list: None,
         }
     }
 
     /// Sets the durability.
     pub fn with_durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
+    }
+
+    /// Sets the task list of every team.
+    pub fn with_task_list(self, task_list: Option<TeamName>) -> Self {
+        Self { task_list, ..self }
     }
 
     /// Sets the maximum time to wait for a lock.

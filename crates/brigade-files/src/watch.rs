@@ -241,7 +241,9 @@ impl TeamFollower {
     fn watch_folders(&mut self) {
         let claude = &self.store.options.claude_dir;
         let team = claude.join(TEAMS).join(self.team.as_str());
-        let board = claude.join(TASKS).join(self.team.as_str());
+        // If the list cannot be found out now, the next full scan tries again.
+        let list = self.store.task_list(&self.team).unwrap_or_else(|_| self.team.clone());
+        let board = claude.join(TASKS).join(list.as_str());
         let native = [team.join(INBOXES), team, board].into_iter();
         let team_state =
             [&self.team_state.dir].into_iter().chain(self.scope.folders(&self.team_state));

@@ -18,6 +18,7 @@ use brigade_files::{Durability, FileStore, FileStoreOptions};
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 
+use crate::claude_session::ClaudeSession;
 use crate::error::{HostError, Trouble, failed, members_hint};
 use crate::host::Host;
 use crate::installed::Programs;
@@ -58,6 +59,10 @@ pub struct ContextSettings {
     pub host_name: String,
     /// The current folder.
     pub cwd: PathBuf,
+    /// The id of the Claude Code session in which the caller runs, if any.
+    pub claude_session: Option<String>,
+    /// The task list that Claude Code named for this process, if any.
+    pub task_list: Option<TeamName>,
 }
 
 /// The store, the team and the member that a front end acts for.
@@ -80,6 +85,7 @@ pub struct Context {
     answers: Option<bool>,
     programs: Arc<Programs>,
     host_name: String,
+    claude_session: Option<String>,
 }
 
 impl Context {
@@ -91,7 +97,8 @@ impl Context {
         let options =
             FileStoreOptions::new(settings.claude_dir.clone(), settings.state_dir.clone())
                 .with_durability(settings.durability)
-                .with_lock_wait(settings.lock_wait);
+                .with_lock_wait(settings.lock_wait)
+                .with_task_list(settings.task_list);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let files = Arc::new(FileStore::new(options, Arc::clone(&clock)));
         let store: Arc<dyn Store> = match &settings.location {
@@ -116,6 +123,7 @@ impl Context {
             answers: settings.answers,
             programs: settings.programs,
             host_name: settings.host_name,
+            claude_session: settings.claude_session,
         })
     }
 
@@ -205,7 +213,8 @@ impl Context {
     }
 
     /// Returns the team to work with: the named team, the team of the `brigade.toml` for the current folder or, if
-    /// there is no such file, the only team in the store. Fails if the team does not exist.
+    /// there is no such file, the team of the Claude Code session in which the caller runs, or the only team in the store.
+    /// Fails if the team does not exist.
     pub async fn team(&self) -> Result<TeamName, HostError> {
         if let Some(team) = &self.team {
             if self.team_exists(team).await? {
@@ -242,8 +251,28 @@ impl Context {
                 ))
             }
             (None, [team]) => Ok(team.clone()),
-            (None, teams) => Err(several_teams(team_names(teams))),
+            (None, teams) => match self.session_team(teams).await? {
+                Some(team) => Ok(team),
+                None => Err(several_teams(team_names(teams))),
+            },
         }
+    }
+
+    /// Returns which of these teams the Claude Code session leads in which the caller runs.
+    async fn session_team(&self, teams: &[TeamName]) -> Result<Option<TeamName>, HostError> {
+        let Some(id) = &self.claude_session else { return Ok(None) };
+        let Some(session) = ClaudeSession::of_id(&self.claude_dir, id) else {
+            // Older versions of Claude Code do not describe their sessions.
+            return Ok(ClaudeSession::usual_team(id).filter(|team| teams.contains(team)));
+        };
+        for team in teams {
+            if let Some(config) = self.store.team(team).await?
+                && Team::read(&config.bytes).is_ok_and(|roster| session.leads(&roster))
+            {
+                return Ok(Some(team.clone()));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the team of a folder. Fails if the team of this name belongs to another team file.
@@ -270,6 +299,19 @@ impl Context {
         Ok(self.seat_of(team, name))
     }
 
+    /// Returns the seat with which the caller answers requests and stops members: the named member, or else the lead.
+    ///
+    /// In a team that Claude Code leads, a person answers beside Claude Code, and the first answer counts. An agent has to
+    /// name itself there.
+    pub async fn answering_seat(&self) -> Result<Seat, HostError> {
+        let team = self.team().await?;
+        let name = match (&self.me, self.answers) {
+            (None, None) => MemberName::lead(),
+            _ => self.identity(&team).await?,
+        };
+        Ok(self.seat_of(team, name))
+    }
+
     /// Returns a seat for reading the team: the seat of the member that the caller claims to be, or else the
     /// lead's seat.
     pub async fn reader(&self) -> Result<Seat, HostError> {
@@ -291,7 +333,10 @@ impl Context {
         let hand = self.answers.map_or(SeatUser::Person, |answers| SeatUser::Agent { answers });
         // Messages on a NATS server need no signature: the server verifies the sender, and other hosts do not have
         // this host's keys.
-        let keys = self.home.nats().is_none().then(|| self.registry().keys(&team));
+        let keys = self.home.nats().is_none().then(|| {
+            let registry = self.registry();
+            registry.keys(&team).or(registry.claude_led().keys(&team))
+        });
         let mut seat = Seat::new(store, team, name).with_clock(clock).with_user(hand);
         seat.lead_key.clone_from(&self.lead_key);
         seat.signer = keys.map(|keys| Arc::new(keys) as _);
@@ -429,6 +474,8 @@ pub fn host_at(
         worktrees: state_dir.join("worktrees"),
         is_shared: home.nats().is_some(),
         may_lead: home.nats().is_none_or(NatsServers::may_lead),
+        is_claude_led: false,
+        claude_dir: claude_dir.to_owned(),
     })
 }
 

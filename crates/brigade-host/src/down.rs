@@ -67,14 +67,19 @@ pub async fn stop(
     manner: StopOptions<'_>,
     report: ReportProgress<'_>,
 ) -> Result<Ended, HostError> {
-    let host = context.host()?;
     let team = &lead.team;
+    let host = context.host()?.of_member(team, name)?;
     context.refuse_to_lead(team, "ask a member to stop")?;
     let is_here = host.registry.member_or_stopping(team, name)?.is_some();
     if !is_here && host.member_process(team, name)?.is_none() {
         // The process that removed the member may have been killed.
         host.registry.sweep_members(team);
         shutdown::clear_leftovers(lead).await;
+        if is_run_by_claude(&host, lead, name).await? {
+            let (name, team) = (name.to_string(), team.to_string());
+            let error = Trouble::ClaudeRuns { name, team, what: "stop it" };
+            return Err(HostError::failed(error).hint("ask Claude Code to stop it"));
+        }
         let error = Trouble::NotHere { name: name.to_string(), team: team.to_string() };
         let error = HostError::failed(error);
         let here: Vec<String> =
@@ -89,6 +94,15 @@ pub async fn stop(
     Ok(ended.into_iter().next().map_or(Ended::WasGone, |(_, ended)| ended))
 }
 
+/// Returns whether Claude Code itself runs a member: Claude Code leads the team, and the member is on the roster.
+async fn is_run_by_claude(host: &Host, lead: &Seat, name: &MemberName) -> Result<bool, HostError> {
+    let is_claude_led = !host.is_shared
+        && lead.find_config().await?.is_some()
+        && !lead.store.is_ours(&lead.team).await?
+        && !is_led_remotely(lead).await?;
+    Ok(is_claude_led && lead.for_member(name.clone()).role().await?.is_some())
+}
+
 /// Stops a member. If the member runs on another host, asks it by mail to stop.
 pub async fn stop_or_ask(
     context: &Context,
@@ -97,7 +111,10 @@ pub async fn stop_or_ask(
     manner: StopOptions<'_>,
     report: ReportProgress<'_>,
 ) -> Result<StopResult, HostError> {
-    if context.host()?.registry.member_or_stopping(&seat.team, name)?.is_none() {
+    let host = context.host()?.of_member(&seat.team, name)?;
+    if host.registry.member_or_stopping(&seat.team, name)?.is_none()
+        && !is_run_by_claude(&host, seat, name).await?
+    {
         handshake::request_shutdown(seat, name.as_str(), manner.reason).await?;
         return Ok(StopResult::Asked);
     }
@@ -212,17 +229,40 @@ pub async fn choose_team(
     }
 }
 
-/// Returns the teams that are up on this host and that a command without a named team shows: in a folder with a
-/// `brigade.toml` the team of that file, elsewhere all teams.
+/// Returns the teams that a command shows: the named team; in a folder with a `brigade.toml` the team of that file;
+/// elsewhere all teams that are up on this host or that Claude Code leads.
 pub async fn teams_to_show(context: &Context, host: &Host) -> Result<Vec<TeamName>, HostError> {
-    let up = host.registry.teams()?;
-    match origin::folder_team(&context.cwd)? {
-        None => Ok(up),
+    let folder = origin::folder_team(&context.cwd)?;
+    // A team in a NATS store may run only on other hosts.
+    if host.is_shared && (context.named_team().is_some() || folder.is_some()) {
+        return Ok(vec![context.team().await?]);
+    }
+    let mut up = host.registry.teams()?;
+    if let Some(team) = context.named_team() {
+        return Ok(vec![match up.contains(team) || !is_led_by_claude(context, host, team).await? {
+            true => choose_team(context, host, None).await?,
+            false => team.clone(),
+        }]);
+    }
+    match folder {
+        None => {
+            for team in context.teams().await? {
+                if !up.contains(&team) && is_led_by_claude(context, host, &team).await? {
+                    up.push(team);
+                }
+            }
+            Ok(up)
+        }
         Some(folder) if up.contains(&folder.team) => {
             Ok(vec![context.check_folder_team(folder).await?])
         }
         Some(_) => Ok(Vec::new()),
     }
+}
+
+/// Returns whether Claude Code leads a team in the files of this host.
+async fn is_led_by_claude(context: &Context, host: &Host, team: &TeamName) -> Result<bool, HostError> {
+    Ok(!host.is_shared && context.team_exists(team).await? && !context.store.is_ours(team).await?)
 }
 
 /// Returns a hint for the error that no team is up on this host.

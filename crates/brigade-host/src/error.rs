@@ -100,6 +100,12 @@ pub enum Trouble {
     NotUp { team: String },
     #[error("{name} of team {team} does not run on this host")]
     NotHere { name: String, team: String },
+    #[error("process {pid} already runs {name} of team {team} on this host")]
+    RunsAlready { name: String, team: String, pid: u32 },
+    #[error("{name} had already taken another answer to {id}; this one has no effect")]
+    OtherAnswer { name: String, id: String },
+    #[error("Claude Code runs {name} of team {team}, so only Claude Code can {what}")]
+    ClaudeRuns { name: String, team: String, what: &'static str },
     #[error("{name} already runs on this host with other settings: {difference}")]
     OtherMember { name: String, difference: String },
     #[error("team {team} was not created by brigade, so brigade cannot lead it")]

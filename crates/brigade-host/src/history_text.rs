@@ -9,6 +9,7 @@ use brigade_core::event::WITHDRAWN;
 use brigade_core::event::{Event, MessageKey, Record, TurnOutcome, WorkEvent};
 use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
+use brigade_wire::permission::PermissionVerdict;
 use brigade_wire::protocol::Protocol;
 use brigade_wire::task::Task;
 use jiff::civil::Date;
@@ -321,6 +322,18 @@ fn sender_and_text(message: &RawValue) -> (String, String) {
             Body::Protocol(Protocol::PermissionRequest(asked)) => {
                 let summary = AgentAction::from_message(&asked).summary();
                 Some(format!("[permission_request] {summary}"))
+            }
+            Body::Protocol(Protocol::PermissionResponse(answer)) => {
+                let answer = match &answer.verdict {
+                    PermissionVerdict::Success(_) => "yes".to_owned(),
+                    PermissionVerdict::Error(why) => format!("no: {why}"),
+                };
+                Some(format!("[permission_response] {answer}"))
+            }
+            Body::Protocol(Protocol::PlanApprovalResponse(answer)) => {
+                let word = if answer.approved { "yes" } else { "no" };
+                let why = answer.feedback.as_ref().map(|why| format!(": {why}"));
+                Some(format!("[plan_approval_response] {word}{}", why.unwrap_or_default()))
             }
             Body::Protocol(protocol) => Some(format!("[{}]", protocol.kind())),
             Body::Unknown { kind } | Body::Malformed { kind, .. } => Some(format!("[{kind}]")),

@@ -40,9 +40,28 @@ pub struct Host {
     pub is_shared: bool,
     /// Whether the caller may act as the lead. With a NATS store the credentials decide.
     pub may_lead: bool,
+    /// Whether Claude Code started the members in the registry.
+    pub is_claude_led: bool,
+    /// Claude Code's folder.
+    pub claude_dir: PathBuf,
 }
 
 impl Host {
+    /// Returns this host for the members that Claude Code started, instead of those that brigade started.
+    #[must_use]
+    pub fn claude_led(&self) -> Self {
+        Self { registry: self.registry.claude_led(), is_claude_led: true, ..self.clone() }
+    }
+
+    /// Returns this host for the member's starter: brigade, or Claude Code if only Claude Code started a member of this name.
+    pub fn of_member(&self, team: &TeamName, name: &MemberName) -> Result<Self, HostError> {
+        let claude_led = self.claude_led();
+        let is_here = self.registry.member_or_stopping(team, name)?.is_some()
+            || self.member_process(team, name)?.is_some();
+        let is_there = !is_here && claude_led.registry.member_or_stopping(team, name)?.is_some();
+        Ok(if is_there { claude_led } else { self.clone() })
+    }
+
     /// Returns the tmux server for members on this host.
     pub fn tmux(&self) -> Tmux {
         Tmux::new(&self.registry)
@@ -84,7 +103,8 @@ impl Host {
         team: &TeamName,
         name: &MemberName,
     ) -> Result<MemberSpec, HostError> {
-        self.registry.member(team, name)?.ok_or_else(|| {
+        let spec = self.of_member(team, name)?.registry.member(team, name)?;
+        spec.ok_or_else(|| {
             let (name, team) = (name.to_string(), team.to_string());
             HostError::failed(Trouble::NotHere { name, team })
         })

@@ -15,10 +15,15 @@ use uuid::Uuid;
 
 use crate::leftovers;
 
+/// The name of a member's key file.
+const KEY: &str = "key";
+
 /// The keys of the members of one team.
 #[derive(Clone, Debug)]
 pub struct KeyRing {
     dir: PathBuf,
+    /// Where to look for the key of a member that has none in `dir`.
+    other_dir: Option<PathBuf>,
 }
 
 /// An error from reading or creating a key.
@@ -56,7 +61,13 @@ pub enum KeyError {
 impl KeyRing {
     /// Creates a key ring for the members whose folders are in `dir`.
     pub fn new(dir: PathBuf) -> Self {
-        Self { dir }
+        Self { dir, other_dir: None }
+    }
+
+    /// Returns this key ring with the keys of another one added. If a member has a key in both, the key of this one counts.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self { other_dir: Some(other.dir), ..self }
     }
 
     /// Returns the key of a member that brigade runs. Creates the key if the member has none.
@@ -112,11 +123,17 @@ impl KeyRing {
     }
 
     fn path(&self, member: &MemberName) -> PathBuf {
-        self.dir.join(member.as_str()).join("key")
+        self.dir.join(member.as_str()).join(KEY)
     }
 
     fn find(&self, member: &MemberName) -> Result<Option<SigningKey>, KeyError> {
-        let path = self.path(member);
+        match (Self::read(self.path(member))?, &self.other_dir) {
+            (None, Some(dir)) => Self::read(dir.join(member.as_str()).join(KEY)),
+            (key, _) => Ok(key),
+        }
+    }
+
+    fn read(path: PathBuf) -> Result<Option<SigningKey>, KeyError> {
         let failed = |doing| {
             let path = path.clone();
             move |source| KeyError::Io { doing, path, source }

@@ -56,6 +56,8 @@
 #![forbid(unsafe_code)]
 
 pub mod answer;
+pub mod claude_led;
+pub mod claude_session;
 pub mod context;
 pub mod down;
 pub mod environment;

@@ -24,7 +24,8 @@ pub fn missing_programs<'m>(
 ) -> Vec<MissingProgram> {
     let mut missing: Vec<MissingProgram> = Vec::new();
     for member in members {
-        let window = (member.place != MemberPlace::Headless).then_some("tmux");
+        let needs_window = matches!(member.place, MemberPlace::Tmux | MemberPlace::Native);
+        let window = needs_window.then_some("tmux");
         let branch = member.worktree.then_some("git");
         let tools =
             window.into_iter().chain(branch).filter(|tool| !programs.has(tool)).map(|tool| {

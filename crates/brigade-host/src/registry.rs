@@ -12,6 +12,8 @@
 //!                        exists while `brigade resume` takes over the team
 //!   <team>/<member>/     spec.json, folder.json, seat (locked by the process that runs the member), joined, trouble,
 //!                        restart, log, key; while the member is being stopped, spec.json is named stopping.json
+//! <state>/claude-led/<key of the store>/
+//!                        the same for members that Claude Code started; the supervisor does not read this folder
 //! ```
 
 mod folder;
@@ -76,6 +78,12 @@ impl Registry {
     /// Creates a registry in `dir`, which need not exist yet.
     pub fn new(dir: PathBuf) -> Self {
         Self { dir }
+    }
+
+    /// Returns the registry of the members that Claude Code started on this host in the teams of the same store.
+    #[must_use]
+    pub fn claude_led(&self) -> Self {
+        Self::new(self.state_dir().join("claude-led").join(self.key()))
     }
 
     /// Returns the registry's folder.
@@ -277,8 +285,12 @@ impl Registry {
     }
 
     fn commands(&self) -> PathBuf {
-        // The registry is two levels below the state folder.
-        self.dir.ancestors().nth(2).unwrap_or(&self.dir).join("commands")
+        self.state_dir().join("commands")
+    }
+
+    /// Returns the state folder. The registry is two levels below it.
+    fn state_dir(&self) -> &Path {
+        self.dir.ancestors().nth(2).unwrap_or(&self.dir)
     }
 
     /// Marks a member as being stopped, so that it is not started again. Does not stop the member's process.

@@ -90,7 +90,8 @@ pub async fn members(
             ended: None,
             stuck: None,
         };
-        let ours = host.acting_seat(lead, name).await?.name == lead.name;
+        // In a team that Claude Code leads, the person asks the members that Claude Code started.
+        let ours = host.is_claude_led || host.acting_seat(lead, name).await?.name == lead.name;
         let (process, pulse, judged) = state::liveness(host, lead, name).await?;
         let obstacle = why_no_answer(pulse.as_ref(), &judged);
         let asks = manner.ask.filter(|_| ours && process.is_some());

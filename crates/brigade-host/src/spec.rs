@@ -116,6 +116,8 @@ pub enum MemberPlace {
     Tmux,
     /// As the real Claude Code, in a tmux window.
     Native,
+    /// In a pane or window that Claude Code opened. Claude Code started the member.
+    Pane,
 }
 
 /// The supervisor's reaction to the death of a member's process.

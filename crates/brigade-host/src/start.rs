@@ -49,6 +49,8 @@ pub fn member(
     let command =
         self_command.command_line(&["play", "--team", team.as_str(), "--as", spec.name.as_str()]);
     match spec.place {
+        // Claude Code starts the members in its panes itself.
+        MemberPlace::Pane => Ok(None),
         MemberPlace::Headless => {
             let log = registry.log(team, &spec.name);
             detached(&command, &log).map(Some)

@@ -15,6 +15,7 @@ use brigade_wire::team::Team;
 use serde::Serialize;
 
 use crate::Host;
+use crate::claude_session::ClaudeSession;
 use crate::error::HostError;
 use crate::spec::{MemberPlace, MemberSpec};
 use crate::worktree::{BranchDistance, Worktree};
@@ -26,6 +27,11 @@ pub struct TeamState {
     pub team: TeamName,
     /// The supervisor's process id. Without a supervisor, members keep running but are not restarted.
     pub supervisor: Option<u32>,
+    /// Whether Claude Code leads the team.
+    pub is_claude_led: bool,
+    /// The Claude Code session that leads the team, if it runs on this host and describes itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lead_session: Option<ClaudeSession>,
     /// The members of the team, on this host and on others.
     pub members: Vec<MemberState>,
     /// The members on the roster that no host runs.
@@ -112,6 +118,13 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
         let Some(spec) = host.registry.member(&lead.team, &name)? else { continue };
         members.push(member(host, lead, spec).await?);
     }
+    let claude_led = host.claude_led();
+    for name in claude_led.registry.members(&lead.team)? {
+        let Some(spec) = claude_led.registry.member(&lead.team, &name)? else { continue };
+        if !members.iter().any(|member| member.name == name) {
+            members.push(member(&claude_led, lead, spec).await?);
+        }
+    }
     let on_roster = roster_names(lead).await?;
     for state in &mut members {
         if let (Some(pid), Some(on_roster)) = (state.pid, &on_roster)
@@ -128,6 +141,13 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
         let (remote, not_running) = remote_members(host, lead).await?;
         members.extend(remote);
         unplayed = not_running;
+    }
+    let is_claude_led = !host.is_shared && !lead.store.is_ours(&lead.team).await?;
+    let mut lead_session = None;
+    if is_claude_led && let Some(config) = lead.find_config().await? {
+        let roster = lead.read(&config)?;
+        lead_session = ClaudeSession::of_lead(&host.claude_dir, &roster);
+        members.extend(claude_members(lead, &roster, &members).await);
     }
     for state in &mut members {
         let name = &state.name;
@@ -150,6 +170,8 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
     }
     Ok(TeamState {
         team: lead.team.clone(),
+        is_claude_led,
+        lead_session,
         supervisor: host.supervisor()?.map(|process| process.pid),
         members,
         unplayed,
@@ -266,6 +288,41 @@ async fn remote_members(
         });
     }
     Ok((remote, unplayed))
+}
+
+/// Returns the states of the members that Claude Code itself runs, according to the roster. `known` are the members that
+/// brigade runs.
+async fn claude_members(
+    lead: &Seat,
+    roster: &Team<'_>,
+    known: &[MemberState],
+) -> Vec<MemberState> {
+    let mut states = Vec::new();
+    for entry in roster.members() {
+        let Some(Ok(name)) = entry.name().map(|name| name.parse::<MemberName>()) else { continue };
+        let is_lead = roster.lead().is_some_and(|lead| lead.is(name.as_str()));
+        if is_lead || entry.is_remote() || known.iter().any(|member| member.name == name) {
+            continue;
+        }
+        let is_active = entry.is_active() == Some(true);
+        let liveness = if is_active { Liveness::Working } else { Liveness::Idle };
+        let evidence = "according to Claude Code, which runs it".to_owned();
+        states.push(MemberState {
+            agent: entry.agent_type().map(Cow::into_owned).unwrap_or_default(),
+            place: Some(MemberPlace::Pane),
+            host: None,
+            judged: Judgement { liveness, evidence },
+            pid: None,
+            session: None,
+            tokens: (0, 0),
+            unread: unread(lead, &name).await.ok(),
+            worktree: None,
+            tasks: Vec::new(),
+            assigned: Vec::new(),
+            name,
+        });
+    }
+    states
 }
 
 /// Returns the name of the other host that runs the member, or `None` if no other host does.

@@ -311,7 +311,9 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
             MemberPlace::Native => {
                 keys.native_key(&spec.name, seat.clock.as_ref()).map(|(key, _)| key)
             }
-            MemberPlace::Headless | MemberPlace::Tmux => keys.member_key(&spec.name),
+            MemberPlace::Headless | MemberPlace::Tmux | MemberPlace::Pane => {
+                keys.member_key(&spec.name)
+            }
         };
         let key = key.map_err(HostError::failed)?;
         if let Some(prompt) = &spec.prompt {
@@ -349,7 +351,7 @@ async fn send_prompt(
 fn backend_type(place: MemberPlace) -> &'static str {
     match place {
         MemberPlace::Headless => backend::PROCESS,
-        MemberPlace::Tmux | MemberPlace::Native => backend::TMUX,
+        MemberPlace::Tmux | MemberPlace::Native | MemberPlace::Pane => backend::TMUX,
     }
 }
 

@@ -7,6 +7,8 @@ pub const TEAM: &str = "BRIGADE_TEAM";
 pub const AS: &str = "BRIGADE_AS";
 /// The key that verifies the lead's messages. Claude Code passes it to its teammates in this variable.
 pub const LEAD_KEY: &str = "BRIGADE_LEAD_KEY";
+/// The task list of the team, if it has another name than the team. Set for members that Claude Code started.
+pub const TASK_LIST: &str = "BRIGADE_TASK_LIST";
 /// Set if brigade delivers the member's mail as turns. Then the MCP tools do not deliver the mail again.
 pub const DELIVERED: &str = "BRIGADE_DELIVERED";
 /// Determines who approves or rejects plans and permission requests: only a `person`, or also the `lead`. Set only
@@ -43,6 +45,10 @@ pub const LOG_FILE: &str = "BRIGADE_LOG_FILE";
 pub const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 /// The base folder in which programs store their state.
 pub const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
+/// Claude Code's own variable, with the id of the session. Claude Code sets it for the commands that it runs.
+pub const CLAUDE_SESSION: &str = "CLAUDE_CODE_SESSION_ID";
+/// Claude Code's own variable, with the name of the task list that a session or a teammate uses.
+pub const CLAUDE_TASK_LIST: &str = "CLAUDE_CODE_TASK_LIST_ID";
 /// Claude Code's own variable that enables teams.
 pub const CLAUDE_TEAMS: &str = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS";
 /// Codex's own variable, with the path of Codex's folder.

@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use brigade_core::approvals::{self, Approval};
+use brigade_core::approvals::Approval;
 use brigade_core::board::{self, TaskPlan, Update};
 use brigade_core::handshake::Answer;
 use brigade_core::mail::{self, MessageText};
 use brigade_core::seat::Seat;
+use brigade_host::answer::{self, Confirmation};
 use brigade_host::down::{self, StopResult};
 use brigade_host::progress::{Ended, Progress, silent};
 use brigade_host::shutdown::StopOptions;
@@ -111,9 +112,13 @@ pub(crate) async fn carry_out(
         TeamAction::Stop { name, now } => stop_member(context, &seat, &name, now).await?,
         TeamAction::Answer { approval, denial } => {
             let reply = denial.as_deref().map_or(Answer::Yes, Answer::No);
-            let answered = approvals::answer(&seat, &approval, reply).await?;
+            let given = answer::answer_one(context, &seat, &approval, reply).await?;
             let word = if denial.is_some() { "denied" } else { "approved" };
-            format!("{word} {}'s {}", answered.to, approval.subject.kind())
+            let not_yet = match given.confirmation {
+                Confirmation::Confirmed => String::new(),
+                Confirmation::NotYet(why) => format!("; sent, not yet confirmed: {why}"),
+            };
+            format!("{word} {}'s {}{not_yet}", given.answered.to, approval.subject.kind())
         }
     })
 }

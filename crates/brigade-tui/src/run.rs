@@ -339,6 +339,7 @@ impl EventLoop<'_> {
             let lead = context.seat_of(team, MemberName::lead());
             let mut health = HashMap::new();
             for name in names {
+                let Ok(host) = host.of_member(&lead.team, &name) else { continue };
                 let is_here =
                     host.registry.member(&lead.team, &name).is_ok_and(|spec| spec.is_some());
                 let Ok((_, pulse, judged)) = state::liveness(&host, &lead, &name).await else {

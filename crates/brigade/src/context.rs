@@ -39,23 +39,35 @@ impl Deref for CliContext {
 impl CliContext {
     /// Opens the context for commands that change something.
     pub(crate) async fn new(global: GlobalArgs) -> Result<Self, CliError> {
-        Self::open(global, DEFAULT_LOCK_WAIT, false).await
+        let task_list = variable(env::TASK_LIST, str::parse)?;
+        Self::open(global, DEFAULT_LOCK_WAIT, false, task_list).await
     }
 
     /// Opens the context for processes that keep running while the NATS server is unreachable.
     pub(crate) async fn lasting(global: GlobalArgs) -> Result<Self, CliError> {
-        Self::open(global, DEFAULT_LOCK_WAIT, true).await
+        let task_list = variable(env::TASK_LIST, str::parse)?;
+        Self::open(global, DEFAULT_LOCK_WAIT, true, task_list).await
+    }
+
+    /// Opens the context for a member that Claude Code started with this task list.
+    pub(crate) async fn teammate(
+        global: GlobalArgs,
+        task_list: Option<TeamName>,
+    ) -> Result<Self, CliError> {
+        Self::open(global, DEFAULT_LOCK_WAIT, true, task_list).await
     }
 
     /// Opens the context for commands that only read.
     pub(crate) async fn reading(global: GlobalArgs) -> Result<Self, CliError> {
-        Self::open(global, SHORT_LOCK_WAIT, false).await
+        let task_list = variable(env::TASK_LIST, str::parse)?;
+        Self::open(global, SHORT_LOCK_WAIT, false, task_list).await
     }
 
     async fn open(
         global: GlobalArgs,
         lock_wait: Duration,
         is_lasting: bool,
+        task_list: Option<TeamName>,
     ) -> Result<Self, CliError> {
         let (claude_dir, state_dir) = dirs(&global)?;
         let durability = match global.durability {
@@ -91,6 +103,8 @@ impl CliContext {
             programs: Arc::new(env::programs()),
             host_name: env::host_name(),
             cwd: current_dir(),
+            task_list,
+            claude_session: env::read(env::CLAUDE_SESSION).and_then(|id| id.into_string().ok()),
         };
         let host = brigade_host::Context::open(settings, &progress::print).await?;
         Ok(Self { host, json: global.json })

@@ -8,6 +8,7 @@ use brigade_agents::driver::{AGENTS, Agent};
 use brigade_host::environment;
 use brigade_host::installed::Programs;
 pub(crate) use brigade_host::variables::*;
+use brigade_wire::name::TeamName;
 
 // This module does not read `NO_COLOR`: the library `anstream` does, and all output except the UI uses `anstream`.
 
@@ -27,6 +28,11 @@ pub(crate) fn state_dir() -> Option<PathBuf> {
     let xdg = read(XDG_STATE_HOME).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || Some(PathBuf::from(read(HOME)?).join(".local/state"));
     Some(xdg.or_else(home)?.join("brigade"))
+}
+
+/// Returns the task list that Claude Code named for this process. A name that cannot be the name of a folder is ignored.
+pub(crate) fn claude_task_list() -> Option<TeamName> {
+    read(CLAUDE_TASK_LIST)?.to_str()?.parse().ok()
 }
 
 /// Returns Codex's folder.

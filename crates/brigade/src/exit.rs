@@ -10,6 +10,8 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const PARTLY: u8 = 3;
 /// Nothing found: an empty inbox, an empty board.
 pub(crate) const NOTHING: u8 = 4;
+/// The change is stored, and the member has not reacted to it yet.
+pub(crate) const UNCONFIRMED: u8 = 5;
 /// A bug in brigade.
 pub(crate) const BUG: u8 = 70;
 /// Locked by another program; try again.
@@ -25,6 +27,7 @@ Exit codes:
    2  invalid command line
    3  done in part; read the message before you repeat the command
    4  nothing found: an empty inbox, an empty board
+   5  sent, and not yet confirmed by the member
   70  a bug in brigade
   75  locked by another program; try again
  130  interrupted, for example by Ctrl-C";

@@ -1,5 +1,6 @@
 //! Sorts incoming messages. Some are texts for the agent to read, and some are answers to the agent's requests.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use brigade_core::wire::inbox::with_message;
@@ -14,11 +15,11 @@ use super::{TeammateError, TeammateEvent, TeammateLoop};
 use crate::delivery::Item;
 use crate::driver::{Access, EDIT_NOT_POSSIBLE, PermissionAnswer};
 use brigade_core::event::{Event, MessageKey};
-use brigade_core::handshake::{self, GrantedInput, RequestKind};
+use brigade_core::handshake::{self, Acceptance, GrantedInput, Request, RequestKind};
 use brigade_core::mail::{self, InboxFilter};
 use brigade_core::protocol_text;
 use brigade_core::seat::Seat;
-use brigade_core::store::Mark;
+use brigade_core::store::{Mark, Outgoing};
 
 /// Maximum length of a message's text, in characters, before it is escaped for the envelope. Escaping can turn
 /// one character into four. Agents limit the size of their input, and a message above that limit would be
@@ -31,10 +32,10 @@ const MAX_SUMMARY_CHARS: usize = 1_000;
 enum SortedMail {
     /// A message for the agent to read.
     Read(Item),
-    /// The lead's answer to a permission request.
-    Permission(PermissionResponse),
-    /// The lead's approval or rejection of a plan. The agent reads this message, too.
-    Plan(PlanApprovalResponse, Item),
+    /// The lead's answer to a permission request, and the message that contains it.
+    Permission(PermissionResponse, Outgoing),
+    /// The lead's approval or rejection of a plan, and the message that contains it. The agent reads this message, too.
+    Plan(PlanApprovalResponse, Outgoing, Item),
 }
 
 impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
@@ -71,12 +72,12 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                     handled.push(key);
                 }
                 Some(SortedMail::Read(item)) => items.push(item),
-                Some(SortedMail::Permission(answer)) => {
-                    self.permission_answered(&answer, key).await?;
+                Some(SortedMail::Permission(answer, message)) => {
+                    self.permission_answered(&answer, key, message).await?;
                     handled.push(key);
                 }
-                Some(SortedMail::Plan(answer, item)) => {
-                    if self.plan_answered(&answer, key).await? {
+                Some(SortedMail::Plan(answer, message, item)) => {
+                    if self.plan_answered(&answer, key, message).await? {
                         items.push(item);
                     } else {
                         handled.push(key);
@@ -110,9 +111,17 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                 Body::Protocol(protocol) if verified && from_lead => {
                     let text = render_protocol(&sender, &protocol);
                     let item = item(&text, Sender::Member(&sender));
+                    let copy = || {
+                        let id = message.msg_id().map(Cow::into_owned).unwrap_or_default();
+                        Outgoing::copy_of(&message, id)
+                    };
                     match protocol {
-                        Protocol::PermissionResponse(answer) => SortedMail::Permission(answer),
-                        Protocol::PlanApprovalResponse(answer) => SortedMail::Plan(answer, item),
+                        Protocol::PermissionResponse(answer) => {
+                            SortedMail::Permission(answer, copy())
+                        }
+                        Protocol::PlanApprovalResponse(answer) => {
+                            SortedMail::Plan(answer, copy(), item)
+                        }
                         _ => SortedMail::Read(item),
                     }
                 }
@@ -136,17 +145,46 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         &mut self,
         answer: &PermissionResponse,
         key: MessageKey,
+        message: Outgoing,
     ) -> Result<(), TeammateError> {
-        let id = &answer.request_id;
-        let seat = &self.config.seat;
-        let request = handshake::accepted_request(seat, RequestKind::Permission, id, key).await?;
-        let Some(request) = request else { return Ok(()) };
-        let Some((_, ask)) = self.asks.remove(id) else { return Ok(()) };
-        let verdict = self.verdict(&answer.verdict, &request.body);
+        let (id, seat) = (&answer.request_id, self.config.seat.clone());
+        match handshake::accept(&seat, RequestKind::Permission, id, key, message).await? {
+            Acceptance::Accepted(request) => {
+                if !self.pass_on(&request, &answer.verdict) {
+                    let why = "the agent no longer waits for it".to_owned();
+                    self.report_late(id, is_yes(&answer.verdict), &why).await;
+                }
+            }
+            Acceptance::Late { request, first, is_new } => {
+                if let Protocol::PermissionResponse(first) = &first.answer
+                    && is_new
+                {
+                    self.pass_on(&request, &first.verdict);
+                }
+                self.report_late(id, is_yes(&answer.verdict), &first.to_string()).await;
+            }
+            Acceptance::Ignored => {}
+        }
+        Ok(())
+    }
+
+    /// Passes an answer to the agent. Returns `false` if the agent no longer waits for it.
+    fn pass_on(&mut self, request: &Request, answer: &Answer) -> bool {
+        let Some((_, ask)) = self.asks.remove(&request.id) else { return false };
+        let verdict = self.verdict(answer, &request.body);
         self.driver.answer(ask, &verdict);
         let yes = !matches!(verdict, PermissionAnswer::Deny(_));
-        (self.observer)(TeammateEvent::Answered { request_id: id.clone(), yes });
-        Ok(())
+        (self.observer)(TeammateEvent::Answered { request_id: request.id.clone(), yes });
+        true
+    }
+
+    /// Informs the person and the lead that an answer had no effect. Claude Code's dialog cannot be closed from outside, so
+    /// it may be answered after brigade answered the request.
+    async fn report_late(&mut self, id: &str, yes: bool, why: &str) {
+        let answer = if yes { "yes" } else { "no" };
+        let text = format!("an answer came late and had no effect: {answer} to {id}; {why}");
+        (self.observer)(TeammateEvent::Trouble(text.clone()));
+        self.send_report(text).await;
     }
 
     /// Converts the lead's answer. If the lead changed the input, the original input must not run.
@@ -175,11 +213,28 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         &mut self,
         answer: &PlanApprovalResponse,
         key: MessageKey,
+        message: Outgoing,
     ) -> Result<bool, TeammateError> {
-        let id = &answer.request_id;
-        if !handshake::accept_answer(&self.config.seat, RequestKind::Plan, id, key).await? {
-            return Ok(false);
+        let (id, seat) = (&answer.request_id, self.config.seat.clone());
+        match handshake::accept(&seat, RequestKind::Plan, id, key, message).await? {
+            Acceptance::Accepted(_) => {}
+            Acceptance::Late { first, is_new, .. } => {
+                self.report_late(id, answer.approved, &first.to_string()).await;
+                if let Protocol::PlanApprovalResponse(first) = &first.answer
+                    && is_new
+                {
+                    self.apply_plan_answer(first).await;
+                }
+                return Ok(false);
+            }
+            Acceptance::Ignored => return Ok(false),
         }
+        self.apply_plan_answer(answer).await;
+        Ok(true)
+    }
+
+    async fn apply_plan_answer(&mut self, answer: &PlanApprovalResponse) {
+        let id = &answer.request_id;
         if answer.approved {
             self.plan_approved = true;
             self.access = match answer.permission_mode.as_deref() {
@@ -198,8 +253,11 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             self.driver.answer(ask, &verdict);
         }
         (self.observer)(TeammateEvent::Answered { request_id: id.clone(), yes: answer.approved });
-        Ok(true)
     }
+}
+
+fn is_yes(answer: &Answer) -> bool {
+    matches!(answer, Answer::Success(_))
 }
 
 /// Returns all messages that the member's model ever saw.

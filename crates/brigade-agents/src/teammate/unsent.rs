@@ -48,6 +48,11 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     /// Reports to the lead how the member's last turn ended. If the report cannot be sent, it is sent later.
     pub(super) async fn inform_lead(&mut self, end: &TurnEnd) {
         let Some(report) = self.report(end) else { return };
+        self.send_report(report).await;
+    }
+
+    /// Sends a report to the lead. If it cannot be sent, it is sent later.
+    pub(super) async fn send_report(&mut self, report: String) {
         self.unsent.reports.push_back(report);
         self.send_reports().await;
         if self.unsent.reports.len() > MAX_REPORTS {

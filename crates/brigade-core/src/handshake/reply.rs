@@ -25,12 +25,15 @@ use crate::store::{Actor, Mark, Outgoing, StoreError};
 /// If a process decides on an answer but does not record it within this time, another process records it.
 const IN_PROGRESS_WINDOW: SignedDuration = SignedDuration::from_secs(5);
 
+/// The decider of an answer that Claude Code gave, for example in its permission dialog.
+pub(super) const CLAUDE_CODE: &str = "Claude Code";
+
 /// The first answer to a request. Later answers have no effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct First {
     /// The answer.
     pub answer: Protocol,
-    /// The decider; empty if another program answered.
+    /// The decider.
     pub hand: String,
     /// The time of the answer, in wire format.
     pub at: String,
@@ -38,12 +41,12 @@ pub struct First {
 
 /// The stored form of an answer: the message, and who decided.
 #[derive(Serialize, Deserialize)]
-struct Decision {
+pub(super) struct Decision {
     /// The decider. Older versions of brigade do not store this field.
     #[serde(default)]
-    hand: String,
+    pub(super) hand: String,
     #[serde(flatten)]
-    message: Outgoing,
+    pub(super) message: Outgoing,
 }
 
 /// Answers a request that is open and that another current member sent to the seat.
@@ -94,7 +97,7 @@ pub(super) async fn reply(
         record(seat, &seat.actor(), request, First::from_decision(&ours)).await;
         mark_read(seat, team, &[request]).await;
         tracing::info!(team = %seat.team, member = %to, request_id = id, hand = ours.hand, "answered request");
-        return Ok(Answered { to, receipt });
+        return Ok(Answered { to, message: ours.message.key(), receipt });
     }
     let first = serde_json::from_slice::<Decision>(&decided).ok();
     if let Some(first) = &first
@@ -107,13 +110,16 @@ pub(super) async fn reply(
 }
 
 /// Completes an answer that a process decided on but did not send or record before it died. The journal record is
-/// written after sending, so an answer without a record may be unsent.
+/// written after sending, so an answer without a record may be unsent. An answer of Claude Code was stored when it arrived.
 async fn finish(
     seat: &Seat,
     team: &Team<'_>,
     request: &Request,
     first: &Decision,
 ) -> Result<(), HandshakeError> {
+    if first.hand == CLAUDE_CODE {
+        return Ok(());
+    }
     let records = seat.store.mailbox_history(&seat.team, &request.from).await?;
     if !records.iter().any(|record| first.message.is_added_by(&record.event)) {
         let team_created = team.created_at().unwrap_or_default();
@@ -169,7 +175,7 @@ async fn record(seat: &Seat, by: &Actor, request: &Request, first: Option<First>
 }
 
 impl First {
-    fn from_decision(decision: &Decision) -> Option<Self> {
+    pub(super) fn from_decision(decision: &Decision) -> Option<Self> {
         let Body::Protocol(answer) = Body::parse(&decision.message.text) else { return None };
         let (hand, at) = (decision.hand.clone(), decision.message.timestamp.clone());
         Some(Self { answer, hand, at })
@@ -252,7 +258,8 @@ fn answers_from<'r>(
 ) -> impl Iterator<Item = First> {
     let answer = |message: Message<'_>| match message.body() {
         Body::Protocol(answer) if message.from() == seat.name.as_str() => {
-            Some(First { answer, hand: String::new(), at: message.timestamp().into_owned() })
+            let (hand, at) = (CLAUDE_CODE.to_owned(), message.timestamp().into_owned());
+            Some(First { answer, hand, at })
         }
         _ => None,
     };

@@ -332,7 +332,7 @@ fn an_answer_by_another_program_counts() {
         assert_eq!(waiting.iter().map(|found| &found.request_id).collect::<Vec<_>>(), [&other]);
         let late = handshake::answer_permission(&lead, &id, Answer::Yes).await.unwrap_err();
         let HandshakeError::Answered { first: Some(first), .. } = late else { panic!("{late}") };
-        assert_eq!(first.to_string(), "another program said no at 2026-11-15T12:00:00.000Z: no");
+        assert_eq!(first.to_string(), "Claude Code said no at 2026-11-15T12:00:00.000Z: no");
     });
 }
 

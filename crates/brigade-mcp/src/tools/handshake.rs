@@ -1,6 +1,7 @@
 //! Tools for sending and answering requests: shutdown, plan and permission.
 
-use brigade_core::handshake::{self, Answer};
+use brigade_core::handshake::{self, Answer, Answered, RequestKind};
+use brigade_host::answer::{Confirmation, confirm};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
@@ -92,8 +93,9 @@ pub(super) async fn answer_shutdown(
 
 pub(super) async fn answer_plan(call: &CallContext<'_>, args: AnswerPlanParams) -> CallResult {
     let answer = answer(args.approve, args.feedback.as_deref());
-    let sent = handshake::answer_plan(call.seat()?, &args.request_id, answer).await?;
-    Ok(answered("Plan", answer, sent.to.as_str()))
+    let (seat, id) = (call.seat()?, &args.request_id);
+    let sent = handshake::answer_plan(seat, id, answer).await?;
+    answered(call, RequestKind::Plan, id, answer, &sent).await
 }
 
 pub(super) async fn answer_permission(
@@ -101,8 +103,9 @@ pub(super) async fn answer_permission(
     args: AnswerPermissionParams,
 ) -> CallResult {
     let answer = answer(args.approve, args.reason.as_deref());
-    let sent = handshake::answer_permission(call.seat()?, &args.request_id, answer).await?;
-    Ok(answered("Permission", answer, sent.to.as_str()))
+    let (seat, id) = (call.seat()?, &args.request_id);
+    let sent = handshake::answer_permission(seat, id, answer).await?;
+    answered(call, RequestKind::Permission, id, answer, &sent).await
 }
 
 fn answer(approve: bool, why: Option<&str>) -> Answer<'_> {
@@ -116,9 +119,20 @@ fn requested(what: &str, sent: handshake::SentRequest) -> ToolReply {
     ToolReply::new(message.clone(), &RequestSent { success: true, message, request_id, target })
 }
 
-fn answered(what: &str, answer: Answer<'_>, to: &str) -> ToolReply {
-    ToolReply::done(match answer {
-        Answer::Yes => format!("{what} approved; {to} was notified"),
-        Answer::No(_) => format!("{what} refused; {to} was notified"),
-    })
+/// Waits until the asking member has taken the answer, and says whether it has.
+async fn answered(
+    call: &CallContext<'_>,
+    kind: RequestKind,
+    id: &str,
+    answer: Answer<'_>,
+    sent: &Answered,
+) -> CallResult {
+    let context = &call.server.context;
+    let word = if answer == Answer::Yes { "approved" } else { "refused" };
+    Ok(ToolReply::done(match confirm(context, call.seat()?, kind, id, sent).await? {
+        Confirmation::Confirmed => format!("The {kind} request is {word}; {} knows", sent.to),
+        Confirmation::NotYet(why) => {
+            format!("The {kind} request is {word}; the answer is sent, not yet confirmed: {why}")
+        }
+    }))
 }

@@ -22,7 +22,7 @@ use crate::{exit, output};
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(context: &CliContext, args: ApprovalsArgs) -> Result<u8, CliError> {
-    let seat = context.seat().await?;
+    let seat = context.answering_seat().await?;
     if !args.which.is_empty() {
         return show_all(context, &seat, &args.which).await;
     }

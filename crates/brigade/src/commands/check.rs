@@ -159,6 +159,7 @@ fn row(member: &MemberSpec, team: &TeamSpec) -> [Cell; 7] {
         MemberPlace::Headless => "headless",
         MemberPlace::Tmux => "tmux",
         MemberPlace::Native => "native",
+        MemberPlace::Pane => "a pane of Claude Code",
     };
     let access = match (member.access, member.plan) {
         (AccessLevel::Ask, false) => "ask",

@@ -20,7 +20,11 @@ pub(crate) async fn run(
     stat: bool,
 ) -> Result<u8, CliError> {
     let host = context.host()?;
-    let team = choose_team(context, &host, None).await?;
+    let team = match context.named_team() {
+        // Claude Code may lead the team, so that it was not started by brigade.
+        Some(team) => team.clone(),
+        None => choose_team(context, &host, None).await?,
+    };
     let spec = host.local_member(&team, name)?;
     let worktree = host.worktree(&team, &spec).filter(Worktree::exists);
     let Some(worktree) = worktree else {

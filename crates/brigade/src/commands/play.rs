@@ -102,6 +102,7 @@ async fn play(
         inherits: env::inherited(&choice.agent, spec.env.as_deref()),
         answers: host.registry.team(team)?.map(|team| team.answers).unwrap_or_default(),
         home: context.location().clone(),
+        task_list: None,
         supervised: Some(host.registry.clone()),
     };
     teammate::play(seat, choice, settings).await

@@ -80,6 +80,7 @@ async fn run_in_terminal(
         inherits: env::inherited(&choice.agent, None),
         answers: ApprovalAuthority::Person,
         home: context.location().clone(),
+        task_list: None,
         supervised: None,
     };
     play(seat, choice, settings).await

@@ -2,6 +2,7 @@
 
 mod metrics;
 
+use brigade_core::clock::Timestamp;
 use brigade_core::text::one_line;
 use brigade_wire::name::{MemberName, TeamName};
 
@@ -10,8 +11,8 @@ use crate::error::CliError;
 use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table};
 use crate::{exit, progress};
 use brigade_host::Host;
-use brigade_host::down::{choose_team, no_team_hint, teams_to_show};
-use brigade_host::origin;
+use brigade_host::claude_session::ClaudeSession;
+use brigade_host::down::{no_team_hint, teams_to_show};
 use brigade_host::spec::MemberPlace;
 use brigade_host::state::{self, TeamState};
 use brigade_host::worktree::BranchDistance;
@@ -21,15 +22,7 @@ pub(crate) async fn run(context: &CliContext, only_metrics: bool) -> Result<u8, 
         return metrics::run(context).await;
     }
     let host = context.host()?;
-    let teams = match context.named_team() {
-        // A team in a NATS store may run only on other hosts.
-        Some(_) if host.is_shared => vec![context.team().await?],
-        Some(_) => vec![choose_team(context, &host, None).await?],
-        None if host.is_shared && origin::folder_team(&context.cwd)?.is_some() => {
-            vec![context.team().await?]
-        }
-        None => teams_to_show(context, &host).await?,
-    };
+    let teams = teams_to_show(context, &host).await?;
     let mut states = Vec::new();
     let mut failure = None;
     for team in teams {
@@ -46,7 +39,8 @@ pub(crate) async fn run(context: &CliContext, only_metrics: bool) -> Result<u8, 
     if context.json {
         output::print_json(&states)?;
     } else {
-        let texts: Vec<String> = states.iter().map(|state| render(&host, state)).collect();
+        let now = context.clock.now();
+        let texts: Vec<String> = states.iter().map(|state| render(&host, state, now)).collect();
         output::print(&texts.join("\n"))?;
         if context.location().nats().is_some() {
             let teams = states.iter().map(|state| state.team.clone()).collect();
@@ -102,7 +96,21 @@ fn task_ids(in_progress: &[u64], assigned: &[u64]) -> String {
     lists.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-fn render(host: &Host, state: &TeamState) -> String {
+/// Describes the Claude Code session that leads a team.
+fn lead_line(session: Option<&ClaudeSession>, now: Timestamp) -> String {
+    let Some(session) = session else {
+        return "Claude Code leads; no running session was found".to_owned();
+    };
+    let ClaudeSession { pid, cwd, status, waiting_for, started_at, .. } = session;
+    let began = i64::try_from(*started_at).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
+    let age = began.map_or(0, |began| now.duration_since(began).as_secs());
+    let age = output::duration(age);
+    let status = if status.is_empty() { "running" } else { status };
+    let waits = waiting_for.as_ref().map(|what| format!(" for {what}")).unwrap_or_default();
+    one_line(&format!("Claude Code leads: {status}{waits}, in {cwd}, for {age} (process {pid})"))
+}
+
+fn render(host: &Host, state: &TeamState, now: Timestamp) -> String {
     let TeamState { team, supervisor, tasks, approvals, unread, .. } = state;
     let mut text =
         format!("{STRONG}{team}{STRONG:#}  {} of {} tasks done", tasks.done, tasks.total);
@@ -120,6 +128,10 @@ fn render(host: &Host, state: &TeamState) -> String {
         text.push_str(&format!("  {BUSY}{unread} unread for team-lead{BUSY:#}"));
     }
     text.push('\n');
+    if state.is_claude_led {
+        let line = lead_line(state.lead_session.as_ref(), now);
+        text.push_str(&format!("  {FAINT}{line}{FAINT:#}\n"));
+    }
     for error in &state.errors {
         text.push_str(&format!("  {BUSY}{}{BUSY:#}\n", one_line(error)));
     }
@@ -151,7 +163,7 @@ fn render(host: &Host, state: &TeamState) -> String {
             ));
         }
     }
-    if state.members.is_empty() && state.unplayed.is_empty() {
+    if state.members.is_empty() && state.unplayed.is_empty() && !state.is_claude_led {
         text.push_str(&format!(
             "  {FAINT}no members; `brigade up` starts those of brigade.toml, `brigade down {team}` deletes the \
              team{FAINT:#}\n"
@@ -161,13 +173,14 @@ fn render(host: &Host, state: &TeamState) -> String {
         let names: Vec<&str> = state.unplayed.iter().map(MemberName::as_str).collect();
         text.push_str(&format!("  {FAINT}not running: {}{FAINT:#}\n", names.join(", ")));
     }
-    let is_here = state.members.iter().any(|member| member.place.is_some());
-    if supervisor.is_none() && (is_here || !host.is_shared) {
+    let is_ours = |place: MemberPlace| place != MemberPlace::Pane;
+    let is_here = state.members.iter().any(|member| member.place.is_some_and(is_ours));
+    if supervisor.is_none() && (is_here || !(host.is_shared || state.is_claude_led)) {
         text.push_str(&format!(
             "  {BUSY}The supervisor is not running. Start it with `brigade resume`{BUSY:#}\n"
         ));
     }
-    let has_window = |place: MemberPlace| place != MemberPlace::Headless;
+    let has_window = |place| matches!(place, MemberPlace::Tmux | MemberPlace::Native);
     if state.members.iter().any(|member| member.place.is_some_and(has_window)) {
         let attach = host.tmux_of_team(team).attach(team.as_str());
         text.push_str(&format!("  {FAINT}windows: {attach}{FAINT:#}\n"));

@@ -10,16 +10,18 @@ use brigade_agents::instructions::{self, MailDelivery};
 use brigade_agents::program::ProgramCommand;
 use brigade_agents::teammate::{self, AgentRunner, TeammateConfig};
 use brigade_core::authority::Role;
-use brigade_core::roster;
 use brigade_core::seat::Seat;
+use brigade_wire::name::TeamName;
 use tokio::sync::mpsc;
 
 use crate::claude_args::Native;
 use crate::cli::GlobalArgs;
-use crate::context::{CliContext, cwd};
+use crate::context::{CliContext, current_dir, cwd};
 use crate::error::{CliError, CliTrouble, failed};
 use crate::pane::Pane;
+use brigade_host::claude_led;
 use brigade_host::location::Location;
+use brigade_host::preflight;
 use brigade_host::process;
 use brigade_host::process_tree;
 use brigade_host::registry::Registry;
@@ -48,28 +50,42 @@ pub(crate) async fn run(global: GlobalArgs, arguments: Vec<OsString>) -> Result<
     let missing = |what| CliError::usage(CliTrouble::NativeArgument { what });
     let name = native.name().ok_or_else(|| missing("--agent-name"))?;
     let team = native.team().ok_or_else(|| missing("--team-name"))?;
-    let context = CliContext::lasting(global).await?;
+    let task_list = env::claude_task_list();
+    let context = CliContext::teammate(global, task_list.clone()).await?;
+    let agent = native.agent_type.clone().unwrap_or_default();
+    let registration =
+        claude_led::register(&context.host()?, &team, name.clone(), agent, current_dir()).await?;
     let mut seat = context.seat_of(team, name);
-    seat.lead_key = match &native.lead_verify_key {
-        Some(key) => Some(key.parse().map_err(CliError::usage)?),
-        None => None,
-    };
+    // Messages need the signature of Claude Code, or of the person who uses brigade on this host.
+    let lead_key = native.lead_verify_key.as_ref();
+    let lead_key = lead_key.map(|key| format!("{key},{}", registration.key.verify_key()));
+    seat.lead_key = lead_key.as_deref().map(str::parse).transpose().map_err(CliError::usage)?;
     let access = native.access();
     // Ignore the model in the arguments: Claude Code always passes a Claude model, even for other agents.
     let settings = TeammateSettings {
         program: None,
         model: None,
         access,
-        lead_key: native.lead_verify_key,
+        lead_key,
         prompt: None,
         cwd: cwd(),
         inherits: env::inherited(&choice.agent, None),
         // The teammate's lead is Claude Code, which answers requests.
         answers: ApprovalAuthority::Lead,
         home: context.location().clone(),
+        task_list,
         supervised: None,
     };
-    play(seat, choice, settings).await
+    if let Err(error) = preflight::check(context.programs(), [registration.spec()]) {
+        let why = format!("it cannot start: {}", error.to_one_line());
+        let joined_at = claude_led::joined_at(&seat).await?;
+        claude_led::leave(&seat, context.claude_dir(), joined_at, &why).await?;
+        registration.remove()?;
+        return Err(error);
+    }
+    let ended = play(seat, choice, settings).await;
+    registration.remove()?;
+    ended
 }
 
 /// How long a terminating member tries to leave its team. If the NATS server stays unreachable, the member exits
@@ -93,6 +109,8 @@ pub(crate) struct TeammateSettings {
     pub(crate) answers: ApprovalAuthority,
     /// Where the team is stored.
     pub(crate) home: Location,
+    /// The task list that Claude Code named for the teammate, if any.
+    pub(crate) task_list: Option<TeamName>,
     /// The registry that has the teammate's spec, if the supervisor runs the teammate.
     pub(crate) supervised: Option<Registry>,
 }
@@ -125,6 +143,8 @@ pub(crate) async fn play(
     // team runs it, even if the agent claims another identity.
     let mut variables = vec![(env::ANSWERS.into(), settings.answers.as_str().into())];
     variables.extend(settings.home.variables().into_iter().map(|(name, its)| (name.into(), its)));
+    let task_list = settings.task_list.as_ref();
+    variables.extend(task_list.map(|list| (env::TASK_LIST.into(), list.as_str().into())));
     let guard = vec![itself.into_os_string(), super::GUARD.into()];
     let mut start =
         ProgramCommand::new(guard, named.unwrap_or_else(|| program.into()), settings.cwd);
@@ -137,6 +157,7 @@ pub(crate) async fn play(
         // This cannot fail, because the receiver still exists: it is used below.
         let _heard = typed.send(prompt);
     }
+    let joined_at = claude_led::joined_at(&seat).await?;
     let mut pane = Pane::open(&seat, &agent, typed);
     let mut plan = TeammateConfig::new(seat.clone(), agent, AgentRunner::Program(start), launch);
     plan.process = process::current();
@@ -152,14 +173,13 @@ pub(crate) async fn play(
                     StopSignal::Requested => CliTrouble::Terminated,
                 }));
             }
-            // The pane was closed or this process was terminated, and the member will not be restarted: leave
-            // the team. A lead stays on the roster.
-            let leave = async {
-                if seat.role().await? == Some(Role::Teammate) {
-                    roster::leave(&seat, &seat.name).await?;
-                }
-                Ok::<(), CliError>(())
+            // The member will not be restarted, so it leaves the team.
+            let why = match signal {
+                StopSignal::HungUp => "its pane was closed",
+                StopSignal::Requested => "its process was terminated",
             };
+            let claude_dir = env::claude_dir().unwrap_or_default();
+            let leave = claude_led::leave(&seat, &claude_dir, joined_at, why);
             if let Ok(left) = tokio::time::timeout(LEAVE_TIMEOUT, leave).await {
                 left?;
             }
@@ -189,6 +209,8 @@ fn tools(seat: &Seat, itself: &Path, settings: &TeammateSettings) -> ToolServer 
     for (name, value) in settings.home.variables() {
         variables.extend(value.into_string().ok().map(|value| (name.to_owned(), value)));
     }
+    let task_list = settings.task_list.as_ref();
+    variables.extend(task_list.map(|list| (env::TASK_LIST.to_owned(), list.to_string())));
     if let Some(key) = &settings.lead_key {
         variables.push((env::LEAD_KEY.to_owned(), key.clone()));
     }

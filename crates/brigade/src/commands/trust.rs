@@ -206,7 +206,7 @@ fn block(indent: &str, text: &str) -> String {
 
 fn member_lines(member: &MemberSpec, file: &TeamFile) -> Vec<String> {
     let window = match member.place {
-        MemberPlace::Headless => "",
+        MemberPlace::Headless | MemberPlace::Pane => "",
         MemberPlace::Tmux | MemberPlace::Native => " in a tmux window",
     };
     let mut lines = vec![match &member.program {

@@ -109,7 +109,7 @@ fn finding_15_a_long_value_is_cut_in_the_list_and_printed_whole_on_request() {
     assert!(list.contains(note), "{list}");
     assert!(cli.run_ok(&["approvals", "1"]).contains("$ echo 60\n"));
     // An answered request can still be read.
-    cli.run_ok(&["approve", "1"]);
+    cli.answer_unconfirmed(&["approve", "1"]);
     assert!(cli.run_ok(&["approvals", "perm-1"]).contains("$ echo 60\n"));
     assert_eq!(cli.json(&["approvals", "1"])[0]["input"]["command"], script.as_str());
 }
@@ -163,10 +163,14 @@ fn waiting_requests_are_shown_in_full() {
 fn each_request_is_answered_once() {
     let cli = with_requests();
     assert_snapshot!(cli.run(&["approve", "1", PLAN]), @r"
-    approved bob's permission 1: run: /bin/bash -lc 'cargo test \u{1b}[2J'
-    approved alice's plan 2
+    sent, not yet confirmed (bob is not running): approved bob's permission 1: run: /bin/bash -lc 'cargo test \u{1b}[2J'
+    sent, not yet confirmed (alice is not running): approved alice's plan 2
+    --- exit 5
     ");
-    assert_snapshot!(cli.run(&["deny", "3", "--reason", "not on main"]), @"denied bob's permission 3: edit src/a.rs with Edit");
+    assert_snapshot!(cli.run(&["deny", "3", "--reason", "not on main"]), @r"
+    sent, not yet confirmed (bob is not running): denied bob's permission 3: edit src/a.rs with Edit
+    --- exit 5
+    ");
     assert_snapshot!(cli.run(&["deny", "1", "--reason", "too late"]), @r#"
     --- stderr
     error: request "perm-1" was already answered
@@ -224,7 +228,7 @@ fn several_requests_are_answered_at_once() {
     --- exit 1
     ");
     assert_eq!(cli.json(&["approvals"]).as_array().unwrap().len(), 3);
-    cli.run_ok(&["approve", "1"]);
+    cli.answer_unconfirmed(&["approve", "1"]);
     assert_snapshot!(cli.run(&["approve", "1", "2", "--json"]), @r#"
     [{"number":2,"request_id":"plan_approval-<ms>@alice@demo","kind":"plan","to":"alice","approved":true}]
     --- stderr
@@ -289,7 +293,7 @@ fn follow_prints_requests_and_answers() {
     for number in 1..=3 {
         assert_eq!(next()["asked"]["number"], number);
     }
-    cli.run_ok(&["approve", "2"]);
+    cli.answer_unconfirmed(&["approve", "2"]);
     let answered = next();
     assert_eq!(answered["event"]["answered"]["request_id"], PLAN);
     assert_eq!(answered["event"]["answered"]["hand"], "person");

@@ -258,7 +258,7 @@ fn an_answered_plan_is_not_reported() {
     let fault = FAULTS.iter().find(|fault| fault.check == "long-wait").unwrap();
     let _kept = (fault.create)(&cli);
     assert_eq!(names(&doctor(&cli, None, &[]).0), ["long-wait"]);
-    cli.run_ok(&["deny", "plan_approval-1@bob@demo", "--reason", "tests first"]);
+    cli.answer_unconfirmed(&["deny", "plan_approval-1@bob@demo", "--reason", "tests first"]);
     assert_eq!(names(&doctor(&cli, None, &[]).0), Vec::<String>::new());
 }
 

@@ -153,6 +153,13 @@ impl CliEnv {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Answers a request of a member that is not running, so that no process confirms the answer.
+    pub(crate) fn answer_unconfirmed(&self, args: &[&str]) {
+        let outcome = self.run(args);
+        assert_eq!(outcome.code, Some(5), "{args:?}: {outcome}");
+        assert!(outcome.stdout.starts_with("sent, not yet confirmed"), "{outcome}");
+    }
+
     /// Runs a command with `--json` and parses its output.
     pub(crate) fn json(&self, args: &[&str]) -> serde_json::Value {
         serde_json::from_str(&self.run_ok(&[args, &["--json"]].concat())).unwrap()

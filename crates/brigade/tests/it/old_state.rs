@@ -157,7 +157,7 @@ fn answer_requests(cli: &CliEnv, from: &str, decided: &str) {
     assert_eq!(waiting.as_array().unwrap().len(), 1, "{waiting}");
     assert_eq!(waiting[0]["from"], from);
     let number = waiting[0]["number"].to_string();
-    cli.run_ok(&["approve", &number, "--team", "demo"]);
+    cli.answer_unconfirmed(&["approve", &number, "--team", "demo"]);
     assert_eq!(cli.run(&["approve", &number, "--team", "demo"]).code, Some(1));
     assert_eq!(cli.run(&["approve", decided, "--team", "demo"]).code, Some(1));
     assert_eq!(cli.run(&["approvals", "--team", "demo"]).code, Some(4));

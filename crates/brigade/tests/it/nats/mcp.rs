@@ -46,7 +46,7 @@ fn the_lead_answers_a_plan_from_another_host() {
     // Only the lead can approve bob's plan.
     let not_his = b.run(&["--as", "alice", "approve", "1"]);
     assert_ne!(not_his.code, Some(0), "{not_his}");
-    a.run_ok(&["approve", "1"]);
+    a.answer_unconfirmed(&["approve", "1"]);
     let read = bob.call_ok("read_messages", json!({}));
     assert!(read.to_string().contains("approve"), "{read}");
 }

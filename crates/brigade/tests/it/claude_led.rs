@@ -1,0 +1,333 @@
+//! A team that Claude Code leads, with a member that brigade drives and a member that Claude Code runs.
+
+use std::process::{Child, Stdio};
+
+use brigade_core::signature::{KeyTime, SigningKey};
+use brigade_core::store::Outgoing;
+use brigade_wire::permission::{Grant, PermissionResponse, PermissionVerdict};
+use brigade_wire::protocol::Protocol;
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::env::{CliEnv, FAKE_AGENT, Outcome};
+use crate::process::{resume, suspend, wait_for, wait_until};
+
+const TEAM: &str = "session-e0c67a80";
+const SESSION: &str = "e0c67a80-0000-4000-8000-000000000000";
+
+/// A team of the lead, `rev` and `nat`. The test is the lead. brigade drives `rev`.
+struct ClaudeTeam {
+    cli: CliEnv,
+    key: SigningKey,
+    rev: Child,
+}
+
+impl Drop for ClaudeTeam {
+    fn drop(&mut self) {
+        let _ended = self.rev.kill();
+        let _reaped = self.rev.wait();
+    }
+}
+
+impl ClaudeTeam {
+    fn new() -> Self {
+        let mut cli = CliEnv::new();
+        cli.variables.push(("BRIGADE_ACP_COMMANDS", FAKE_AGENT.to_owned()));
+        let member = |name: &str, agent: &str| {
+            json!({
+                "agentId": format!("{name}@{TEAM}"), "name": name, "agentType": agent, "joinedAt": 1_763_180_000_000_u64,
+                "tmuxPaneId": "%1", "cwd": "/", "subscriptions": [], "backendType": "tmux", "isActive": false,
+            })
+        };
+        let agent = format!("acp:{FAKE_AGENT}");
+        let config = json!({
+            "name": TEAM, "createdAt": 1_763_180_000_000_u64, "leadAgentId": format!("team-lead@{TEAM}"),
+            "leadSessionId": SESSION, "leadProcess": { "pid": std::process::id() },
+            "members": [member("team-lead", "team-lead"), member("rev", &agent), member("nat", "general-purpose")],
+        });
+        cli.write(&format!("claude/teams/{TEAM}/config.json"), &config.to_string());
+        let session = json!({
+            "pid": std::process::id(), "sessionId": SESSION, "cwd": "/project", "startedAt": 0, "status": "busy",
+        });
+        cli.write(&format!("claude/sessions/{}.json", std::process::id()), &session.to_string());
+        let key = SigningKey::generate(KeyTime::Made(1)).unwrap();
+        let verify_key = key.verify_key();
+        let mut command = cli.command(&[
+            "--agent-id",
+            &format!("rev@{TEAM}"),
+            "--agent-name",
+            "rev",
+            "--team-name",
+            TEAM,
+            "--agent-type",
+            &agent,
+            "--lead-verify-key",
+            &verify_key,
+        ]);
+        let rev = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let rev = rev.spawn().unwrap();
+        let team = Self { cli, key, rev };
+        wait_until("the agent to start", || team.heard().contains("begun"));
+        team
+    }
+
+    fn heard(&self) -> String {
+        std::fs::read_to_string(self.cli.path("work/heard")).unwrap_or_default()
+    }
+
+    fn inbox(&self, of: &str) -> Vec<Value> {
+        let path = self.cli.path(&format!("claude/teams/{TEAM}/inboxes/{of}.json"));
+        let inbox = std::fs::read(path).unwrap_or_default();
+        serde_json::from_slice(&inbox).unwrap_or_default()
+    }
+
+    /// Writes a signed message of the lead to rev's inbox, as Claude Code does.
+    fn lead_writes(&self, text: &str) {
+        let mut message = Outgoing {
+            msg_id: format!("id {}", self.inbox("rev").len()),
+            from: "team-lead".into(),
+            text: text.into(),
+            summary: None,
+            timestamp: "2026-11-15T12:00:00.000Z".into(),
+            color: None,
+            msg_v: Some(1),
+            lead_sig: None,
+            team_created: 0,
+        };
+        message.lead_sig = self.key.sign(&message);
+        let mut inbox = self.inbox("rev");
+        inbox.push(serde_json::to_value(message.to_inbox_entry()).unwrap());
+        let inbox = Value::Array(inbox).to_string();
+        self.cli.write(&format!("claude/teams/{TEAM}/inboxes/rev.json"), &inbox);
+    }
+
+    /// Makes rev's agent ask for permission, and returns the id of the request.
+    fn ask(&self) -> String {
+        self.lead_writes("ASK");
+        wait_for("the request", || {
+            let inbox = self.inbox("team-lead");
+            let texts = inbox.iter().filter_map(|message| message["text"].as_str());
+            let mut bodies = texts.filter_map(|text| serde_json::from_str::<Value>(text).ok());
+            let request = bodies.find(|body| body["type"] == "permission_request")?;
+            Some(request["request_id"].as_str()?.to_owned())
+        })
+    }
+
+    /// Answers a request as Claude Code's dialog does.
+    fn dialog_answers(&self, id: &str, yes: bool) {
+        let verdict = if yes {
+            PermissionVerdict::Success(Grant { updated_input: None, permission_updates: None })
+        } else {
+            PermissionVerdict::Error("Permission denied".to_owned())
+        };
+        let request_id = id.to_owned();
+        let answer =
+            PermissionResponse { request_id, tool_use_id: None, approved_request: None, verdict };
+        self.lead_writes(&Protocol::from(answer).to_text());
+    }
+
+    fn run(&self, args: &[&str]) -> Outcome {
+        self.cli.run_with_env(args, &[("BRIGADE_TEAM", TEAM)])
+    }
+
+    /// Returns the option that the agent was given, for example `allow-it`.
+    fn given(&self) -> Option<String> {
+        let heard = self.heard();
+        let (_, answer) = heard.split_once("answered ")?;
+        let (_, option) = answer.split_once("\"optionId\":\"")?;
+        Some(option.split('"').next()?.to_owned())
+    }
+
+    fn roster(&self) -> Vec<String> {
+        let config = std::fs::read(self.cli.path(&format!("claude/teams/{TEAM}/config.json"))).unwrap();
+        let config: Value = serde_json::from_slice(&config).unwrap();
+        let names = config["members"].as_array().unwrap().iter();
+        names.map(|member| member["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn reports(&self) -> String {
+        let inbox = self.inbox("team-lead");
+        let texts = inbox.iter().filter_map(|message| message["text"].as_str());
+        texts.collect::<Vec<_>>().join("\n")
+    }
+}
+
+#[test]
+fn n1_a_persons_answer_takes_effect_beside_the_leads_dialog() {
+    let team = ClaudeTeam::new();
+    let id = team.ask();
+    let listed = team.run(&["approvals"]);
+    assert_eq!(listed.code, Some(0), "{listed}");
+    assert_snapshot!(team.run(&["approve", "1"]).to_string().replace(&id, "<id>"), @"approved rev's permission 1: run: make");
+    assert_eq!(team.given().as_deref(), Some("allow-it"));
+    // Nothing closes Claude Code's dialog, so it may be answered later.
+    team.dialog_answers(&id, false);
+    wait_until("the report that the answer was late", || team.reports().contains("came late"));
+    let reports = team.reports();
+    assert!(reports.contains("had no effect: no to perm-"), "{reports}");
+    assert!(reports.contains("a person said yes"), "{reports}");
+    assert_eq!(team.heard().matches("answered").count(), 1);
+    let log = team.run(&["log", "--work"]).to_string();
+    assert!(log.contains("approved rev's permission request (by person)"), "{log}");
+    assert!(log.contains("came late and had no effect"), "{log}");
+}
+
+#[test]
+fn n1_an_answer_in_the_leads_dialog_is_final() {
+    let team = ClaudeTeam::new();
+    let id = team.ask();
+    team.dialog_answers(&id, true);
+    wait_until("the agent to get the answer", || team.given().as_deref() == Some("allow-it"));
+    let denied = team.run(&["deny", "1", "--reason", "no"]);
+    assert_eq!(denied.code, Some(1), "{denied}");
+    assert!(denied.to_string().contains("Claude Code said yes"), "{denied}");
+    let log = team.run(&["log"]).to_string();
+    assert!(!log.contains("denied"), "{log}");
+    // N22: the log shows the answer that was given in the dialog.
+    assert!(log.contains("[permission_response] yes"), "{log}");
+}
+
+#[test]
+fn an_answer_is_not_reported_as_done_before_the_member_has_it() {
+    let team = ClaudeTeam::new();
+    let id = team.ask();
+    suspend(u64::from(team.rev.id()));
+    let sent = team.run(&["approve", &id]);
+    resume(u64::from(team.rev.id()));
+    assert_eq!(sent.code, Some(5), "{sent}");
+    assert!(sent.stdout.starts_with("sent, not yet confirmed (rev has not taken"), "{sent}");
+    wait_until("the agent to get the answer", || team.given().as_deref() == Some("allow-it"));
+}
+
+#[test]
+fn a_request_of_a_member_that_claude_code_runs_is_answered_only_there() {
+    let team = ClaudeTeam::new();
+    let request = json!({
+        "type": "permission_request", "request_id": "perm-1", "agent_id": "nat", "tool_name": "Bash",
+        "tool_use_id": "t", "description": "", "input": { "command": "make" }, "permission_suggestions": [],
+    });
+    let entry = json!([{
+        "from": "nat", "text": request.to_string(), "timestamp": "2026-11-15T12:00:00.000Z", "read": false,
+    }]);
+    team.cli.write(&format!("claude/teams/{TEAM}/inboxes/team-lead.json"), &entry.to_string());
+    assert_snapshot!(team.run(&["approve", "perm-1"]), @r"
+    --- stderr
+    error: Claude Code runs nat of team session-e0c67a80, so only Claude Code can answer its requests
+    hint: answer in Claude Code's dialog
+    --- exit 1
+    ");
+    assert!(team.inbox("nat").is_empty());
+}
+
+#[test]
+fn n3_n9_n10_members_that_claude_code_started_are_known_on_this_host() {
+    let mut team = ClaudeTeam::new();
+    let status: Value = serde_json::from_str(&team.cli.run_ok(&["status", "--json"])).unwrap();
+    let (status, members) = (&status[0], &status[0]["members"]);
+    assert_eq!(status["lead_session"]["cwd"], "/project");
+    assert_eq!((&members[0]["name"], &members[0]["liveness"]), (&json!("rev"), &json!("idle")));
+    assert_eq!(members[0]["pid"], team.rev.id());
+    assert_eq!((&members[1]["name"], &members[1]["pid"]), (&json!("nat"), &Value::Null));
+    let text = team.cli.run_ok(&["status"]);
+    assert!(text.contains("Claude Code leads: busy, in /project"), "{text}");
+    assert!(!text.contains("supervisor"), "{text}");
+    assert_snapshot!(team.run(&["stop", "nat"]), @r"
+    --- stderr
+    error: Claude Code runs nat of team session-e0c67a80, so only Claude Code can stop it
+    hint: ask Claude Code to stop it
+    --- exit 1
+    ");
+    let stopped = team.run(&["stop", "rev", "--now"]);
+    assert_eq!(stopped.code, Some(0), "{stopped}");
+    assert_eq!(wait_for("rev to end", || team.rev.try_wait().unwrap()).code(), Some(0));
+    let status: Value = serde_json::from_str(&team.cli.run_ok(&["status", "--json"])).unwrap();
+    assert_eq!(status[0]["members"].as_array().map(Vec::len), Some(1), "{status}");
+    assert!(!team.cli.path("state/brigade/claude-led").join(TEAM).exists());
+}
+
+#[test]
+fn n24_commands_in_a_session_of_claude_code_use_its_team() {
+    let team = ClaudeTeam::new();
+    team.cli.run_ok(&["team", "create", "other"]);
+    let inside = |id: &str| {
+        team.cli.run_with_env(&["team", "show", "--json"], &[("CLAUDE_CODE_SESSION_ID", id)])
+    };
+    let shown = inside(SESSION);
+    assert!(shown.stdout.contains(TEAM), "{shown}");
+    // After `/clear`, the session has another id, and the same process leads the same team.
+    let cleared = "11111111-0000-4000-8000-000000000000";
+    let session = json!({ "pid": std::process::id(), "sessionId": cleared });
+    team.cli.write(&format!("claude/sessions/{}.json", std::process::id()), &session.to_string());
+    let shown = inside(cleared);
+    assert!(shown.stdout.contains(TEAM), "{shown}");
+    assert_eq!(inside("22222222").code, Some(2));
+}
+
+/// Claude Code gives a session whose folder is occupied another team, but not another task list.
+#[test]
+fn n2_a_member_uses_the_task_list_of_its_lead() {
+    let check = |team: &ClaudeTeam, list: &str, subject: &str| {
+        team.cli.write(
+            &format!("claude/tasks/{list}/1.json"),
+            &json!({ "id": "1", "subject": subject, "description": "", "status": "pending", "blocks": [], "blockedBy": [] })
+                .to_string(),
+        );
+        let listed = team.run(&["task", "list"]);
+        assert!(listed.stdout.contains(subject), "{list}: {listed}");
+    };
+    let team = ClaudeTeam::new();
+    // The lead works with the list of an earlier session of the same process.
+    std::fs::create_dir_all(team.cli.path(&format!("claude/tasks/{TEAM}"))).unwrap();
+    check(&team, TEAM, "own list");
+    team.cli.write(&format!("claude/tasks/{TEAM}/.session-list"), "session-11111111");
+    check(&team, "session-11111111", "list of the session before");
+    // The team's folder has no list, and its lead has another session by now.
+    std::fs::remove_dir_all(team.cli.path(&format!("claude/tasks/{TEAM}"))).unwrap();
+    let session = json!({ "pid": std::process::id(), "sessionId": "22222222-0000-4000-8000-000000000000" });
+    team.cli.write(&format!("claude/sessions/{}.json", std::process::id()), &session.to_string());
+    check(&team, "session-22222222", "list of the current session");
+    // The user named a list in Claude Code's settings.
+    let settings = json!({ "env": { "CLAUDE_CODE_TASK_LIST_ID": "shared-list" } });
+    team.cli.write("claude/settings.json", &settings.to_string());
+    check(&team, "shared-list", "list of the user");
+    // Claude Code named a list for the process of a member.
+    let listed = team.cli.run_with_env(
+        &["task", "list"],
+        &[("BRIGADE_TEAM", TEAM), ("BRIGADE_TASK_LIST", "session-22222222")],
+    );
+    assert!(listed.stdout.contains("list of the current session"), "{listed}");
+}
+
+#[test]
+fn n5_the_lead_is_told_when_the_pane_of_a_member_is_closed() {
+    let mut team = ClaudeTeam::new();
+    let pid = rustix::process::Pid::from_child(&team.rev);
+    rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+    assert_eq!(wait_for("rev to end", || team.rev.try_wait().unwrap()).code(), Some(0));
+    assert!(team.reports().contains("rev has left the team: its pane was closed"));
+    assert!(!team.roster().contains(&"rev".to_owned()));
+}
+
+/// Claude Code closes the panes when its session ends. The members must be there when the session is resumed.
+#[test]
+fn n4_members_stay_on_the_roster_when_the_session_ends() {
+    let mut team = ClaudeTeam::new();
+    std::fs::remove_file(team.cli.path(&format!("claude/sessions/{}.json", std::process::id()))).unwrap();
+    let pid = rustix::process::Pid::from_child(&team.rev);
+    rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+    assert_eq!(wait_for("rev to end", || team.rev.try_wait().unwrap()).code(), Some(0));
+    assert_eq!(team.reports(), "");
+    assert!(team.roster().contains(&"rev".to_owned()));
+}
+
+#[test]
+fn n14_the_lead_is_told_that_an_agent_is_not_installed() {
+    let team = ClaudeTeam::new();
+    let arguments = ["--agent-id", "nat@x", "--agent-name", "nat", "--team-name", TEAM];
+    let arguments = [&arguments[..], &["--agent-type", "codex"]].concat();
+    let failed = team.cli.run(&arguments);
+    assert_eq!(failed.code, Some(1), "{failed}");
+    let reports = team.reports();
+    let expected = "nat has left the team: it cannot start: not installed: codex; `npm install -g @openai/codex`";
+    assert!(reports.contains(expected), "{reports}");
+}
