@@ -247,6 +247,12 @@ impl FileStore {
         }
     }
 
+    /// Returns whether Claude Code's folder of teams exists. If it does not, a missing team was not necessarily
+    /// deleted: the file system may not be mounted.
+    pub fn has_teams_folder(&self) -> Result<bool, StoreError> {
+        Ok(Dir::open(&self.teams_path())?.is_some())
+    }
+
     fn teams_path(&self) -> PathBuf {
         self.options.claude_dir.join(TEAMS)
     }

@@ -36,13 +36,14 @@
 //! # Parts
 //!
 //! - `run` reacts to events from both sides, the files and the shared store; `pass` does the
-//!   pending work.
+//!   pending work. `connection` reports that the shared store became unreachable, or reachable again.
 //! - `roster` synchronizes the rosters. `member_decision` decides which members run here, `member_host`
 //!   stores the host of each member in the shared store, `team_config` writes single entries.
 //! - `mail` copies mail in both directions, and reports which mail was read. `notice` sends notices
 //!   to local members.
 //! - `board` synchronizes tasks. `task_decision` decides which side's task to keep; if both
 //!   changed, the shared store wins. `new_task` handles tasks created on this host.
+//! - `end` recognizes that the team has ended, and deletes the copies of an ended team.
 //! - `saved_state` is the state that survives a restart. `link_event` defines the events that a
 //!   link reports.
 //!
@@ -69,7 +70,9 @@
 //!
 //! # Limits of a link
 //!
-//! - It uses the shared store only through [`Store`], and sends only mail that local members wrote.
+//! - It uses the shared store only through [`Store`], and sends only mail that local members wrote. The
+//!   one exception: when a team whose lead ran on this host has ended, the link asks the members on other hosts to
+//!   stop, in the lead's name.
 //! - It waits for the shared store only as long as [`LinkTiming`] allows, and holds none of Claude
 //!   Code's locks while it waits.
 //! - It reads no environment variables, prints nothing and starts no processes.
@@ -77,6 +80,8 @@
 #![forbid(unsafe_code)]
 
 mod board;
+mod connection;
+mod end;
 mod link_event;
 mod mail;
 mod member_decision;
@@ -101,6 +106,7 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 use thiserror::Error;
 use tokio::time::Instant;
 
+pub use self::end::EndedSide;
 pub use self::link_event::LinkEvent;
 use self::mail::MailboxSync;
 pub use self::member_host::MemberHost;
@@ -160,13 +166,26 @@ pub struct LinkTiming {
     /// Delay before the first retry. The delay doubles with each retry, up to five times this
     /// value.
     pub retry: Duration,
+    /// Interval between two checks of the connection to the shared store.
+    pub connection_check: Duration,
+    /// How long a team has to be gone before the link treats it as ended. Claude Code deletes and
+    /// re-creates a team within milliseconds when it resumes a session.
+    pub end_grace: Duration,
+    /// How long remote members may take to answer the request to stop, after their team has ended.
+    pub stop_wait: Duration,
 }
 
 impl Default for LinkTiming {
     fn default() -> Self {
         // The call timeout is long enough for the NATS servers to elect a new leader.
-        let (sweep, patience) = (Duration::from_secs(30), Duration::from_secs(20));
-        Self { sweep, call_timeout: patience, retry: Duration::from_secs(1) }
+        Self {
+            sweep: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(20),
+            retry: Duration::from_secs(1),
+            connection_check: Duration::from_secs(1),
+            end_grace: Duration::from_secs(5),
+            stop_wait: Duration::from_secs(15),
+        }
     }
 }
 
@@ -200,14 +219,30 @@ pub enum LinkError {
         /// The team.
         team: TeamName,
         /// Where the team was deleted.
-        side: &'static str,
+        side: EndedSide,
     },
+    /// The team seems to have ended. The link checks again before it acts.
+    #[error("team {team} is gone {side}; checking again")]
+    MaybeEnded {
+        /// The team.
+        team: TeamName,
+        /// Where the team is gone.
+        side: EndedSide,
+    },
+    /// Claude Code's folder of teams is missing, so the link cannot know whether the team still exists.
+    #[error("the folder of Claude Code's teams is missing on this host")]
+    NoTeamsFolder,
     /// The link's state could not be saved.
     #[error("cannot save the link's state")]
     SavedState(#[source] io::Error),
 }
 
 impl LinkError {
+    /// Returns whether trying again is useless until a person acts.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::NoTeam { .. } | Self::OtherTeam { .. } | Self::Ended { .. })
+    }
+
     /// Returns whether the shared store cannot be reached. A store that rejected the call was reached.
     fn is_unreachable(&self) -> bool {
         let is_unreachable = |error: &StoreError| {
@@ -217,6 +252,21 @@ impl LinkError {
             )
         };
         matches!(self, Self::Shared(error) if is_unreachable(error))
+    }
+
+    /// Renders the error with its cause.
+    fn with_cause(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            let error_text = error.to_string();
+            // The text of a store error is already part of the link's error.
+            if !text.contains(&error_text) {
+                text = format!("{text}: {error_text}");
+            }
+            cause = error.source();
+        }
+        text
     }
 
     fn is_conflict(&self) -> bool {
@@ -259,6 +309,12 @@ pub struct Link {
     recheck: BTreeSet<TaskId>,
     /// Problems that were already reported.
     reported: HashSet<String>,
+    /// Whether the link keeps running, so that it can check twice before it treats a team as ended.
+    keeps_running: bool,
+    /// Where the team seems to have ended, and since when.
+    end_sign: Option<(EndedSide, Instant)>,
+    /// Whether the remote members of the ended team were asked to stop.
+    asked_to_stop: bool,
 }
 
 impl fmt::Debug for Link {
@@ -283,6 +339,9 @@ impl Link {
             synced_before: None,
             recheck: BTreeSet::new(),
             reported: HashSet::new(),
+            keeps_running: false,
+            end_sign: None,
+            asked_to_stop: false,
         })
     }
 

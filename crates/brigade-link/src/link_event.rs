@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use brigade_core::text;
 use serde::Serialize;
 
 /// Something that a link did or could not do.
@@ -84,6 +85,24 @@ pub enum LinkEvent {
         /// The member that was informed.
         told: Option<String>,
     },
+    /// The files and the shared store are synchronized, for the first time or with other members than
+    /// before.
+    Synced {
+        /// The members on this host.
+        local: Vec<String>,
+        /// The members on other hosts.
+        remote: Vec<String>,
+    },
+    /// The team has ended on this host, where its lead ran. A member on another host was asked to stop.
+    AskedToStop {
+        /// The member.
+        member: String,
+    },
+    /// The link deleted its copy of a team that has ended.
+    Deleted {
+        /// Where the copy was deleted.
+        side: &'static str,
+    },
     /// The shared store cannot be reached. Local changes are sent after reconnecting.
     Cut {
         /// The reason.
@@ -121,6 +140,12 @@ impl fmt::Display for LinkEvent {
                 write!(f, "a change to task {id} was rejected; {told} was informed")
             }
             Self::Lost { id, told: None } => write!(f, "a change to task {id} was rejected"),
+            Self::Synced { local, remote } => {
+                let (here, others) = (text::count(local.len(), "member"), remote.len());
+                write!(f, "synchronized: {here} on this host, {others} on other hosts")
+            }
+            Self::AskedToStop { member } => write!(f, "asked {member} to stop: the team has ended"),
+            Self::Deleted { side } => write!(f, "deleted the team {side}"),
             Self::Cut { why } => {
                 write!(f, "connection lost: {why}; local changes are sent after reconnecting")
             }

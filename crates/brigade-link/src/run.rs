@@ -1,12 +1,16 @@
 //! Runs a link, which reacts to events from the files and from the shared store, and regularly
 //! checks everything.
 
+use std::collections::BTreeSet;
 use std::future::{Future, pending, ready};
 use std::pin::pin;
 
+use brigade_wire::name::MemberName;
 use tokio::time::{Instant, sleep_until};
 
+use super::connection::{ConnectionChange, ConnectionReport};
 use super::pass::PendingSync;
+use super::roster::MemberSides;
 use super::{Link, LinkError, LinkEvent};
 use brigade_core::event::Record;
 use brigade_core::store::{EventLog, Watch};
@@ -26,6 +30,7 @@ enum WakeReason {
     Local(Option<Record>),
     Shared(Option<Record>),
     Time,
+    ConnectionCheck,
     Stop,
 }
 
@@ -56,38 +61,50 @@ impl Link {
         Ok(())
     }
 
-    /// Keeps the files and the shared store synchronized until `stop` completes.
+    /// Keeps the files and the shared store synchronized until `stop` completes. Fails if the team has ended, after
+    /// the link deleted the copies of the team that it had made.
     pub async fn run(&mut self, stop: impl Future<Output = ()> + Send) -> Result<(), LinkError> {
+        self.keeps_running = true;
         let mut stop = pin!(stop);
+        let mut synced = None;
         let mut watches = SideWatches::default();
         let mut work = PendingSync::all();
         let mut retry = self.config.timing.retry;
-        let mut unreachable = false;
+        let mut connection = ConnectionReport::new(&self.config);
         // While the shared store cannot be reached, the earliest time of the next attempt.
         let mut not_before = Instant::now();
         // The time of the next full check. Events do not postpone the check.
         let mut next_sweep = Instant::now() + self.config.timing.sweep;
         loop {
             if !work.is_empty() && Instant::now() >= not_before {
-                let result = tokio::select! {
-                    biased;
-                    () = &mut stop => return Ok(()),
-                    result = self.open_and_pass(&mut work, &mut watches) => result,
+                let mut passing = Box::pin(self.open_and_pass(&mut work, &mut watches));
+                let result = loop {
+                    tokio::select! {
+                        biased;
+                        () = &mut stop => return Ok(()),
+                        result = &mut passing => break result,
+                        // A call may wait long for an answer, so check the connection meanwhile.
+                        () = connection.next_check() => drop(connection.check()),
+                    }
                 };
+                drop(passing);
                 match result {
                     Ok(()) => {
-                        if std::mem::take(&mut unreachable) {
-                            self.emit(&LinkEvent::Back);
-                        }
+                        connection.restored();
+                        self.report_synced(&mut synced);
                         retry = self.config.timing.retry;
                         not_before = Instant::now();
                     }
                     Err(error @ LinkError::SavedState(_)) => return Err(error),
+                    Err(error) if error.is_final() => return Err(error),
+                    Err(LinkError::MaybeEnded { .. }) => {
+                        self.sides = None;
+                        work = PendingSync::all();
+                        not_before = Instant::now() + self.config.timing.retry;
+                    }
                     Err(error) => {
                         if error.is_unreachable() {
-                            if !std::mem::replace(&mut unreachable, true) {
-                                self.emit(&LinkEvent::Cut { why: error.to_string() });
-                            }
+                            connection.lost(&error.with_cause());
                         } else {
                             self.report_problem(error.to_string());
                         }
@@ -107,10 +124,20 @@ impl Link {
                 () = &mut stop => WakeReason::Stop,
                 record = next(&mut watches.local) => WakeReason::Local(record),
                 record = next(&mut watches.shared) => WakeReason::Shared(record),
+                () = connection.next_check() => WakeReason::ConnectionCheck,
                 () = sleep_until(time) => WakeReason::Time,
             };
             match wake {
                 WakeReason::Stop => return Ok(()),
+                WakeReason::ConnectionCheck => {
+                    if let Some(change) = connection.check() {
+                        work = PendingSync::all();
+                        not_before = match change {
+                            ConnectionChange::Lost => Instant::now() + retry,
+                            ConnectionChange::Restored => Instant::now(),
+                        };
+                    }
+                }
                 WakeReason::Time => {
                     work = PendingSync::all();
                     next_sweep = Instant::now() + self.config.timing.sweep;
@@ -127,6 +154,20 @@ impl Link {
             while let Some(record) = ready_now(&mut watches.shared).await {
                 self.on_shared_event(&record, &mut work);
             }
+        }
+    }
+
+    /// Reports the members of both sides, if they are not those of the last report.
+    fn report_synced(&self, last: &mut Option<MemberSides>) {
+        if self.sides.is_none() || self.sides == *last {
+            return;
+        }
+        last.clone_from(&self.sides);
+        if let Some(sides) = last {
+            let names =
+                |names: &BTreeSet<MemberName>| names.iter().map(ToString::to_string).collect();
+            let (local, remote) = (names(&sides.local), names(&sides.remote));
+            self.emit(&LinkEvent::Synced { local, remote });
         }
     }
 

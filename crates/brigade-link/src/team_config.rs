@@ -8,6 +8,7 @@ use brigade_wire::member_entry::MemberEntry;
 use brigade_wire::name::MemberName;
 use brigade_wire::team::{NewTeam, Team};
 
+use super::end::EndedSide;
 use super::member_decision::RosterEntry;
 use super::{Link, LinkError, LinkEvent, link_actor};
 use brigade_core::store::{Actor, Document, StoreError, TeamStore};
@@ -18,11 +19,15 @@ impl Link {
     pub(super) async fn teams(&mut self) -> Result<(Document, Document), LinkError> {
         let config = self.config.clone();
         let team = &config.team;
-        // If the first iteration creates a missing team, the second iteration reads it.
-        for _ in 0..2 {
+        // The first iteration may delete the copy of an ended team, the next one may create a missing team, and the
+        // last one reads it.
+        for _ in 0..3 {
             let local = config.local.team(team).await.map_err(LinkError::Local)?;
             let shared = config.call_shared(config.shared.team(team)).await?;
             match (local, shared) {
+                (None, None) if self.keeps_running && self.state.linked => {
+                    return Err(self.confirm_end(EndedSide::Both)?);
+                }
                 (None, None) => return Err(LinkError::NoTeam { team: team.clone() }),
                 (Some(local), None) => self.create_shared(&local).await?,
                 (None, Some(shared)) => self.create_local(&shared).await?,
@@ -36,7 +41,16 @@ impl Link {
                         }
                         self.state.reset_unless_created(created);
                         self.state.linked = true;
+                        self.end_sign = None;
                         return Ok((local, shared));
+                    }
+                    if self.was_led_here(&shared_team) && self.keeps_running {
+                        // A new team replaced the team that this link synchronized, as when Claude Code resumes a
+                        // session after a crash.
+                        self.confirm_end(EndedSide::Files)?;
+                        self.end_shared(&shared).await?;
+                        self.end_sign = None;
+                        continue;
                     }
                     if !is_mirror(&local_team) {
                         return Err(LinkError::OtherTeam { team: team.clone() });
@@ -56,14 +70,15 @@ impl Link {
     async fn create_shared(&mut self, local: &Document) -> Result<(), LinkError> {
         let team = self.config.team.clone();
         let read = self.read(local)?;
-        let deleted_error = LinkError::Ended { team: team.clone(), side: "from the NATS store" };
         if is_mirror(&read) {
+            let ended = self.confirm_end(EndedSide::Shared)?;
             let deleted = self.config.local.delete_team(&team, &link_actor()).await;
             deleted.map_err(LinkError::Local)?;
-            return Err(deleted_error);
+            self.emit(&LinkEvent::Deleted { side: "here" });
+            return Err(ended);
         }
         if self.state.linked && self.state.created == read.created_at() {
-            return Err(deleted_error);
+            return Err(self.confirm_end(EndedSide::Shared)?);
         }
         let lead = read.lead().and_then(|lead| Some(lead.name()?.into_owned()));
         let by = Actor(lead.unwrap_or_else(|| MemberName::lead().to_string()));
@@ -96,13 +111,15 @@ impl Link {
     async fn create_local(&mut self, shared: &Document) -> Result<(), LinkError> {
         let team = self.config.team.clone();
         let read = self.read(shared)?;
-        if self.state.lead_here && self.state.created == read.created_at() {
-            // The team's lead deleted the team on this host. The link leaves the team in the shared
-            // store as it is.
-            return Err(LinkError::Ended {
-                team,
-                side: "from the files of this host, where its lead ran",
-            });
+        if self.was_led_here(&read) {
+            let ended = self.confirm_end(EndedSide::Files)?;
+            if self.keeps_running {
+                self.end_shared(shared).await?;
+            }
+            return Err(ended);
+        }
+        if self.is_own_session().await? {
+            return Err(LinkError::Ended { team, side: EndedSide::Files });
         }
         let lead = read.lead();
         let text = |field: Option<Cow<'_, str>>| field.unwrap_or_default().into_owned();

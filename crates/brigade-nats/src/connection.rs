@@ -48,6 +48,8 @@ pub(crate) struct NatsConnection {
     pub(crate) identity: Identity,
     /// Recent error messages from the server, each with its time of arrival.
     refusals: Arc<Mutex<VecDeque<(Instant, String)>>>,
+    /// Why the client is not connected. `None` while it is connected.
+    lost: Arc<Mutex<Option<String>>>,
     /// Fires when the client has connected again. The client missed the messages that were sent in the meantime.
     pub(crate) reconnected: broadcast::Sender<()>,
     /// For each subject, the highest sequence that this process has written or received. If an answer has a lower
@@ -104,6 +106,7 @@ impl NatsConnection {
     async fn connect(options: &NatsOptions, identity: Identity) -> Result<Self, StoreError> {
         let doing = || "connect to the NATS server";
         let refusals: Arc<Mutex<VecDeque<(Instant, String)>>> = Arc::default();
+        let lost: Arc<Mutex<Option<String>>> = Arc::default();
         let (reconnected, _) = broadcast::channel(4);
         let counters = ConnectionCounters::default();
         let mut connect = ConnectOptions::new()
@@ -115,6 +118,7 @@ impl NatsConnection {
             .ping_interval(PING_INTERVAL)
             .event_callback({
                 let (refusals, reconnected) = (Arc::clone(&refusals), reconnected.clone());
+                let lost = Arc::clone(&lost);
                 let connects = Arc::clone(&counters.connects);
                 move |event| {
                     match &event {
@@ -126,7 +130,21 @@ impl NatsConnection {
                             }
                             refusals.push_back((Instant::now(), error.to_string().to_lowercase()));
                         }
+                        Event::Disconnected => {
+                            let mut lost = lost.lock().unwrap_or_else(PoisonError::into_inner);
+                            lost.get_or_insert_with(|| {
+                                "the server closed the connection".to_owned()
+                            });
+                        }
+                        // A failed attempt to connect again. Its reason is more useful than the first one.
+                        Event::ClientError(error) => {
+                            let mut lost = lost.lock().unwrap_or_else(PoisonError::into_inner);
+                            if let Some(lost) = lost.as_mut() {
+                                *lost = error.to_string();
+                            }
+                        }
                         Event::Connected => {
+                            *lost.lock().unwrap_or_else(PoisonError::into_inner) = None;
                             connects.fetch_add(1, Ordering::Relaxed);
                             // `send` fails only if no watch is open. That is not an error.
                             let _no_receiver = reconnected.send(());
@@ -163,7 +181,12 @@ impl NatsConnection {
         }
         let floor = Mutex::default();
         let retry_limit = options.patience.duration();
-        Ok(Self { client, identity, refusals, reconnected, floor, counters, retry_limit })
+        Ok(Self { client, identity, refusals, lost, reconnected, floor, counters, retry_limit })
+    }
+
+    /// Returns why the client is not connected, or `None` while it is connected.
+    pub(crate) fn error(&self) -> Option<String> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Sends a request, and retries it until the server answers, the server refuses it, or the time limit is over.

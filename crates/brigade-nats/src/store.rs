@@ -113,4 +113,8 @@ impl Store for NatsStore {
     fn retry_stats(&self) -> Option<RetryStats> {
         Some(self.connection.counters.retry_stats())
     }
+
+    fn connection_error(&self) -> Option<String> {
+        self.connection.error()
+    }
 }

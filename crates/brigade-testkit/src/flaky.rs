@@ -303,4 +303,8 @@ impl EventLog for FlakyStore {
     }
 }
 
-impl Store for FlakyStore {}
+impl Store for FlakyStore {
+    fn connection_error(&self) -> Option<String> {
+        self.cut.load(Ordering::Relaxed).then(|| failure().to_string())
+    }
+}

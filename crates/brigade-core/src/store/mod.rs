@@ -213,6 +213,12 @@ pub trait Store: TeamStore + MailStore + BoardStore + Notes + EventLog {
         None
     }
 
+    /// Returns why the connection to the store is lost. Returns `None` while it is connected, and for a store that
+    /// needs no connection.
+    fn connection_error(&self) -> Option<String> {
+        None
+    }
+
     /// Returns the changes since the last call that took effect, although a later step of them failed.
     fn incomplete_writes(&self) -> Vec<IncompleteWrite> {
         Vec::new()

@@ -7,6 +7,7 @@
 )]
 
 mod board;
+mod ending;
 mod laws;
 mod mail;
 mod roster;

@@ -81,6 +81,9 @@ impl TestHost {
             // This timeout must be long enough for a busy computer, but one test waits until it expires.
             call_timeout: Duration::from_secs(4),
             retry,
+            connection_check: Duration::from_millis(100),
+            end_grace: Duration::from_millis(600),
+            stop_wait: Duration::from_secs(2),
         };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         // Open a separate store, as another process would, so that nothing is cached in memory.
