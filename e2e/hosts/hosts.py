@@ -80,6 +80,9 @@ def start_team(hosts, report):
 
     same = eventually(lambda: all(names == expected for names in rosters()), 20)
     report.check("all seven members are on every roster", same, rosters())
+    links = [link for host in hosts for link in host.run_json("link", "--list", store=False)]
+    connected = len(links) == len(hosts) and all(link["state"] == "connected" for link in links)
+    report.check("the link of every host reports that it is connected", connected, links)
     report.figure("six members on three hosts are up after", f"{time.monotonic() - started:.1f} s")
 
 

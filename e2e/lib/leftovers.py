@@ -18,6 +18,8 @@ EXPECTED = {
     "state/files/*/*/kept": "folder for the members' saved state, empty",
     "state/files/*/*/pulse": "folder for the members' pulses, empty",
     "state/files/*/*/creating": "when brigade began to create the team; it stays if the process is killed meanwhile",
+    "state/link/*/*.json": "the state of a link, with which the next link of the team continues",
+    "state/link/*/*.lock": "the lock file of a link",
     "state/trust/*": "the team files that the user trusts",
     "state/commands": "the commands that were started on this host as members",
     "state/host": "folder for running teams, empty",

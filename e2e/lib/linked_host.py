@@ -54,7 +54,7 @@ class LinkedHost(TestEnv):
 
     def start_link(self):
         with (self.root / "link.log").open("ab") as log:
-            self._link = self._start("link", "--host", self.machine.name, store=True, stdout=log, stderr=log)
+            self._link = self._start("link", "--foreground", "--host", self.machine.name, store=True, stdout=log, stderr=log)
 
     def end_link(self, signal_number=signal.SIGTERM):
         # Our child process is nsenter. Send the signal to the `brigade link` process itself.

@@ -129,8 +129,18 @@ impl Context {
 
     /// Returns this host, for starting and stopping members.
     pub fn host(&self) -> Result<Host, HostError> {
+        self.host_at(&self.home)
+    }
+
+    /// Returns this host for teams in Claude Code's files, whatever store this context uses.
+    pub fn files_host(&self) -> Result<Host, HostError> {
+        self.host_at(&Location::Files)
+    }
+
+    /// Returns this host for teams at another location.
+    pub(crate) fn host_at(&self, location: &Location) -> Result<Host, HostError> {
         let programs = Arc::clone(&self.programs);
-        host_at(&self.home, &self.claude_dir, &self.state_dir, programs, self.host_name.clone())
+        host_at(location, &self.claude_dir, &self.state_dir, programs, self.host_name.clone())
     }
 
     fn registry(&self) -> Registry {

@@ -11,7 +11,6 @@ use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use rustix::process::Signal;
-use tokio::time::Instant;
 
 use crate::context::{Context, several_teams};
 use crate::error::{ErrorKind, HostError, Trouble};
@@ -22,11 +21,6 @@ use crate::progress::{Ended, Progress, ReportProgress};
 use crate::shutdown::{self, StopOptions};
 use crate::worktree::IgnoredFiles;
 use crate::{signals, state, team_file, team_lock, variables};
-
-/// How long to wait for the supervisor to notice that no team is left.
-const SUPERVISOR_EXIT: Duration = Duration::from_secs(10);
-/// How often to check whether the supervisor has ended.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Options for stopping members that have finished their work. The members get only 15 seconds to agree, because
 /// stopping them loses no work.
@@ -312,13 +306,7 @@ pub async fn take_down(
     }
     host.registry.remove_team(&lead.team)?;
     // The supervisor exits on its own when no team is up. Wait for that, so that no process is left behind.
-    let began = Instant::now();
-    while host.registry.teams()?.is_empty()
-        && host.supervisor()?.is_some()
-        && began.elapsed() < SUPERVISOR_EXIT
-    {
-        tokio::time::sleep(POLL_INTERVAL).await;
-    }
+    host.until_supervisor_ends().await?;
     Ok(ended)
 }
 

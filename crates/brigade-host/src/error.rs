@@ -139,6 +139,18 @@ pub enum Trouble {
     FolderOfOther { team: String, file: PathBuf, owner: PathBuf },
     #[error("cannot tell which team {} describes", file.display())]
     UnclearFolder { file: PathBuf },
+    #[error("team {team} exists neither on this host nor at {servers}")]
+    NoTeamToLink { team: String, servers: String },
+    #[error("there is no team on the NATS server")]
+    NoTeamOnServer,
+    #[error("another process on this host already links team {team}")]
+    LinkedAlready { team: String },
+    #[error("team {team} is not linked on this host")]
+    NotLinked { team: String },
+    #[error("cannot link team {team}: {why}")]
+    LinkFailed { team: String, why: String },
+    #[error("the link of team {team} ended at once, because the team has ended")]
+    LinkEnded { team: String },
     #[error("team {team} of {} does not exist", file.display())]
     FolderNotStarted { team: String, file: PathBuf },
 }
@@ -163,6 +175,12 @@ impl HostError {
     pub fn is_unreachable(&self) -> bool {
         let error = self.source.downcast_ref();
         matches!(error, Some(StoreError::Engine { doing, .. }) if doing.starts_with("connect"))
+    }
+
+    /// Returns whether the NATS server refused the credentials. [`Self::is_unreachable`] is true, too.
+    pub fn is_refused(&self) -> bool {
+        let why = self.source.source().map(ToString::to_string).unwrap_or_default();
+        self.is_unreachable() && why.to_lowercase().contains("authorization")
     }
 
     /// Adds a hint on what to do next.

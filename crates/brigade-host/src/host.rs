@@ -11,6 +11,7 @@ use brigade_wire::name::{MemberName, TeamName};
 
 use crate::error::{HostError, Trouble, failed};
 use crate::installed::Programs;
+use crate::link_registry;
 use crate::process_lock;
 use crate::registry::Registry;
 use crate::spec::MemberSpec;
@@ -20,7 +21,9 @@ use crate::worktree::Worktree;
 
 /// How long a new supervisor may take to acquire its lock.
 const SUPERVISOR_START: Duration = Duration::from_secs(5);
-/// How often to check whether a new supervisor has acquired its lock.
+/// How long to wait for the supervisor to notice that it has nothing left to do.
+const SUPERVISOR_EXIT: Duration = Duration::from_secs(10);
+/// How often to check whether a supervisor has started or ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The folders, programs and rights with which this host runs the teams of one store.
@@ -144,6 +147,19 @@ impl Host {
             }
             // Reap the child: it exits immediately if another supervisor is already running.
             let _exit = child.try_wait();
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        Ok(())
+    }
+
+    /// Waits until the supervisor has ended, if it has nothing left to do. It ends by itself.
+    pub(crate) async fn until_supervisor_ends(&self) -> Result<(), HostError> {
+        let began = tokio::time::Instant::now();
+        while self.registry.teams()?.is_empty()
+            && !link_registry::has_links(&self.registry)
+            && self.supervisor()?.is_some()
+            && began.elapsed() < SUPERVISOR_EXIT
+        {
             tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())

@@ -16,6 +16,7 @@
 //! | [`team_file`], [`trust`], [`spec`] | reading `brigade.toml`; the files that the user trusts; the settings of a team and its members |
 //! | [`origin`] | the file that a team belongs to, and the team of a folder |
 //! | [`up`], [`spawn`], [`shutdown`], [`down`], [`resume`], [`answer`] | the operations that a person asks for |
+//! | [`links`], [`link_registry`] | links between teams in files and on NATS servers, and their state |
 //! | [`supervisor`], [`start`], `restarts`, `policy_answers` | restarting members; answering requests by rule |
 //! | [`native`], [`keys`], [`transcript`], `native_heartbeat` | running the real Claude Code as a member |
 //! | [`state`], [`wait`] | the state of teams and members, and waiting until they are ready |
@@ -71,6 +72,8 @@ pub mod host;
 pub mod installed;
 pub mod keys;
 mod leftovers;
+pub mod link_registry;
+pub mod links;
 pub mod location;
 pub mod native;
 mod native_heartbeat;

@@ -277,10 +277,7 @@ impl NatsServers {
         if !error.is_unreachable() {
             return error;
         }
-        let why = std::error::Error::source(&*error.source).map(ToString::to_string);
-        let why = why.unwrap_or_default().to_lowercase();
-        // An authorization error means that the server is running and refused the credentials.
-        if !why.contains("authorization") {
+        if !error.is_refused() {
             let servers = self.servers.join(", ");
             return error
                 .hint(format!("is the server running at {servers}, and reachable from here?"));

@@ -69,6 +69,8 @@ pub enum Progress {
     KillingInterrupted(TeamName),
     /// The key of a member was from this time, which is ahead of the clock. The key now has the current time.
     KeyWasAhead(MemberName, Timestamp),
+    /// The link of a team has not finished its first synchronization with the NATS servers at these addresses.
+    LinkStarts(TeamName, Vec<String>),
     /// The NATS servers at these addresses have not answered yet.
     WaitingForServer(Vec<String>),
 }

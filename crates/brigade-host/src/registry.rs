@@ -288,8 +288,9 @@ impl Registry {
         self.state_dir().join("commands")
     }
 
-    /// Returns the state folder. The registry is two levels below it.
-    fn state_dir(&self) -> &Path {
+    /// Returns brigade's state folder.
+    pub(crate) fn state_dir(&self) -> &Path {
+        // The registry is two levels below the state folder.
         self.dir.ancestors().nth(2).unwrap_or(&self.dir)
     }
 
@@ -420,7 +421,7 @@ fn started_command(agent: &str, cwd: &Path) -> String {
 }
 
 /// Creates a folder if necessary, and removes what killed processes left in it.
-fn create_dir(dir: &Path) -> Result<(), HostError> {
+pub(crate) fn create_dir(dir: &Path) -> Result<(), HostError> {
     let created = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     created.map_err(|source| file_failed("create the folder", dir, source))?;
     leftovers::sweep(dir);
@@ -431,7 +432,7 @@ fn create_file(path: &Path) -> Result<(), HostError> {
     File::create(path).map(drop).map_err(|source| file_failed("write", path, source))
 }
 
-fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, HostError> {
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, HostError> {
     match fs::read(path) {
         Ok(bytes) => {
             let read = serde_json::from_slice(&bytes).map(Some);
@@ -442,7 +443,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, HostError> {
     }
 }
 
-fn write(path: &Path, value: &impl Serialize) -> Result<(), HostError> {
+pub(crate) fn write(path: &Path, value: &impl Serialize) -> Result<(), HostError> {
     let temp = temp(path);
     write_file(&temp, value)?;
     fs::rename(&temp, path).map_err(|source| file_failed("write", path, source))
@@ -457,7 +458,7 @@ fn write_file(path: &Path, value: &impl Serialize) -> Result<(), HostError> {
     write().map_err(|source| file_failed("write", path, source))
 }
 
-fn remove(path: &Path) -> Result<(), HostError> {
+pub(crate) fn remove(path: &Path) -> Result<(), HostError> {
     removed(path, fs::remove_file(path))
 }
 

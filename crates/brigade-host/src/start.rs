@@ -1,4 +1,4 @@
-//! Starts the supervisor, and the processes that run members.
+//! Starts the supervisor, and the processes that run members and links.
 //!
 //! Each of these processes first creates its own session, so that it survives the process that started it.
 
@@ -15,6 +15,7 @@ use tokio::process::{Child, Command};
 use crate::registry::Registry;
 use crate::spec::{MemberPlace, MemberSpec};
 use crate::tmux::Tmux;
+use crate::variables;
 
 /// The size in bytes above which a log is shortened.
 const MAX_LOG_SIZE: u64 = 1 << 20;
@@ -53,7 +54,7 @@ pub fn member(
         MemberPlace::Pane => Ok(None),
         MemberPlace::Headless => {
             let log = registry.log(team, &spec.name);
-            detached(&command, &log).map(Some)
+            detached(&command, &log, &[]).map(Some)
         }
         MemberPlace::Tmux | MemberPlace::Native => {
             let tmux = Tmux::new(registry);
@@ -62,9 +63,24 @@ pub fn member(
     }
 }
 
+/// Starts the process that links a team.
+pub(crate) fn link(
+    self_command: &SelfCommand,
+    team: &TeamName,
+    host: &str,
+    log: &Path,
+) -> io::Result<Child> {
+    let command =
+        self_command.command_line(&["link", team.as_str(), "--foreground", "--host", host]);
+    // The options say everything. The supervisor's variables may name other teams, servers or credentials.
+    let named =
+        [variables::STORE, variables::CREDS, variables::CA, variables::CERT, variables::KEY];
+    detached(&command, log, &[named.as_slice(), &[variables::TEAM, variables::AS]].concat())
+}
+
 /// Starts the supervisor.
 pub fn supervisor(self_command: &SelfCommand, registry: &Registry) -> io::Result<Child> {
-    detached(&self_command.command_line(&["supervise"]), &registry.supervisor_log())
+    detached(&self_command.command_line(&["supervise"]), &registry.supervisor_log(), &[])
 }
 
 /// Shortens a long log to its last lines. A process that has the log open can keep appending to it. Text appended
@@ -85,13 +101,18 @@ pub fn shorten(log: &Path) -> io::Result<()> {
     file.write_all(last.get(line..).unwrap_or_default())
 }
 
-fn detached(command: &[OsString], log: &Path) -> io::Result<Child> {
+/// Starts a process in the background, without these environment variables.
+fn detached(command: &[OsString], log: &Path, without: &[&str]) -> io::Result<Child> {
     shorten(log)?;
     let open = || -> io::Result<File> {
         OpenOptions::new().append(true).create(true).mode(0o600).open(log)
     };
     let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    Command::new(program)
+    let mut command = Command::new(program);
+    for variable in without {
+        command.env_remove(variable);
+    }
+    command
         .args(args)
         // Do not pass our pipes to the child: a program that reads our output would wait until the child ends.
         .stdin(Stdio::null())

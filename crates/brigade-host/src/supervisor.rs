@@ -1,5 +1,5 @@
-//! The supervisor of a host. It starts members that should be running but are not, and acts as the lead of teams
-//! that brigade created.
+//! The supervisor of a host. It starts members and links that should be running but are not, and acts as the lead of
+//! teams that brigade created.
 //!
 //! All of the supervisor's state is on disk. When the supervisor dies, members keep running, and the next
 //! supervisor finds them by the locks they hold.
@@ -26,6 +26,7 @@ use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::error::{HostError, failed};
+use crate::links::SupervisedLinks;
 use crate::policy_answers::{RequestSchedule, Requests};
 use crate::process::send_signal;
 use crate::progress::Log;
@@ -35,7 +36,7 @@ use crate::{Host, down, policy_answers, process_lock, shutdown, signals, start, 
 
 /// How often to check all teams while no event arrives.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// How long the supervisor keeps running when no team is up.
+/// How long the supervisor keeps running when no team is up and no link should run.
 const LINGER: Duration = Duration::from_secs(3);
 
 /// A team that this process supervises.
@@ -70,11 +71,12 @@ struct Supervisor<'c> {
     log: Log<'c>,
     host: Host,
     teams: HashMap<TeamName, SupervisedTeam>,
+    links: SupervisedLinks,
     began: Instant,
     woken: Arc<Notify>,
 }
 
-/// Supervises until no team is up, or until a signal asks this process to end. Returns immediately if another
+/// Supervises until no team is up and no link should run, or until a signal asks this process to end. Returns immediately if another
 /// supervisor is running.
 pub async fn run(context: &Context, log: Log<'_>) -> Result<(), HostError> {
     let host = context.host()?;
@@ -86,8 +88,9 @@ pub async fn run(context: &Context, log: Log<'_>) -> Result<(), HostError> {
     // Ignore an error: it only means that this process is already a session leader.
     let _is_leader = setsid();
     let woken = Arc::new(Notify::new());
-    let teams = HashMap::new();
-    let mut supervisor = Supervisor { context, log, host, teams, began: Instant::now(), woken };
+    let (teams, links) = (HashMap::new(), SupervisedLinks::default());
+    let mut supervisor =
+        Supervisor { context, log, host, teams, links, began: Instant::now(), woken };
     supervisor.run_loop().await?;
     supervisor.host.registry.remove_if_empty()?;
     Ok(())
@@ -116,8 +119,9 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Checks every team that is up. Returns whether any team is up.
+    /// Checks every link and every team that is up. Returns whether any team is up or any link should run.
     async fn check_teams(&mut self) -> Result<bool, HostError> {
+        let is_linked = self.links.check(self.context, self.log, self.began.elapsed())?;
         let up = self.host.registry.teams()?;
         self.teams.retain(|team, _| up.contains(team));
         for team in &up {
@@ -125,7 +129,7 @@ impl Supervisor<'_> {
                 (self.log)(&format!("team {team}: {error}"));
             }
         }
-        Ok(!up.is_empty())
+        Ok(is_linked || !up.is_empty())
     }
 
     async fn check_team(&mut self, team: &TeamName) -> Result<(), HostError> {

@@ -269,15 +269,16 @@ Examples:
     ///
     /// Claude Code only reads and writes its own files. With a link on each host, Claude Code members on
     /// different hosts can be in one team: mail, tasks and the roster are synchronized in both
-    /// directions. Changes made while a host is disconnected are sent when it reconnects. Runs until
-    /// interrupted.
+    /// directions. Changes made while a host is disconnected are sent when it reconnects. The link runs in
+    /// the background, is restarted if its process dies, and ends with its team. The command returns
+    /// after the first synchronization.
     #[command(after_help = link::EXAMPLES)]
     Link(LinkArgs),
 
     /// Show the state of teams and members on this host
     ///
     /// A member is starting, working, idle, waiting for approval, rate-limited, hung or dead; the
-    /// last column gives details. Exits with code 4 if no team is up.
+    /// last column gives details. Also shows the links of this host. Exits with code 4 if no team is up.
     #[command(after_help = "\
 Example:
   brigade status --json | jq -r '.[].members[] | select(.liveness == \"dead\") | .name'

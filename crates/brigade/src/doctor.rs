@@ -3,7 +3,7 @@
 //!
 //! - `snapshot`: a read-only snapshot of all files and processes, taken once; `team_folder`: one team in the
 //!   snapshot;
-//! - `locks`, `file_checks`, `members`, `tasks`, `hosted`, `machine`: the checks;
+//! - `locks`, `file_checks`, `members`, `tasks`, `hosted`, `links`, `machine`: the checks;
 //! - `nats`: checks for teams in a NATS store, and for the NATS server;
 //! - `fix`: the automatic fixes, one safe step each; `guard`: keeps a member from starting during a fix; `anchored`:
 //!   file operations that follow no links; `backup`: backups of changed files;
@@ -22,6 +22,7 @@ mod file_checks;
 pub(crate) mod fix;
 pub(crate) mod guard;
 mod hosted;
+mod links;
 mod locks;
 mod machine;
 mod members;
@@ -126,6 +127,8 @@ pub(crate) const CHECKS: &[Check] = &[
         means: "members keep running, but those that die are not restarted" },
     Check { name: "team-gone", scope: All, run: hosted::team_gone,
         means: "its members should run on this host but have no team" },
+    Check { name: "dead-link", scope: All, run: links::dead,
+        means: "members on other hosts do not get this host's messages and tasks, nor the other way round" },
     Check { name: "open-worktree", scope: All, run: hosted::worktrees,
         means: "it takes disk space, and uncommitted work in it is easily forgotten" },
     Check { name: "old-agent", scope: All, run: machine::outdated,

@@ -78,8 +78,6 @@ pub(crate) enum CliTrouble {
     CredsForAFile,
     #[error("the address of the NATS server to link with is missing")]
     NothingToLink,
-    #[error("another process on this host already links team {team}")]
-    LinkedAlready { team: String },
 }
 
 /// How to print errors.

@@ -108,6 +108,12 @@ pub(crate) fn print(progress: Progress) {
             "the key of {name} was from {made}, which is later than now; it was dated again, so that {name} \
              accepts messages from its lead"
         )),
+        Progress::LinkStarts(team, servers) => {
+            step(
+                team,
+                &format!("waiting for the first synchronization with {}", servers.join(", ")),
+            );
+        }
         Progress::WaitingForServer(servers) => {
             output::eprint_line(&format!("waiting for {} to answer", servers.join(", ")));
         }

@@ -1,174 +1,149 @@
 //! `brigade link`
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use brigade_core::clock::Clock;
-use brigade_core::store::Store;
 use brigade_core::text;
-use brigade_files::FileStore;
-use brigade_link::{Link, LinkConfig, LinkError, LinkEvent, LinkStateStore, LinkTiming};
-use brigade_wire::name::{MemberName, TeamName};
+use brigade_host::link_registry::{self, LinkCondition, LinkReport};
+use brigade_host::links::{self, LinkNote, LinkOptions, LinkOutput, StartedLink};
+use brigade_host::location::Location;
+use brigade_host::signals;
+use brigade_link::LinkEvent;
+use brigade_wire::name::TeamName;
 use serde::Serialize;
-use tokio::task::JoinSet;
+use serde_json::json;
 
 use crate::cli::{self, GlobalArgs};
 use crate::context::CliContext;
-use crate::error::{CliError, CliTrouble};
-use crate::{env, exit, output};
-use brigade_host::error::file_failed;
-use brigade_host::process_lock::{self, ProcessLock};
-use brigade_host::signals::stop_signal;
+use crate::error::{CliError, CliTrouble, Kind};
+use crate::output::{self, BUSY, Cell, FAINT, READY, STRONG, Table};
+use crate::{env, exit, progress};
 
-/// How often to check for new teams on the NATS server, and to retry if the server was unreachable at startup.
-const POLL_INTERVAL: Duration = Duration::from_secs(5);
-
-pub(crate) async fn run(global: GlobalArgs, asked: cli::LinkArgs) -> Result<u8, CliError> {
-    if global.home.nats().is_none() {
+pub(crate) async fn run(mut global: GlobalArgs, asked: cli::LinkArgs) -> Result<u8, CliError> {
+    // Links belong to the files of this host. The command connects to the NATS servers itself.
+    let location = std::mem::replace(&mut global.home, Location::Files);
+    let context = CliContext::new(global).await?;
+    if asked.list {
+        return list(&context);
+    }
+    if asked.stop {
+        return stop(&context, &asked.teams).await;
+    }
+    let Location::Nats(servers) = location else {
         let error = CliError::usage(CliTrouble::NothingToLink);
         return Err(error.hint("add `--store nats://HOST:PORT`"));
-    }
-    let mut ended = std::pin::pin!(stop_signal());
-    let links = tokio::select! {
-        links = HostLinks::open(global, &asked) => links?,
-        ended = &mut ended => return ended.map(|_| exit::DONE),
     };
+    let teams = match asked.teams.is_empty() {
+        true => context.named_team().cloned().into_iter().collect(),
+        false => asked.teams,
+    };
+    let options = LinkOptions { servers, teams, host: asked.host.unwrap_or_else(env::host_name) };
+    let output = link_output(context.json);
     if asked.once {
-        return links.once().await;
-    }
-    tokio::select! {
-        done = links.keep_linked() => done,
-        ended = &mut ended => ended.map(|_| exit::DONE),
-    }
-}
-
-/// State shared by all links of this host.
-struct HostLinks {
-    context: CliContext,
-    local: Arc<FileStore>,
-    host: String,
-    named: BTreeSet<TeamName>,
-    speaks_for: BTreeSet<MemberName>,
-    /// The folder in which the links save their state.
-    folder: PathBuf,
-}
-
-impl HostLinks {
-    /// Opens both stores. Waits for an unreachable NATS server, except with `--once`.
-    async fn open(global: GlobalArgs, asked: &cli::LinkArgs) -> Result<Self, CliError> {
-        let mut noted = false;
-        let context = loop {
-            match CliContext::new(global.clone()).await {
-                Ok(context) => break context,
-                Err(error) if asked.once || !error.is_unreachable() => return Err(error),
-                Err(error) => {
-                    if !std::mem::replace(&mut noted, true) {
-                        output::note(&format!("{error}; retrying"));
-                    }
-                    tokio::time::sleep(POLL_INTERVAL).await;
-                }
+        let once = links::once(&context, &options, &output);
+        return match signals::until_stop_signal(once).await {
+            Err(error) if error.kind == Kind::Nothing => {
+                output::note(&error.to_string());
+                Ok(exit::NOTHING)
             }
+            done => done.map(|_| exit::DONE),
         };
-        let local = Arc::clone(&context.files);
-        let home = context.location();
-        let (claude_dir, state_dir) = context.folders();
-        let folder = state_dir.join("link").join(home.key(claude_dir));
-        let speaks_for = match home.nats() {
-            Some(engine) => engine.speaks_for()?.into_iter().collect(),
-            None => BTreeSet::new(),
+    }
+    if asked.foreground {
+        let running = links::run(&context, &options, &output);
+        return signals::until_stop_signal(running).await.map(|_| exit::DONE);
+    }
+    let starting = links::start(&context, &options, &progress::print);
+    let Some(started) = signals::until_stop_signal(starting).await? else {
+        output::note("interrupted; `brigade link --list` shows the links that were started");
+        return Ok(exit::INTERRUPTED);
+    };
+    if context.json {
+        let reports: Vec<&LinkReport> = started.iter().map(|started| &started.report).collect();
+        output::print_json(&reports)?;
+    } else {
+        for StartedLink { new, report } in &started {
+            let (team, how) = (&report.team, if *new { "is linked" } else { "was linked already" });
+            let (servers, members) = (report.servers.join(", "), members(report));
+            output::print(&format!("team {STRONG}{team}{STRONG:#} {how}: {servers}; {members}\n"))?;
+        }
+    }
+    Ok(exit::DONE)
+}
+
+async fn stop(context: &CliContext, teams: &[TeamName]) -> Result<u8, CliError> {
+    for team in teams {
+        links::stop(context, team).await?;
+        if !context.json {
+            output::print(&format!("team {STRONG}{team}{STRONG:#} is no longer linked\n"))?;
+        }
+    }
+    if context.json {
+        output::print_json(&json!({ "stopped": teams }))?;
+    }
+    Ok(exit::DONE)
+}
+
+fn list(context: &CliContext) -> Result<u8, CliError> {
+    let links = link_registry::list(&context.files_host()?.registry)?;
+    if context.json {
+        output::print_json(&links)?;
+    } else if links.is_empty() {
+        output::print("no team of this host is linked\n")?;
+    } else {
+        output::print(&table(&links))?;
+    }
+    Ok(if links.is_empty() { exit::NOTHING } else { exit::DONE })
+}
+
+/// Renders links as a table, one line for each.
+pub(crate) fn table(links: &[LinkReport]) -> String {
+    let mut table = Table::new(&["LINK", "SERVER", "STATE", "DETAILS"]);
+    for link in links {
+        let style = match link.state {
+            LinkCondition::Connected => READY,
+            _ => BUSY,
         };
-        let host = asked.host.clone().unwrap_or_else(env::host_name);
-        let named = asked.teams.iter().chain(context.named_team()).cloned().collect();
-        Ok(Self { context, local, host, named, speaks_for, folder })
+        table.row([
+            Cell::new(STRONG, link.team.as_str()),
+            link.servers.join(",").as_str().into(),
+            Cell::new(style, link.state.label()),
+            Cell::new(FAINT, &details(link)),
+        ]);
     }
+    table.render("", output::width())
+}
 
-    /// Returns the teams to link: those named on the command line, or all teams on the NATS server.
-    async fn teams(&self) -> Result<BTreeSet<TeamName>, CliError> {
-        if !self.named.is_empty() {
-            return Ok(self.named.clone());
-        }
-        Ok(self.context.teams().await?.into_iter().collect())
-    }
+fn details(link: &LinkReport) -> String {
+    let since = link.since.map(|since| {
+        let seconds = jiff::Timestamp::now().duration_since(since).as_secs().max(0);
+        format!("for {}", output::duration(seconds))
+    });
+    let why = link.why.as_deref().map(text::one_line);
+    let is_carrying = !link.local.is_empty() || !link.remote.is_empty();
+    let members = is_carrying.then(|| members(link));
+    let place = (!link.background).then(|| "in the foreground".to_owned());
+    [since, why, members, place].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
 
-    async fn once(&self) -> Result<u8, CliError> {
-        let teams = self.teams().await?;
-        if teams.is_empty() {
-            output::note("there is no team on the NATS server");
-            return Ok(exit::NOTHING);
-        }
-        for team in teams {
-            let (mut link, _held) = self.link(&team).await?;
-            link.once().await.map_err(failed)?;
-        }
-        Ok(exit::DONE)
-    }
+fn members(link: &LinkReport) -> String {
+    let here = text::count(link.local.len(), "member");
+    format!("{here} on this host, {} on other hosts", link.remote.len())
+}
 
-    /// Keeps every team synchronized, with one task per team. Returns the first error that ends a link.
-    async fn keep_linked(&self) -> Result<u8, CliError> {
-        let mut running: BTreeMap<TeamName, tokio::task::AbortHandle> = BTreeMap::new();
-        let mut links = JoinSet::new();
-        let mut noted = false;
-        loop {
-            let teams = self.teams().await;
-            let is_none = teams.as_ref().is_ok_and(BTreeSet::is_empty) && running.is_empty();
-            if is_none && !std::mem::replace(&mut noted, true) {
+fn link_output(json: bool) -> LinkOutput {
+    LinkOutput {
+        on_event: Arc::new(move |team, event| show(json, team, event)),
+        on_note: Arc::new(|note| match note {
+            LinkNote::Retrying(why) => output::note(&format!("{}; retrying", text::one_line(why))),
+            LinkNote::NoTeamYet => {
                 output::note("there is no team on the NATS server yet; waiting for one");
             }
-            // Ignore a failure to list the teams: the running links handle a lost connection themselves.
-            for team in teams.unwrap_or_default() {
-                if running.contains_key(&team) {
-                    continue;
-                }
-                let (mut link, held) = self.link(&team).await?;
-                let run = async move {
-                    let _held = held;
-                    link.run(std::future::pending()).await.map_err(failed)
-                };
-                running.insert(team, links.spawn(run));
+            LinkNote::Ended(team, why) => {
+                output::note(&format!("the link of team {team} ended: {}", text::one_line(why)));
             }
-            tokio::select! {
-                Some(ended) = links.join_next() => {
-                    if let Ok(Err(error)) = ended {
-                        return Err(error);
-                    }
-                }
-                () = tokio::time::sleep(POLL_INTERVAL) => {}
-            }
-            if output::is_stdout_closed() {
-                return Ok(exit::DONE);
-            }
-        }
-    }
-
-    /// Opens the link of one team, and locks the team so that no other process on this host links it.
-    async fn link(&self, team: &TeamName) -> Result<(Link, ProcessLock), CliError> {
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
-        made.map_err(|source| file_failed("make", &self.folder, source))?;
-        let lock = self.folder.join(format!("{team}.lock"));
-        let held =
-            process_lock::take(&lock).await.map_err(|source| file_failed("lock", &lock, source))?;
-        let held = held.ok_or_else(|| {
-            CliError::failed(CliTrouble::LinkedAlready { team: team.to_string() })
-        })?;
-        let (json, name) = (self.context.json, team.clone());
-        let ends = LinkConfig {
-            local: Arc::clone(&self.local),
-            shared: Arc::clone(&self.context.store) as Arc<dyn Store>,
-            clock: Arc::clone(&self.context.clock) as Arc<dyn Clock>,
-            host: self.host.clone(),
-            team: team.clone(),
-            acts_for: self.speaks_for.clone(),
-            signer: Some(Arc::new(self.context.file_store_keys(team)) as _),
-            state_store: Arc::new(LinkStateFile { path: self.folder.join(format!("{team}.json")) }),
-            on_event: Arc::new(move |news: &LinkEvent| show(json, &name, news)),
-            timing: LinkTiming::default(),
-        };
-        Ok((Link::new(ends).map_err(failed)?, held))
+            _ => {}
+        }),
+        is_closed: output::is_stdout_closed,
     }
 }
 
@@ -187,36 +162,4 @@ fn show(json: bool, team: &TeamName, news: &LinkEvent) {
     } else {
         output::print(&format!("{team}: {}\n", text::plain(&news.to_string())))
     };
-}
-
-/// The file in which a link saves its state.
-#[derive(Debug)]
-struct LinkStateFile {
-    path: PathBuf,
-}
-
-impl LinkStateStore for LinkStateFile {
-    fn read(&self) -> io::Result<Option<Vec<u8>>> {
-        match fs::read(&self.path) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn write(&self, text: &[u8]) -> io::Result<()> {
-        // This process holds the team's lock, so no other process writes the temporary file.
-        let draft = self.path.with_extension("draft");
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-        file.write_all(text)?;
-        fs::rename(draft, &self.path)
-    }
-}
-
-fn failed(error: LinkError) -> CliError {
-    match error {
-        LinkError::Shared(error) | LinkError::Local(error) => error.into(),
-        error => CliError::failed(error),
-    }
 }

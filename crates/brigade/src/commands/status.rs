@@ -13,6 +13,7 @@ use crate::{exit, progress};
 use brigade_host::Host;
 use brigade_host::claude_session::ClaudeSession;
 use brigade_host::down::{no_team_hint, teams_to_show};
+use brigade_host::link_registry;
 use brigade_host::spec::MemberPlace;
 use brigade_host::state::{self, TeamState};
 use brigade_host::worktree::BranchDistance;
@@ -40,7 +41,11 @@ pub(crate) async fn run(context: &CliContext, only_metrics: bool) -> Result<u8, 
         output::print_json(&states)?;
     } else {
         let now = context.clock.now();
-        let texts: Vec<String> = states.iter().map(|state| render(&host, state, now)).collect();
+        let mut texts: Vec<String> = states.iter().map(|state| render(&host, state, now)).collect();
+        let links = link_registry::list(&context.files_host()?.registry)?;
+        if !links.is_empty() {
+            texts.push(super::link::table(&links));
+        }
         output::print(&texts.join("\n"))?;
         if context.location().nats().is_some() {
             let teams = states.iter().map(|state| state.team.clone()).collect();

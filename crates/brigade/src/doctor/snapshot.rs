@@ -11,6 +11,7 @@ use super::nats::{self, NatsFinding};
 use super::team_folder::{FolderEntry, TeamFolder, root_entries};
 use crate::context::CliContext;
 use crate::error::CliError;
+use brigade_host::link_registry::{self, LinkReport};
 use brigade_host::spec::MemberSpec;
 use brigade_host::{Host, process, process_lock};
 
@@ -29,6 +30,8 @@ pub(crate) struct DoctorSnapshot {
     /// The teams that are up on this host.
     pub(crate) hosted: Vec<TeamOnHost>,
     pub(crate) supervisor: Option<Process>,
+    /// The links of this host.
+    pub(crate) links: Vec<LinkReport>,
     /// The only team to check; `None` for all teams.
     scope: Option<TeamName>,
 }
@@ -85,6 +88,8 @@ impl DoctorSnapshot {
             hosted.push(TeamOnHost { members, team });
         }
         let supervisor = process_lock::holder(&host.registry.supervisor_lock()).ok().flatten();
+        let links = link_registry::list(&context.files_host()?.registry)?;
+        let links = links.into_iter().filter(|link| covers(link.team.as_str())).collect();
         Ok(Self {
             claude_dir: claude_dir.to_owned(),
             state_dir: state_dir.to_owned(),
@@ -95,6 +100,7 @@ impl DoctorSnapshot {
             nats_findings,
             hosted,
             supervisor,
+            links,
             scope: scope.cloned(),
         })
     }

@@ -5,6 +5,7 @@ mod board;
 mod doctor;
 mod hosts;
 mod link;
+mod link_service;
 mod mail;
 mod mcp;
 mod operation;

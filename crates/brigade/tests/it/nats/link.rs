@@ -32,7 +32,8 @@ impl LinkedHost {
 
     /// Starts `brigade link` on this host.
     fn start(&self) -> Running {
-        let mut command = self.cli.command(&self.options());
+        let mut command =
+            self.cli.command(&[self.options().as_slice(), &["--foreground"]].concat());
         Running(command.stdout(Stdio::null()).spawn().unwrap())
     }
 
@@ -201,7 +202,7 @@ fn a_link_without_a_team_prints_a_note() {
     brigade_testkit::needs!(NatsServer);
     let engine = TestServers::single();
     let cli = CliEnv::new();
-    let mut link = cli.command(&["link", "--store", &engine.store()]);
+    let mut link = cli.command(&["link", "--store", &engine.store(), "--foreground"]);
     let mut link = Running(link.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
     let output = BufReader::new(link.0.stderr.as_mut().unwrap()).lines().next().unwrap().unwrap();
     assert_eq!(output, "note: there is no team on the NATS server yet; waiting for one");
