@@ -15,7 +15,7 @@
 //! | [`host`], [`registry`], [`process_lock`] | this host, the members that should run, the processes that run them |
 //! | [`team_file`], [`trust`], [`spec`] | reading `brigade.toml`; the files that the user trusts; the settings of a team and its members |
 //! | [`origin`] | the file that a team belongs to, and the team of a folder |
-//! | [`up`], [`spawn`], [`shutdown`], [`down`], [`resume`], [`answer`] | the operations that a person asks for |
+//! | [`up`], [`spawn`], [`shutdown`], [`down`], [`delete`], [`resume`], [`answer`] | the operations that a person asks for |
 //! | [`links`], [`link_registry`] | links between teams in files and on NATS servers, and their state |
 //! | [`supervisor`], [`start`], `restarts`, `policy_answers` | restarting members; answering requests by rule |
 //! | [`native`], [`keys`], [`transcript`], `native_heartbeat` | running the real Claude Code as a member |
@@ -60,6 +60,7 @@ pub mod answer;
 pub mod claude_led;
 pub mod claude_session;
 pub mod context;
+pub mod delete;
 pub mod down;
 pub mod environment;
 pub mod error;

@@ -4,9 +4,10 @@ mod list;
 pub(super) mod show;
 mod transfer;
 
-use brigade_core::roster::{self, MemberPlan, RosterError, SkipChecks, TeamPlan};
+use brigade_core::roster::{self, MemberPlan, SkipChecks, TeamPlan};
 use brigade_core::store::StoreError;
 use brigade_core::wire::backend;
+use brigade_host::delete;
 use brigade_wire::name::{MemberName, TeamName};
 use serde_json::json;
 
@@ -89,8 +90,10 @@ async fn delete(context: &CliContext, force: SkipChecks) -> Result<u8, CliError>
     };
     let team = &seat.team;
     let members = context.host()?.registry.members(team)?;
-    let deleted = with_lock_notice(roster::delete(&seat, force)).await;
-    if let Err(RosterError::Store(StoreError::NoTeam { .. })) = &deleted {
+    let deleted = with_lock_notice(delete::delete(context, &seat, force)).await;
+    if let Err(error) = &deleted
+        && let Some(StoreError::NoTeam { .. }) = error.source.downcast_ref()
+    {
         // Fail with an error that lists the existing teams.
         context.team().await?;
     }

@@ -162,6 +162,19 @@ fn n8_an_ended_session_is_removed_everywhere() {
 }
 
 #[test]
+fn n8_team_delete_accepts_the_copy_of_an_ended_session() {
+    brigade_testkit::needs!(NatsServer);
+    let engine = TestServers::single();
+    let a = ServiceHost::new(with_lead_process(CliEnv::with_session_team()), "a", &engine);
+    a.cli.run_ok(&["link", SESSION, "--once", "--store", &a.store]);
+    let delete = ["team", "delete", SESSION, "--store", &a.store];
+    let refused = a.cli.run(&delete);
+    assert_eq!(refused.code, Some(1), "the session still runs: {refused}");
+    end_session(&a.cli);
+    a.cli.run_ok(&delete);
+}
+
+#[test]
 fn a_link_reports_a_lost_connection_and_the_end_of_the_failure() {
     brigade_testkit::needs!(NatsServer);
     let mut engine = TestServers::single();
