@@ -42,6 +42,8 @@ pub struct DownResult {
     pub lost_tasks: usize,
     /// Whether the team still exists because its lead or some of its members may run on other hosts.
     pub stays_elsewhere: bool,
+    /// Whether Claude Code still leads the team. Only the members that brigade ran were stopped.
+    pub led_by_claude_code: bool,
 }
 
 /// The result of stopping a member.
@@ -130,8 +132,11 @@ pub async fn down(
     let unfinished = unfinished_tasks(&lead).await;
     let members = take_down(&host, &lead, manner, report).await?;
     let is_deleted = !context.team_exists(&team).await?;
-    let elsewhere = host.is_shared || is_led_remotely(&lead).await?;
+    let is_led_remotely = is_led_remotely(&lead).await?;
+    let elsewhere = host.is_shared || is_led_remotely;
+    let is_ours = is_deleted || lead.store.is_ours(&team).await?;
     Ok(DownResult {
+        led_by_claude_code: !is_ours && !elsewhere,
         team,
         members,
         lost_tasks: if is_deleted { unfinished } else { 0 },

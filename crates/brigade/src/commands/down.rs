@@ -96,10 +96,18 @@ pub(crate) async fn run(context: &CliContext, down: &DownArgs) -> Result<u8, Cli
         tracker.note_interrupted(&format!("brigade down{team}"));
         return Ok(exit::INTERRUPTED);
     };
-    let DownResult { team, members, lost_tasks, stays_elsewhere } = taken;
+    let DownResult { team, members, lost_tasks, stays_elsewhere, led_by_claude_code } = taken;
     note_lost_tasks(&team, lost_tasks);
     if context.json {
         output::print_json(&document(&members))?;
+    } else if led_by_claude_code {
+        let stopped = members.iter().filter(|(_, ended)| !matches!(ended, Ended::Refused(_)));
+        let stopped: Vec<&str> = stopped.map(|(name, _)| name.as_str()).collect();
+        let what = match stopped.as_slice() {
+            [] => "no member that brigade runs is left".to_owned(),
+            names => format!("stopped {}", names.join(", ")),
+        };
+        output::print(&format!("{what}; Claude Code still leads team {STRONG}{team}{STRONG:#}\n"))?;
     } else {
         let how = if stays_elsewhere { "no longer runs on this host" } else { "is down" };
         output::print(&format!(

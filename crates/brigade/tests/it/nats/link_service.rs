@@ -3,7 +3,7 @@
 use brigade_testkit::nats_server::TestServers;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::wait_until;
+use super::{FAKE_AGENT, wait_until};
 use crate::env::CliEnv;
 
 const SESSION: &str = "session-e0c67a80";
@@ -211,4 +211,12 @@ fn doctor_finds_a_link_that_does_not_run() {
     assert!(doctor.contains("dead-link") && doctor.contains("the link is not running"), "{doctor}");
     let _findings = a.cli.run(&["doctor", "--fix"]);
     wait_until("the link to run again", || a.links()[0]["state"] == "connected");
+}
+
+#[test]
+fn n13_down_says_that_claude_code_still_leads() {
+    let cli = CliEnv::with_session_team();
+    cli.run_ok(&["spawn", "dora", "--team", SESSION, "--agent", &format!("acp:{FAKE_AGENT}")]);
+    let down = cli.run_ok(&["down"]);
+    assert_eq!(down, format!("stopped dora; Claude Code still leads team {SESSION}\n"));
 }
