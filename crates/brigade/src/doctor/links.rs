@@ -13,7 +13,7 @@ pub(super) fn dead(snapshot: &DoctorSnapshot, found: &mut Findings) {
         let (team, servers) = (&link.team, link.servers.join(","));
         let place = format!("link of team {team} with {servers}");
         let LinkReport { state, why, .. } = link;
-        let why = why.as_deref().map(one_line).unwrap_or_else(|| "the reason is unknown".into());
+        let why = why.as_deref().map_or_else(|| "the reason is unknown".into(), one_line);
         let again = format!("run `brigade link {team} --store {servers}`");
         let is_gone = config_path(&snapshot.claude_dir, team.as_str()).symlink_metadata().is_err();
         match state {
