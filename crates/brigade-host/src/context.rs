@@ -325,7 +325,7 @@ impl Context {
     /// Returns a seat for reading the team: the seat of the member that the caller claims to be, or else the
     /// lead's seat.
     pub async fn reader(&self) -> Result<Seat, HostError> {
-        let name = self.me.clone().unwrap_or_else(MemberName::lead);
+        let name = self.me.clone().map_or_else(|| self.default_reader(), Ok)?;
         Ok(self.seat_of(self.team().await?, name))
     }
 
@@ -367,6 +367,7 @@ impl Context {
         if let Some(me) = &self.me {
             return Ok(me.clone());
         }
+        self.check_default_member()?;
         if self.store.is_ours(team).await? {
             return Ok(MemberName::lead());
         }
@@ -380,6 +381,34 @@ impl Context {
             .collect();
         let error = error.hint(format!("add `--as NAME`, or set {}", variables::AS));
         Err(if members.is_empty() { error } else { error.hint(members_hint(&members)) })
+    }
+
+    /// Fails if the NATS credentials are for several members and the lead is none of them. Then the caller has to name
+    /// itself.
+    fn check_default_member(&self) -> Result<(), HostError> {
+        let members = self.credential_members()?;
+        if members.is_empty() || members.contains(&MemberName::lead()) {
+            return Ok(());
+        }
+        let members: Vec<String> = members.iter().map(ToString::to_string).collect();
+        let hint = format!("add `--as {}`, or set {}", members.join("` or `--as "), variables::AS);
+        Err(HostError::failed(Trouble::WhichMember { members }).hint(hint))
+    }
+
+    /// Returns the members that the NATS credentials are for; empty if there is no such limit.
+    fn credential_members(&self) -> Result<Vec<MemberName>, HostError> {
+        self.home.nats().map_or_else(|| Ok(Vec::new()), NatsServers::speaks_for)
+    }
+
+    /// Returns the member as which to read the team if the caller named none: the lead, or a member of the credentials
+    /// if they do not include the lead.
+    fn default_reader(&self) -> Result<MemberName, HostError> {
+        let members = self.credential_members()?;
+        let lead = MemberName::lead();
+        Ok(match members.first() {
+            Some(first) if !members.contains(&lead) => first.clone(),
+            _ => lead,
+        })
     }
 
     /// Returns the teams in the store.

@@ -153,6 +153,12 @@ pub enum Trouble {
     LinkEnded { team: String },
     #[error("team {team} of {} does not exist", file.display())]
     FolderNotStarted { team: String, file: PathBuf },
+    #[error("the credentials are for {}, not for {name}", .members.join(", "))]
+    NotInCredentials { name: String, members: Vec<String> },
+    #[error("{name} is not on the roster of team {team}, and these credentials cannot add it")]
+    NotOnRoster { name: String, team: String },
+    #[error("the credentials are for several members: {}", .members.join(", "))]
+    WhichMember { members: Vec<String> },
 }
 
 impl HostError {

@@ -11,12 +11,13 @@
 //!   <team>/take-over.pending
 //!                        exists while `brigade resume` takes over the team
 //!   <team>/<member>/     spec.json, folder.json, seat (locked by the process that runs the member), joined, trouble,
-//!                        restart, log, key; while the member is being stopped, spec.json is named stopping.json
+//!                        problem, restart, log, key; while the member is being stopped, spec.json is named stopping.json
 //! <state>/claude-led/<key of the store>/
 //!                        the same for members that Claude Code started; the supervisor does not read this folder
 //! ```
 
 mod folder;
+mod problem;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -40,6 +41,8 @@ const STOPPING: &str = "stopping.json";
 const SEAT: &str = "seat";
 const JOINED: &str = "joined";
 const TROUBLE: &str = "trouble";
+/// Why the supervisor cannot start the member at present.
+const PROBLEM: &str = "problem";
 const RESTART: &str = "restart";
 const TAKING_OVER: &str = "take-over.pending";
 
@@ -241,7 +244,7 @@ impl Registry {
         let path = dir.join(SPEC);
         if !path.exists() {
             // A process died while it removed an earlier member of this name.
-            for file in [STOPPING, JOINED, TROUBLE, RESTART] {
+            for file in [STOPPING, JOINED, TROUBLE, PROBLEM, RESTART] {
                 remove(&dir.join(file))?;
             }
         }

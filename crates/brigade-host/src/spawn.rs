@@ -70,11 +70,43 @@ pub async fn check(
     agent: &str,
     report: ReportProgress<'_>,
 ) -> Result<(), HostError> {
+    check_credentials(context, host, seat, name).await?;
     context.check_may_start(seat, name, agent)?;
     check_not_elsewhere(host, seat, name).await?;
     check_name(seat, name).await?;
     if !roster::is_lead_reading(seat).await? {
         report(Progress::LeadDoesNotListen(seat.team.clone(), name.clone()));
+    }
+    Ok(())
+}
+
+/// Fails if the NATS credentials of this host do not let it run the member: they are for other members, or the member
+/// is not on the roster and they may not add it.
+async fn check_credentials(
+    context: &Context,
+    host: &Host,
+    lead: &Seat,
+    name: &MemberName,
+) -> Result<(), HostError> {
+    let Some(servers) = context.location().nats() else { return Ok(()) };
+    let members = servers.speaks_for()?;
+    let team = &lead.team;
+    if members.is_empty() {
+        return Ok(());
+    }
+    if !members.contains(name) {
+        let members = members.iter().map(ToString::to_string).collect();
+        let error =
+            HostError::failed(Trouble::NotInCredentials { name: name.to_string(), members });
+        return Err(error.hint(format!(
+            "the operator of the NATS server issues credentials with `brigade org add-member {team} {name}`; \
+             name them with `--creds FILE`"
+        )));
+    }
+    if !host.leads(lead).await? && lead.for_member(name.clone()).role().await?.is_none() {
+        let (name, team) = (name.to_string(), team.to_string());
+        let hint = format!("the lead adds it with `brigade --team {team} team join {name}`");
+        return Err(HostError::failed(Trouble::NotOnRoster { name, team }).hint(hint));
     }
     Ok(())
 }
@@ -113,6 +145,7 @@ pub async fn spawn(
     report: ReportProgress<'_>,
 ) -> Result<Spawned, HostError> {
     let host = &context.host()?;
+    check_credentials(context, host, lead, &spec.name).await?;
     context.check_may_start(lead, &spec.name, &spec.agent)?;
     wait::until_removed(host, lead, &spec.name, report).await?;
     if host.registry.member(&lead.team, &spec.name)?.is_some() {

@@ -358,8 +358,12 @@ pub async fn liveness(
             // The member ran before, but a NATS store drops old pulses.
             judged.evidence = "its process is not running; no recent heartbeat".to_owned();
         } else if pulse.is_none() {
-            judged =
-                Judgement { liveness: Liveness::Starting, evidence: "not started yet".to_owned() };
+            let problem = host.registry.problem(&lead.team, name);
+            let evidence = match problem {
+                Some(why) => format!("cannot be started: {why}"),
+                None => "not started yet".to_owned(),
+            };
+            judged = Judgement { liveness: Liveness::Starting, evidence };
         }
     }
     Ok((process, pulse, judged))

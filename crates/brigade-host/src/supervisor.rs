@@ -62,8 +62,8 @@ impl Drop for SupervisedTeam {
 struct SupervisedMember {
     restarts: Restarts,
     child: Option<Child>,
-    /// The last logged error of this member. A repeated error is not logged again.
-    logged_error: String,
+    /// The last error of this member, which is logged and recorded once; `None` before the first check.
+    last_error: Option<String>,
 }
 
 struct Supervisor<'c> {
@@ -165,23 +165,18 @@ impl Supervisor<'_> {
         supervised.members.retain(|name, _| members.contains(name));
         for name in members {
             let member = supervised.members.entry(name.clone()).or_default();
-            let error = match check_member(
-                &self.host,
-                &supervised.seat,
-                &name,
-                member,
-                now,
-                self.log,
-            )
-            .await
-            {
-                Ok(()) => String::new(),
-                Err(error) => error.to_string(),
-            };
-            if !error.is_empty() && error != member.logged_error {
-                (self.log)(&format!("{name} of team {team}: {error}"));
+            let checked =
+                check_member(&self.host, &supervised.seat, &name, member, now, self.log).await;
+            let error = checked.err().map(|error| error.to_one_line()).unwrap_or_default();
+            if member.last_error.as_deref() != Some(error.as_str()) {
+                let why = (!error.is_empty()).then_some(error.as_str());
+                if let Some(why) = why {
+                    (self.log)(&format!("{name} of team {team}: {why}"));
+                }
+                // `brigade status` shows the reason. An error means that the member has been removed meanwhile.
+                let _removed = self.host.registry.set_problem(team, &name, why);
             }
-            member.logged_error = error;
+            member.last_error = Some(error);
         }
         Ok(())
     }

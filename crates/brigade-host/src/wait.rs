@@ -22,6 +22,9 @@ const READY_WITHIN: Duration = Duration::from_secs(120);
 /// How long the process of a member that has left its team may take to end.
 const LEAVES_WITHIN: Duration = Duration::from_secs(30);
 
+/// A member that the supervisor cannot start for this long counts as not started.
+const STUCK_AFTER: Duration = Duration::from_secs(5);
+
 /// How long the supervisor may take to start a member.
 const STARTS_WITHIN: Duration = Duration::from_secs(2);
 
@@ -83,8 +86,13 @@ pub async fn until_ready(
             let is_lost = state::is_lost(host, lead, name, process.is_some(), judged.liveness);
             let is_starting =
                 matches!(judged.liveness, Liveness::Starting | Liveness::Dead) && !is_lost;
-            must_wait |= is_starting && !is_late;
-            if is_lost || (is_starting && is_late) {
+            // The supervisor keeps trying, but a person should not have to wait for it.
+            let is_stuck = is_starting
+                && began.elapsed() > STUCK_AFTER
+                && process.is_none()
+                && host.registry.problem(&lead.team, name).is_some();
+            must_wait |= is_starting && !is_late && !is_stuck;
+            if is_lost || is_stuck || (is_starting && is_late) {
                 failed.push((name.clone(), judged.evidence.clone()));
             }
             // Do not report the death of the member's previous process while a new process is being started.

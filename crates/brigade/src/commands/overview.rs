@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use brigade_core::board;
 use brigade_core::graph::Graph;
-use brigade_core::mail::{self, InboxFilter};
+use brigade_core::mail::{self, InboxFilter, MailError};
 use brigade_core::pulse::Liveness;
 use brigade_core::seat::Seat;
+use brigade_core::store::StoreError;
 use brigade_core::text;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use serde::Serialize;
@@ -108,6 +109,8 @@ async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliErro
                 // Continue after an unreadable mailbox, so that one member cannot hide the others.
                 let unread = match mail::inbox(seat, &name, InboxFilter::Unread).await {
                     Ok(unread) => Some(unread.len()),
+                    // With a member's credentials, only the member's own mailbox can be read.
+                    Err(MailError::Store(StoreError::Forbidden { .. })) => None,
                     Err(error) => {
                         output::note(&format!("cannot read the mailbox of {name}: {error}"));
                         None

@@ -1,6 +1,7 @@
 //! Tests of all commands with teams in a NATS store, on a real server.
 
 mod approvals;
+mod away;
 mod board;
 mod doctor;
 mod hosts;

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use super::{FAKE_AGENT, NatsHost, wait_until};
 
 /// An organisation's NATS server, and its operator's folder.
-struct OrgServer {
+pub(super) struct OrgServer {
     folder: Folder,
     organisation: Organisation,
     engine: Arc<TestServers>,
@@ -20,7 +20,7 @@ struct OrgServer {
 }
 
 impl OrgServer {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let now = Timestamp::now();
         let folder = Folder::init(dir.path(), None, now).unwrap();
@@ -44,7 +44,7 @@ impl OrgServer {
     }
 
     /// Creates a host with credentials for these members of the team `demo`.
-    fn seat(&mut self, host: &str, role: CredentialRole, members: &[&str]) -> NatsHost {
+    pub(super) fn seat(&mut self, host: &str, role: CredentialRole, members: &[&str]) -> NatsHost {
         let granted = Granted {
             team: "demo".parse().unwrap(),
             members: members.iter().map(|name| name.parse().unwrap()).collect(),
@@ -58,7 +58,7 @@ impl OrgServer {
     }
 
     /// Creates the lead's host, and a team `demo` with `alice` and `bob`.
-    fn lead(&mut self) -> NatsHost {
+    pub(super) fn lead(&mut self) -> NatsHost {
         let lead = self.seat("a", CredentialRole::Lead, &["team-lead"]);
         lead.run_ok(&["team", "create", "demo"]);
         lead.run_ok(&["team", "join", "alice"]);

@@ -1,0 +1,69 @@
+//! Commands with credentials that do not suffice.
+
+use brigade_nats::identity::CredentialRole;
+
+use super::seats::OrgServer;
+use super::{FAKE_AGENT, NatsHost};
+
+#[test]
+fn n6_credentials_of_several_members_ask_which_member_you_are() {
+    brigade_testkit::needs!(NatsServer);
+    let mut office = OrgServer::new();
+    let _lead = office.lead();
+    let host = office.seat("b", CredentialRole::Member, &["alice", "bob"]);
+    for args in [&["inbox"][..], &["send", "team-lead", "hello"], &["task", "claim", "1"]] {
+        let asked = host.run(args);
+        assert_eq!(asked.code, Some(1), "{args:?}: {asked}");
+        let error = "error: the credentials are for several members: alice, bob\n\
+                     hint: add `--as alice` or `--as bob`, or set BRIGADE_AS";
+        assert_eq!(asked.stderr.trim(), error, "{args:?}");
+    }
+    assert_eq!(host.run(&["--as", "bob", "inbox"]).code, Some(4));
+    let overview = host.run(&[]);
+    assert_eq!(overview.code, Some(0), "{overview}");
+    assert!(overview.stdout.contains("alice"), "{overview}");
+    assert_eq!(overview.stderr, "", "{overview}");
+}
+
+#[test]
+fn n7_spawn_needs_credentials_and_a_roster_entry() {
+    brigade_testkit::needs!(NatsServer);
+    let mut office = OrgServer::new();
+    let lead = office.lead();
+    let host = office.seat("b", CredentialRole::Member, &["alice", "carol"]);
+    let agent = format!("acp:{FAKE_AGENT}");
+    let spawn = |host: &NatsHost, name: &str| host.run(&["spawn", name, "--agent", &agent]);
+    let check = |outcome: crate::env::Outcome, expected: &str| {
+        assert_eq!(outcome.code, Some(1), "{outcome}");
+        assert_eq!(outcome.stderr.trim(), expected, "{outcome}");
+    };
+    check(
+        spawn(&host, "bob"),
+        "error: the credentials are for alice, carol, not for bob\n\
+         hint: the operator of the NATS server issues credentials with `brigade org add-member demo bob`; \
+         name them with `--creds FILE`",
+    );
+    check(
+        spawn(&host, "carol"),
+        "error: carol is not on the roster of team demo, and these credentials cannot add it\n\
+         hint: the lead adds it with `brigade --team demo team join carol`",
+    );
+    assert!(spawn(&lead, "bob").stderr.contains("the credentials are for team-lead, not for bob"));
+    assert_eq!(spawn(&host, "alice").code, Some(0));
+}
+
+#[test]
+fn n7_status_shows_why_a_member_cannot_be_started() {
+    brigade_testkit::needs!(NatsServer);
+    let mut office = OrgServer::new();
+    let _lead = office.lead();
+    let host = office.seat("b", CredentialRole::Member, &["alice", "carol"]);
+    // The lead has not added carol, and these credentials cannot.
+    host.write_file(&["alice", "carol"], "");
+    let up = host.run(&["up"]);
+    assert_eq!(up.code, Some(1), "{up}");
+    assert!(up.stderr.contains("error: not started: carol"), "{up}");
+    let carol = host.member("carol");
+    let evidence = carol["evidence"].as_str().unwrap();
+    assert!(evidence.starts_with("cannot be started: "), "{carol}");
+}
