@@ -23,7 +23,7 @@ use crate::error::{HostError, Trouble, failed, members_hint};
 use crate::host::Host;
 use crate::installed::Programs;
 use crate::keys::KeyRing;
-use crate::location::{Location, NatsServers};
+use crate::location::{Location, NatsServers, ServerWait};
 use crate::origin::{self, FolderTeam};
 use crate::progress::ReportProgress;
 use crate::registry::Registry;
@@ -45,6 +45,8 @@ pub struct ContextSettings {
     pub lock_wait: Duration,
     /// Whether the process keeps running and reconnects while the NATS server cannot be reached.
     pub is_lasting: bool,
+    /// How long to wait for NATS servers that do not answer.
+    pub wait: ServerWait,
     /// The team named by an option, a variable or a team file.
     pub team: Option<TeamName>,
     /// The member that the caller claims to be.
@@ -103,7 +105,9 @@ impl Context {
         let files = Arc::new(FileStore::new(options, Arc::clone(&clock)));
         let store: Arc<dyn Store> = match &settings.location {
             Location::Files => Arc::clone(&files) as _,
-            Location::Nats(servers) => servers.open(settings.is_lasting, report).await?,
+            Location::Nats(servers) => {
+                servers.open(settings.is_lasting, settings.wait, report).await?
+            }
         };
         // NATS credentials name a team and often a single member. Use both as defaults.
         let seat = settings.location.nats().and_then(NatsServers::seat);

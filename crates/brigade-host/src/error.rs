@@ -183,10 +183,18 @@ impl HostError {
         matches!(error, Some(StoreError::Engine { doing, .. }) if doing.starts_with("connect"))
     }
 
-    /// Returns whether the NATS server refused the credentials. [`Self::is_unreachable`] is true, too.
-    pub fn is_refused(&self) -> bool {
-        let why = self.source.source().map(ToString::to_string).unwrap_or_default();
-        self.is_unreachable() && why.to_lowercase().contains("authorization")
+    /// Returns whether the connection to the NATS server failed, and a later attempt may succeed.
+    #[cfg(feature = "nats")]
+    pub fn is_temporary(&self) -> bool {
+        let error = self.source.downcast_ref();
+        let failure = error.and_then(brigade_nats::connect_error::ConnectFailure::find);
+        failure.is_some_and(|failure| !failure.is_final())
+    }
+
+    /// Returns false, because this build has no NATS support.
+    #[cfg(not(feature = "nats"))]
+    pub fn is_temporary(&self) -> bool {
+        false
     }
 
     /// Adds a hint on what to do next.

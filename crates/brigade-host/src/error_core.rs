@@ -84,6 +84,11 @@ impl From<StoreError> for HostError {
             ),
             _ => hints("", ""),
         };
+        #[cfg(feature = "nats")]
+        if let Some(failure) = brigade_nats::connect_error::ConnectFailure::find(&error) {
+            let hints = crate::connect_hints::hints(failure);
+            return Self { hints, ..Self::new(kind, error) };
+        }
         Self::new(kind, error).with_hints(hints)
     }
 }
@@ -343,7 +348,11 @@ mod tests {
 
     #[test]
     fn a_refusal_of_the_nats_server_has_another_hint_than_a_timeout() {
-        let forbidden = StoreError::Forbidden { doing: "send it".into() };
+        let forbidden = StoreError::Forbidden {
+            doing: "send it".into(),
+            holder: "the credentials of alice".into(),
+            missing: "no right".into(),
+        };
         check(forbidden, ErrorKind::Failed, "--creds FILE");
         let silent = StoreError::Engine { doing: "send it".into(), source: "no answer".into() };
         check(MailError::from(silent), ErrorKind::Failed, "brigade doctor");

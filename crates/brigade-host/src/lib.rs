@@ -59,6 +59,8 @@
 pub mod answer;
 pub mod claude_led;
 pub mod claude_session;
+#[cfg(feature = "nats")]
+mod connect_hints;
 pub mod context;
 pub mod delete;
 pub mod down;
@@ -75,6 +77,7 @@ pub mod keys;
 mod leftovers;
 pub mod link_registry;
 pub mod links;
+pub mod local_state;
 pub mod location;
 pub mod native;
 mod native_heartbeat;

@@ -5,10 +5,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use brigade_core::store::Store;
-#[cfg(feature = "nats")]
-use brigade_core::store::StoreError;
 use brigade_files::claude_dir_key;
 use brigade_wire::name::{MemberName, TeamName};
 use thiserror::Error;
@@ -25,7 +24,7 @@ use crate::variables as env;
 const DEFAULT_PORT: u16 = 4222;
 /// If the NATS server does not answer within this time, brigade reports that it is waiting.
 #[cfg(feature = "nats")]
-const SLOW_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
+const SLOW_AFTER: Duration = Duration::from_secs(1);
 /// The value of `--store` for a store in files on this host.
 const FILES: &str = "files";
 
@@ -103,6 +102,23 @@ fn server_address(text: &str) -> Result<String, StoreAddressError> {
         return Err(invalid());
     }
     Ok(format!("{scheme}://{}:{port}", host.to_lowercase()))
+}
+
+/// How long to wait for NATS servers that do not answer. A server that refuses the connection for good, for example
+/// because of the credentials, is not waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerWait {
+    /// How long to wait for the first connection.
+    pub connect: Duration,
+    /// How long to retry a request after the first connection; `None` for the default of the process.
+    pub retry: Option<Duration>,
+}
+
+impl ServerWait {
+    /// How long a command waits for the first connection, unless the user says otherwise.
+    pub const DEFAULT: Duration = Duration::from_secs(20);
+    /// Does not wait for the first connection.
+    pub const NONE: Self = Self { connect: Duration::ZERO, retry: None };
 }
 
 /// NATS servers, and the files needed for connecting to them.
@@ -191,20 +207,29 @@ impl NatsServers {
     pub async fn open(
         &self,
         lasts: bool,
+        wait: ServerWait,
         report: ReportProgress<'_>,
     ) -> Result<Arc<dyn Store>, HostError> {
-        let patience =
-            if lasts { brigade_nats::RetryLimit::Long } else { brigade_nats::RetryLimit::Short };
-        let options = brigade_nats::NatsOptions { patience, ..self.store_options() };
+        use brigade_nats::RetryLimit;
+        let patience = match wait.retry {
+            _ if lasts => RetryLimit::Long,
+            Some(limit) => RetryLimit::Exactly(limit),
+            None => RetryLimit::Short,
+        };
+        let options = brigade_nats::NatsOptions {
+            patience,
+            connect_wait: wait.connect,
+            ..self.store_options()
+        };
         let mut connecting = std::pin::pin!(brigade_nats::NatsStore::connect(options));
         let store = match tokio::time::timeout(SLOW_AFTER, connecting.as_mut()).await {
             Ok(store) => store,
             Err(_) => {
-                report(Progress::WaitingForServer(self.servers.clone()));
+                report(Progress::WaitingForServer(self.servers.clone(), wait.connect));
                 connecting.await
             }
         };
-        Ok(Arc::new(store.map_err(|error| self.with_hints(error))?))
+        Ok(Arc::new(store?))
     }
 
     /// Returns whether the credentials allow the caller to act as the lead.
@@ -270,31 +295,14 @@ impl NatsServers {
         Ok(Vec::new())
     }
 
-    /// Adds hints to an error from connecting to the servers.
-    #[cfg(feature = "nats")]
-    fn with_hints(&self, error: StoreError) -> HostError {
-        let error = HostError::failed(error);
-        if !error.is_unreachable() {
-            return error;
-        }
-        if !error.is_refused() {
-            let servers = self.servers.join(", ");
-            return error
-                .hint(format!("is the server running at {servers}, and reachable from here?"));
-        }
-        match &self.creds {
-            Some(creds) => error.hint(format!(
-                "the server refused the credentials in {}: they are revoked or expired, or its operator \
-                 has not run `brigade org apply` yet",
-                creds.display()
-            )),
-            None => error.hint("the server wants credentials; name them with --creds FILE"),
-        }
-    }
-
     /// Always fails, because this build has no NATS support.
     #[cfg(not(feature = "nats"))]
-    pub async fn open(&self, _: bool, _: ReportProgress<'_>) -> Result<Arc<dyn Store>, HostError> {
+    pub async fn open(
+        &self,
+        _: bool,
+        _: ServerWait,
+        _: ReportProgress<'_>,
+    ) -> Result<Arc<dyn Store>, HostError> {
         let error = HostError::failed(Trouble::NoEngine { servers: self.servers.join(", ") });
         Err(error.hint("install a brigade built with the feature `nats`, which is on by default"))
     }

@@ -71,8 +71,8 @@ pub enum Progress {
     KeyWasAhead(MemberName, Timestamp),
     /// The link of a team has not finished its first synchronization with the NATS servers at these addresses.
     LinkStarts(TeamName, Vec<String>),
-    /// The NATS servers at these addresses have not answered yet.
-    WaitingForServer(Vec<String>),
+    /// The NATS servers at these addresses have not answered yet. Brigade waits this long for the first connection.
+    WaitingForServer(Vec<String>, Duration),
 }
 
 /// Receives the progress of an operation.

@@ -12,6 +12,8 @@ use async_nats::{Client, ConnectOptions, Event, HeaderMap, Message, Request};
 use brigade_core::store::{RetryStats, StoreError};
 use tokio::sync::broadcast;
 
+use crate::connect;
+use crate::connect_error::UsedCredentials;
 use crate::error::NatsError;
 use crate::identity::Identity;
 use crate::options::NatsOptions;
@@ -104,7 +106,6 @@ impl NatsConnection {
 
     /// Connects and checks the server's version.
     async fn connect(options: &NatsOptions, identity: Identity) -> Result<Self, StoreError> {
-        let doing = || "connect to the NATS server";
         let refusals: Arc<Mutex<VecDeque<(Instant, String)>>> = Arc::default();
         let lost: Arc<Mutex<Option<String>>> = Arc::default();
         let (reconnected, _) = broadcast::channel(4);
@@ -170,14 +171,16 @@ impl NatsConnection {
                 source,
             })?;
         }
-        let client = connect.connect(options.servers.as_slice()).await.map_err(|error| {
-            let servers = options.servers.join(", ");
-            NatsError::Unreachable { servers, why: error.to_string() }.while_doing(doing())
-        })?;
+        let credentials = options.creds.as_ref().map(|file| UsedCredentials {
+            file: file.clone(),
+            holder: identity.holder(),
+            until: identity.until,
+        });
+        let client = connect::connect(&connect, options, credentials.as_ref()).await?;
         let version = client.server_info().version;
         if !is_new_enough(&version) {
             return Err(NatsError::Version { found: version, needed: MIN_SERVER_VERSION }
-                .while_doing(doing()));
+                .while_doing("use the NATS server"));
         }
         let floor = Mutex::default();
         let retry_limit = options.patience.duration();
@@ -257,8 +260,14 @@ impl NatsConnection {
         };
         tokio::select! {
             answer = answer => Ok(answer),
-            () = refused => Err(StoreError::Forbidden { doing: doing.to_owned() }),
+            () = refused => Err(self.forbidden(doing, format!("they have no right on {subject}"))),
         }
+    }
+
+    /// Returns the error for an operation that this client's credentials do not permit.
+    pub(crate) fn forbidden(&self, doing: &str, missing: impl Into<String>) -> StoreError {
+        let holder = self.identity.holder();
+        StoreError::Forbidden { doing: doing.to_owned(), holder, missing: missing.into() }
     }
 
     /// Whether the server has reported a permission error for this subject since `since`.

@@ -6,9 +6,6 @@ use thiserror::Error;
 /// Why an operation on the NATS server failed.
 #[derive(Debug, Error)]
 pub(crate) enum NatsError {
-    /// No server accepted the connection.
-    #[error("could not connect to {servers}: {why}")]
-    Unreachable { servers: String, why: String },
     /// The server is too old.
     #[error("the server is nats-server {found}; brigade needs {needed} or later")]
     Version { found: String, needed: &'static str },

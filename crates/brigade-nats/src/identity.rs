@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use brigade_wire::name::{MemberName, TeamName};
 use data_encoding::BASE64URL_NOPAD;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -42,6 +43,8 @@ pub struct Identity {
     /// Prefix of the subjects for JetStream API requests. Seats have their own account, which imports a few API
     /// subjects under the prefix [`SEATS_API`].
     pub api_prefix: &'static str,
+    /// When the credentials expire; `None` if they do not expire.
+    pub until: Option<Timestamp>,
 }
 
 /// Prefix of the JetStream API in the account that owns the streams.
@@ -111,6 +114,9 @@ pub enum IdentityError {
 #[derive(Deserialize)]
 struct CredentialClaims {
     sub: String,
+    /// The expiry, in seconds since 1970; zero or absent if there is none.
+    #[serde(default)]
+    exp: i64,
     #[serde(default)]
     nats: NatsClaims,
 }
@@ -132,7 +138,15 @@ impl Identity {
             settings: StreamSettings::default(),
             inbox_prefix: inbox_prefix(CredentialRole::Admin, ""),
             api_prefix: API,
+            until: None,
         }
+    }
+
+    /// Returns whose credentials these are, for messages.
+    pub fn holder(&self) -> String {
+        let Some(team) = &self.team else { return "these credentials".to_owned() };
+        let names: Vec<&str> = self.members.iter().map(MemberName::as_str).collect();
+        format!("the credentials of {} in team {team}", names.join(", "))
     }
 
     /// Reads the identity from a credentials file. Does not check the signature, because the server does.
@@ -147,7 +161,8 @@ impl Identity {
         let claims = claims(creds)?;
         let tags = |key| claims.nats.tags.iter().filter_map(move |tag| tag_value(tag, key));
         // Credentials made by other tools have no tags. The server enforces their permissions anyway.
-        let Some(role) = tags("role").next() else { return Ok(Self::trusted()) };
+        let until = Timestamp::from_second(claims.exp).ok().filter(|_| claims.exp > 0);
+        let Some(role) = tags("role").next() else { return Ok(Self { until, ..Self::trusted() }) };
         let role: CredentialRole = role.parse().map_err(|()| "it has an unknown role")?;
         let team = tags("team").next().map(str::parse).transpose();
         let team: Option<TeamName> = team.map_err(|_| "its team name is invalid")?;
@@ -173,7 +188,7 @@ impl Identity {
         let answers = role == CredentialRole::Admin || tags("answers").any(|value| value == "yes");
         let inbox_prefix = inbox_prefix(role, &claims.sub);
         let api_prefix = if role == CredentialRole::Admin { API } else { SEATS_API };
-        Ok(Self { role, team, members, answers, settings, inbox_prefix, api_prefix })
+        Ok(Self { role, team, members, answers, settings, inbox_prefix, api_prefix, until })
     }
 
     /// Returns the subjects of the client's team; `None` for an administrator.

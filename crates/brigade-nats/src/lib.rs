@@ -20,12 +20,12 @@
 //!
 //! # Parts
 //!
-//! - [`options`]: how to connect; [`NatsStore`]: the store itself, with a private module for each trait;
+//! - [`options`]: how to connect; [`connect_error`]: why it failed; [`NatsStore`]: the store itself, with a private module for each trait;
 //! - [`layout`]: streams and subjects, and who may write to them;
 //! - [`identity`]: what a client's credentials allow; [`org`]: organisations, issuing and revoking credentials;
 //! - [`backup`], [`health`], [`stream_metrics`]: tools for operators of the NATS servers.
 //!
-//! The private modules: `connection` sends requests, retries them and detects permission errors. `read`, `write`
+//! The private modules: `connect` connects and waits for servers that are away. `connection` sends requests, retries them and detects permission errors. `read`, `write`
 //! and `watch` handle the messages of a stream. `mailbox` (with `marks`), `board` and `roster` interpret messages.
 //! `read_floor` and `replicas` make sure that a client in a cluster can read its own writes.
 //!
@@ -39,6 +39,7 @@
 #![forbid(unsafe_code)]
 
 pub mod backup;
+pub mod connect_error;
 pub mod health;
 pub mod identity;
 pub mod layout;
@@ -47,6 +48,7 @@ pub mod org;
 pub mod stream_metrics;
 
 mod board;
+mod connect;
 mod connection;
 mod error;
 mod journal;

@@ -31,8 +31,10 @@ pub struct NatsOptions {
     pub client_cert: Option<(PathBuf, PathBuf)>,
     /// The settings for the streams, used only if the streams do not exist yet.
     pub settings: StreamSettings,
-    /// How long to retry while the server does not answer.
+    /// How long to retry a request while the server does not answer.
     pub patience: RetryLimit,
+    /// How long to wait, before the first connection, for servers that cannot be reached.
+    pub connect_wait: Duration,
 }
 
 /// How long to retry while the server does not answer.
@@ -43,13 +45,17 @@ pub enum RetryLimit {
     Short,
     /// 10 minutes, so that a process survives a network failure. For background processes.
     Long,
+    /// The time that the user chose.
+    Exactly(Duration),
 }
 
 impl RetryLimit {
-    pub(crate) fn duration(self) -> Duration {
+    /// Returns the limit as a duration.
+    pub fn duration(self) -> Duration {
         match self {
             Self::Short => Duration::from_secs(20),
             Self::Long => Duration::from_secs(10 * 60),
+            Self::Exactly(limit) => limit,
         }
     }
 }

@@ -253,7 +253,7 @@ impl NatsConnection {
         doing: &str,
     ) -> Result<T, StoreError> {
         if self.identity.role != CredentialRole::Admin {
-            return Err(StoreError::Forbidden { doing: doing.to_owned() });
+            return Err(self.forbidden(doing, "only the admin of the organisation may do it"));
         }
         let payload = body.to_string().into_bytes();
         let answer = self.send_payload(api.to_owned(), payload, doing).await?;

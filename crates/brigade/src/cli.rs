@@ -2,6 +2,7 @@
 
 mod approvals;
 mod doctor;
+mod duration;
 mod global;
 mod host;
 mod link;

@@ -78,7 +78,7 @@ impl CliContext {
                     .unwrap_or(DurabilityWord::Process)
             }
         };
-        let team = named_team(&global)?;
+        let (team, wait) = (named_team(&global)?, global.server_wait());
         let me = match global.me {
             Some(me) => Some(me),
             None => variable(env::AS, str::parse)?,
@@ -96,6 +96,7 @@ impl CliContext {
             durability: durability.into(),
             lock_wait,
             is_lasting,
+            wait,
             team,
             me,
             lead_key,
@@ -122,7 +123,7 @@ impl CliContext {
 }
 
 /// Returns Claude Code's folder and brigade's state folder.
-fn dirs(global: &GlobalArgs) -> Result<(PathBuf, PathBuf), CliError> {
+pub(crate) fn dirs(global: &GlobalArgs) -> Result<(PathBuf, PathBuf), CliError> {
     let no_home = || CliError::failed(CliTrouble::NoHome);
     let claude_dir = global.claude_dir.clone().or_else(env::claude_dir).ok_or_else(no_home)?;
     Ok((claude_dir, env::state_dir().ok_or_else(no_home)?))

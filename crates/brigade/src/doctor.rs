@@ -37,7 +37,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde::ser::SerializeStruct as _;
 
-use self::CheckScope::{All, Files};
+use self::CheckScope::{All, Files, ThisHost};
 use self::fix::Fix;
 use self::nats::NatsFinding;
 use self::snapshot::DoctorSnapshot;
@@ -49,6 +49,8 @@ enum CheckScope {
     Files,
     /// Teams in any store.
     All,
+    /// This host, even if the store cannot be read.
+    ThisHost,
 }
 
 /// A check for one kind of problem.
@@ -111,11 +113,11 @@ pub(crate) const CHECKS: &[Check] = &[
         means: "each of these tasks waits for the next one, so none can start" },
     Check { name: "lost-dependency", scope: All, run: tasks::lost_dependency,
         means: "a missing task counts as completed, so this task may start too early" },
-    Check { name: "orphan-window", scope: All, run: hosted::windows,
+    Check { name: "orphan-window", scope: ThisHost, run: hosted::windows,
         means: "the agent is still running after its member was removed" },
-    Check { name: "orphan-process", scope: All, run: hosted::processes,
+    Check { name: "orphan-process", scope: ThisHost, run: hosted::processes,
         means: "the agent is still running after its member was removed" },
-    Check { name: "given-up", scope: All, run: hosted::given_up,
+    Check { name: "given-up", scope: ThisHost, run: hosted::given_up,
         means: "the supervisor no longer restarts it; its tasks are unassigned" },
     Check { name: "dead-member", scope: All, run: hosted::dead,
         means: "its mail waits, and nothing restarts it" },
@@ -123,23 +125,23 @@ pub(crate) const CHECKS: &[Check] = &[
         means: "it does no work; the next message starts its agent again" },
     Check { name: "future-key", scope: Files, run: hosted::future_key,
         means: "the clock was set back; Claude Code rejects its lead's messages" },
-    Check { name: "no-supervisor", scope: All, run: hosted::no_supervisor,
+    Check { name: "no-supervisor", scope: ThisHost, run: hosted::no_supervisor,
         means: "members keep running, but those that die are not restarted" },
     Check { name: "team-gone", scope: All, run: hosted::team_gone,
         means: "its members should run on this host but have no team" },
-    Check { name: "dead-link", scope: All, run: links::dead,
+    Check { name: "dead-link", scope: ThisHost, run: links::dead,
         means: "members on other hosts do not get this host's messages and tasks, nor the other way round" },
-    Check { name: "open-worktree", scope: All, run: hosted::worktrees,
+    Check { name: "open-worktree", scope: ThisHost, run: hosted::worktrees,
         means: "it takes disk space, and uncommitted work in it is easily forgotten" },
-    Check { name: "old-agent", scope: All, run: machine::outdated,
+    Check { name: "old-agent", scope: ThisHost, run: machine::outdated,
         means: "brigade was tested with a later version and may misread the agent's output" },
-    Check { name: "no-agent", scope: All, run: machine::missing,
+    Check { name: "no-agent", scope: ThisHost, run: machine::missing,
         means: "the member cannot be started" },
-    Check { name: "no-tmux", scope: All, run: machine::no_tmux,
+    Check { name: "no-tmux", scope: ThisHost, run: machine::no_tmux,
         means: "members that run in a tmux window cannot be started" },
-    Check { name: "team-file", scope: All, run: machine::team_file,
+    Check { name: "team-file", scope: ThisHost, run: machine::team_file,
         means: "`brigade up` will refuse the file" },
-    Check { name: "settings", scope: All, run: machine::settings,
+    Check { name: "settings", scope: ThisHost, run: machine::settings,
         means: "Claude Code starts its teammates without brigade, or not at all" },
 ];
 
@@ -269,7 +271,12 @@ pub(crate) fn reexamine(snapshot: &DoctorSnapshot, check: &str, place: &str) -> 
 /// Returns the checks that apply to the kind of store in this snapshot.
 fn checks(snapshot: &DoctorSnapshot) -> impl Iterator<Item = &'static Check> {
     let uses_nats = snapshot.nats_findings.is_some();
-    CHECKS.iter().filter(move |check| check.scope == All || !uses_nats)
+    let is_away = snapshot.is_store_away;
+    CHECKS.iter().filter(move |check| match check.scope {
+        ThisHost => true,
+        All => !is_away,
+        Files => !uses_nats,
+    })
 }
 
 /// Returns the number of checks that apply, including the checks of the NATS server.

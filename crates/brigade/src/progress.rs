@@ -114,8 +114,12 @@ pub(crate) fn print(progress: Progress) {
                 &format!("waiting for the first synchronization with {}", servers.join(", ")),
             );
         }
-        Progress::WaitingForServer(servers) => {
-            output::eprint_line(&format!("waiting for {} to answer", servers.join(", ")));
+        Progress::WaitingForServer(servers, limit) => {
+            let limit = match limit.as_secs() {
+                0 => String::new(),
+                secs => format!(" (up to {secs} s; `--wait=0` fails at once)"),
+            };
+            output::eprint_line(&format!("waiting for {} to answer{limit}", servers.join(", ")));
         }
     }
 }

@@ -116,10 +116,14 @@ pub enum StoreError {
     #[error(transparent)]
     EventRefused(#[from] RefusedEvent),
     /// The NATS server does not allow the operation with the seat's credentials.
-    #[error("the NATS server does not allow this seat to {doing}")]
+    #[error("the NATS server does not allow {holder} to {doing}: {missing}")]
     Forbidden {
         /// The operation, as a verb phrase.
         doing: String,
+        /// Whose credentials the caller used, such as "the credentials of alice in team demo".
+        holder: String,
+        /// The right that the credentials lack.
+        missing: String,
     },
     /// The NATS server did not answer, or answered with an error.
     #[error("cannot {doing}")]

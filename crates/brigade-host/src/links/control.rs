@@ -39,7 +39,7 @@ pub async fn start(
     report: ReportProgress<'_>,
 ) -> Result<Vec<StartedLink>, HostError> {
     // Connect here first, so that the person sees why that fails.
-    let store = options.servers.open(false, report).await?;
+    let store = options.servers.open(false, options.wait, report).await?;
     let teams = run::teams_to_link(options, &store).await?;
     if teams.is_empty() {
         let error = HostError::new(ErrorKind::Nothing, Trouble::NoTeamOnServer);

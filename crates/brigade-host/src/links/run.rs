@@ -15,7 +15,7 @@ use super::process::{HeldLink, LinkStateFile};
 use crate::context::Context;
 use crate::error::{ErrorKind, HostError, Trouble};
 use crate::link_registry::{LinkCondition, LinkFiles, LinkStatus};
-use crate::location::{Location, NatsServers};
+use crate::location::{Location, NatsServers, ServerWait};
 use crate::progress;
 use crate::registry;
 
@@ -33,6 +33,8 @@ pub struct LinkOptions {
     pub teams: Vec<TeamName>,
     /// The name of this host in the teams.
     pub host: String,
+    /// How long to wait for servers that do not answer. A link that keeps running tries again without end.
+    pub wait: ServerWait,
 }
 
 /// Something that a front end shows while links run.
@@ -70,7 +72,7 @@ pub async fn once(
     options: &LinkOptions,
     output: &LinkOutput,
 ) -> Result<(), HostError> {
-    let store = options.servers.open(false, &progress::silent).await?;
+    let store = options.servers.open(false, options.wait, &progress::silent).await?;
     let links = Links::new(context, options, output, store)?;
     let teams = links.teams().await?;
     if teams.is_empty() {
@@ -113,7 +115,7 @@ pub async fn run(
 /// Returns whether another attempt would fail in the same way until a person acts.
 fn is_final(error: &HostError) -> bool {
     let link_error = error.source.downcast_ref::<LinkError>();
-    error.is_refused()
+    (error.is_unreachable() && !error.is_temporary())
         || link_error.is_some_and(LinkError::is_final)
         || matches!(error.source.downcast_ref(), Some(Trouble::NoTeamToLink { .. }))
 }
@@ -140,9 +142,9 @@ async fn connect(
 ) -> Result<Arc<dyn Store>, HostError> {
     let mut is_noted = false;
     loop {
-        let error = match servers.open(false, &progress::silent).await {
+        let error = match servers.open(false, ServerWait::NONE, &progress::silent).await {
             Ok(store) => return Ok(store),
-            Err(error) if !error.is_unreachable() || error.is_refused() => return Err(error),
+            Err(error) if !error.is_temporary() => return Err(error),
             Err(error) => error.to_agent_text(),
         };
         for link in held.values() {

@@ -9,6 +9,8 @@ use thiserror::Error;
 
 use super::error::OrgError;
 use super::folder::Folder;
+use crate::connect;
+use crate::connect_error::{ConnectFailure, UsedCredentials};
 use crate::options::NatsOptions;
 
 /// The subject on which servers accept account JWTs.
@@ -36,7 +38,10 @@ pub enum PushError {
     /// The operator's keys could not be read.
     #[error(transparent)]
     Org(#[from] OrgError),
-    /// The servers could not be reached.
+    /// The connection failed.
+    #[error("cannot connect to the servers")]
+    Connect(#[source] ConnectFailure),
+    /// The connection was lost.
     #[error("cannot reach the servers")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// No server of this operator answered.
@@ -77,8 +82,12 @@ async fn login(
     if let Some((cert, key)) = &options.client_cert {
         connect = connect.add_client_certificate(cert.clone(), key.clone());
     }
-    let servers = &options.servers;
-    connect.connect(servers).await.map_err(|error| PushError::Unreachable(error.into()))
+    let credentials = UsedCredentials {
+        file: folder.dir().to_owned(),
+        holder: "the keys of this operator".to_owned(),
+        until: None,
+    };
+    connect::connect(&connect, options, Some(&credentials)).await.map_err(PushError::Connect)
 }
 
 #[derive(Deserialize)]

@@ -1,11 +1,14 @@
 //! The options that every command accepts.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use brigade_files::Durability;
-use brigade_host::location::{Location, StoreAddress};
+use brigade_host::location::{Location, ServerWait, StoreAddress};
 use brigade_wire::name::{MemberName, TeamName};
 use clap::{Args, ValueEnum};
+
+use super::duration::wait;
 
 /// Options that every command accepts.
 #[derive(Args, Clone, Debug)]
@@ -60,9 +63,41 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     pub(crate) key: Option<PathBuf>,
 
+    /// How long to wait for a NATS server that does not answer [default: 20s; with --wait alone: 30s]
+    ///
+    /// `--wait=0` fails at once. `status`, `doctor` and `down --now` do not wait by default.
+    /// A server that refuses the certificate or the credentials is not waited for.
+    #[arg(
+        long,
+        global = true,
+        value_name = "TIME",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "30s",
+        value_parser = wait,
+        hide_short_help = true
+    )]
+    pub(crate) wait: Option<Duration>,
+
+    /// How long to wait for the first connection without --wait.
+    #[arg(skip = ServerWait::DEFAULT)]
+    pub(crate) default_wait: Duration,
+
     /// Where the teams are stored, as resolved from the options, the environment and brigade.toml.
     #[arg(skip)]
     pub(crate) home: Location,
+}
+
+impl GlobalArgs {
+    /// Returns the arguments of a command that waits for no server, unless the user asks for it.
+    pub(crate) fn at_once(self) -> Self {
+        Self { default_wait: Duration::ZERO, ..self }
+    }
+
+    /// Returns how long to wait for NATS servers that do not answer.
+    pub(crate) fn server_wait(&self) -> ServerWait {
+        ServerWait { connect: self.wait.unwrap_or(self.default_wait), retry: self.wait }
+    }
 }
 
 /// The failures that an acknowledged message survives.

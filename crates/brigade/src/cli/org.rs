@@ -6,6 +6,8 @@ use std::time::Duration;
 use brigade_wire::name::{MemberName, TeamName};
 use clap::{Args, Subcommand};
 
+use super::duration::time;
+
 pub(super) const EXAMPLES: &str = "\
 Examples:
   brigade org init acme --dir /etc/brigade
@@ -181,39 +183,4 @@ pub(crate) struct OrgRevokeArgs {
     pub(crate) offline: bool,
     #[command(flatten)]
     pub(crate) folder: OrgFolderArgs,
-}
-
-/// Parses a duration such as `30d` or `12h`.
-fn time(text: &str) -> Result<Duration, String> {
-    let form = || "use a number and s, m, h or d, such as 30d".to_owned();
-    let unit = text.chars().next_back().ok_or_else(form)?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 60 * 60,
-        'd' => 24 * 60 * 60,
-        _ => return Err(form()),
-    };
-    let number = text.strip_suffix(unit).unwrap_or_default();
-    let number: u64 = number.parse().map_err(|_| form())?;
-    // A longer time could overflow date arithmetic.
-    if number == 0 || number > 36_500 * 24 * 60 * 60 / seconds {
-        return Err("use a time between one second and a hundred years".to_owned());
-    }
-    Ok(Duration::from_secs(number * seconds))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parses_durations() {
-        for (text, seconds) in [("30d", 2_592_000), ("12h", 43_200), ("90m", 5_400), ("2s", 2)] {
-            assert_eq!(time(text), Ok(Duration::from_secs(seconds)), "{text}");
-        }
-        for text in ["", "d", "3", "3w", "0d", "-1d", "1.5h", "99999999d", "3dd", "ä"] {
-            assert!(time(text).is_err(), "{text:?}");
-        }
-    }
 }

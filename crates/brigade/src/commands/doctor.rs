@@ -1,10 +1,12 @@
 //! `brigade doctor`
 
 use brigade_core::text;
+use brigade_host::local_state;
 use serde::Serialize;
 
-use crate::cli::DoctorArgs;
-use crate::context::CliContext;
+use super::status::local;
+use crate::cli::{DoctorArgs, GlobalArgs};
+use crate::context::{CliContext, named_team};
 use crate::doctor::backup::BackupFolder;
 use crate::doctor::fix::{Fix, SETTLED};
 use crate::doctor::guard::MemberGuard;
@@ -66,6 +68,23 @@ pub(crate) async fn run(context: &CliContext, doctor: DoctorArgs) -> Result<u8, 
         output::print(&render(&findings, &fixed, count(&snapshot)))?;
     }
     Ok(if findings.is_empty() { exit::DONE } else { exit::FAILED })
+}
+
+/// Runs the checks that need no store, while the NATS server is unreachable, and explains why it is. Fixes nothing.
+pub(crate) fn without_store(global: &GlobalArgs, unreachable: &CliError) -> Result<u8, CliError> {
+    let snapshot = DoctorSnapshot::without_store(global, unreachable)?;
+    let findings = examine(&snapshot);
+    if global.json {
+        output::print_json(&DoctorReport { findings: &findings, fixed: &[] })?;
+    } else {
+        output::print(&render(&findings, &[], count(&snapshot)))?;
+        let teams = local_state::teams(&snapshot.host, named_team(global)?.as_ref())?;
+        if !teams.is_empty() {
+            output::print(&format!("\n{}", local::render(&teams)))?;
+        }
+    }
+    output::note("only this host was checked, because the NATS server cannot be used");
+    Ok(exit::FAILED)
 }
 
 /// Applies all automatic fixes. If one fails, the others still run.

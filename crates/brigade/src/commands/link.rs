@@ -21,6 +21,7 @@ use crate::{env, exit, progress};
 pub(crate) async fn run(mut global: GlobalArgs, asked: cli::LinkArgs) -> Result<u8, CliError> {
     // Links belong to the files of this host. The command connects to the NATS servers itself.
     let location = std::mem::replace(&mut global.home, Location::Files);
+    let wait = global.server_wait();
     let context = CliContext::new(global).await?;
     if asked.list {
         return list(&context);
@@ -36,7 +37,8 @@ pub(crate) async fn run(mut global: GlobalArgs, asked: cli::LinkArgs) -> Result<
         true => context.named_team().cloned().into_iter().collect(),
         false => asked.teams,
     };
-    let options = LinkOptions { servers, teams, host: asked.host.unwrap_or_else(env::host_name) };
+    let host = asked.host.unwrap_or_else(env::host_name);
+    let options = LinkOptions { servers, teams, host, wait };
     let output = link_output(context.json);
     if asked.once {
         let once = links::once(&context, &options, &output);

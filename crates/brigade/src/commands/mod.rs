@@ -47,9 +47,9 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use crate::cli::{Cli, CliCommand, GlobalArgs, UpArgs};
 #[cfg(feature = "nats")]
 use crate::cli::OrgCommand;
-use crate::cli::{Cli, CliCommand, GlobalArgs, UpArgs};
 use crate::context::{CliContext, variable};
 use crate::error::{CliError, failed};
 use crate::location::{TeamFileSource, location};
@@ -189,20 +189,33 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         }
         Some(CliCommand::Link(asked)) => link::run(global, asked).await,
         Some(CliCommand::Status { metrics }) => {
-            status::run(&CliContext::reading(global).await?, metrics).await
+            let global = global.at_once();
+            match CliContext::reading(global.clone()).await {
+                Err(away) if away.is_unreachable() && !metrics => status::local::run(&global, away),
+                context => status::run(&context?, metrics).await,
+            }
         }
         Some(CliCommand::Doctor(doctor)) => {
-            doctor::run(&CliContext::new(global).await?, doctor).await
-        }
-        Some(CliCommand::Down(down)) => match CliContext::new(global.clone()).await {
-            Err(away) if away.is_unreachable() => down::without_store(&global, &down, away).await,
-            context => {
-                let context = context?;
-                let done = down::run(&context, &down).await;
-                warn_about_changes(&context);
-                done
+            let global = global.at_once();
+            match CliContext::new(global.clone()).await {
+                Err(away) if away.is_unreachable() => doctor::without_store(&global, &away),
+                context => doctor::run(&context?, doctor).await,
             }
-        },
+        }
+        Some(CliCommand::Down(down)) => {
+            let global = if down.how.now { global.at_once() } else { global };
+            match CliContext::new(global.clone()).await {
+                Err(away) if away.is_unreachable() => {
+                    down::without_store(&global, &down, away).await
+                }
+                context => {
+                    let context = context?;
+                    let done = down::run(&context, &down).await;
+                    warn_about_changes(&context);
+                    done
+                }
+            }
+        }
         Some(CliCommand::Diff { name, stat }) => {
             diff::run(&CliContext::reading(global).await?, &name, stat).await
         }

@@ -9,7 +9,9 @@ mod revoke;
 
 pub(super) use self::revoke::revoke_stopped;
 
+use brigade_core::store::StoreError;
 use brigade_nats::NatsOptions;
+use brigade_nats::connect_error::ConnectFailure;
 use brigade_nats::org::{Folder, PushError};
 
 use crate::cli::{GlobalArgs, OrgCommand};
@@ -19,7 +21,7 @@ pub(crate) async fn run(global: GlobalArgs, command: OrgCommand) -> Result<u8, C
     let json = global.json;
     match command {
         OrgCommand::Init(init) => init::run(json, init),
-        OrgCommand::Apply(folder) => apply::run(json, &folder).await,
+        OrgCommand::Apply(folder) => apply::run(&global, &folder).await,
         OrgCommand::AddMember(asked) => add_member::run(json, asked),
         OrgCommand::Revoke(asked) => revoke::run(json, &asked).await,
         OrgCommand::List(folder) => list::run(json, &folder),
@@ -37,6 +39,15 @@ fn servers(folder: &Folder) -> NatsOptions {
 fn push_failed(error: PushError, servers: &NatsOptions) -> CliError {
     match error {
         PushError::Org(error) => error.into(),
+        // The servers know another operator.
+        PushError::Connect(failure @ ConnectFailure::Refused { .. }) => {
+            CliError::failed(failure).hint(format!(
+                "start the servers at {} with the configuration in this folder (server-1.conf …)",
+                servers.servers.join(", ")
+            ))
+        }
+        PushError::Connect(failure) => CliError::from(StoreError::from(failure))
+            .hint("update the servers with `brigade org apply` or a restart"),
         error => CliError::failed(error).hint(format!(
             "check that the servers are running at {}; update them with `brigade org apply` or a restart",
             servers.servers.join(", ")

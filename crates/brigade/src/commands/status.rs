@@ -1,5 +1,6 @@
 //! `brigade status`
 
+pub(crate) mod local;
 mod metrics;
 
 use brigade_core::clock::Timestamp;

@@ -26,6 +26,10 @@ const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(5);
 
 /// The checks of a NATS store, with the consequence of each problem.
 pub(super) const CHECKS: &[(&str, &str)] = &[
+    (
+        "no-connection",
+        "the teams on it cannot be read or changed; members on this host keep running and reconnect",
+    ),
     ("no-stream", "it was deleted or never created, so nothing can be written to it"),
     ("odd-stream", "its settings were changed; members might not be woken, or history may be lost"),
     ("no-leader", "nothing can be written to it until enough servers are back"),
@@ -49,6 +53,16 @@ pub(crate) struct NatsFinding {
     pub(super) place: String,
     pub(super) what: String,
     pub(super) advice: String,
+}
+
+impl NatsFinding {
+    /// Returns the finding for a connection that failed with this error.
+    pub(super) fn no_connection(servers: String, error: &CliError) -> Self {
+        let cause = std::error::Error::source(&*error.source);
+        let what = cause.map_or_else(|| error.to_string(), ToString::to_string);
+        let advice = error.hints.join("; ");
+        Self { check: "no-connection", place: servers, what, advice }
+    }
 }
 
 /// The teams and problems found on the NATS server.

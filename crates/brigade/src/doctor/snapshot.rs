@@ -9,7 +9,8 @@ use rustix::process::geteuid;
 
 use super::nats::{self, NatsFinding};
 use super::team_folder::{FolderEntry, TeamFolder, root_entries};
-use crate::context::CliContext;
+use crate::cli::GlobalArgs;
+use crate::context::{CliContext, dirs, host_alone, named_team};
 use crate::error::CliError;
 use brigade_host::link_registry::{self, LinkReport};
 use brigade_host::spec::MemberSpec;
@@ -27,6 +28,8 @@ pub(crate) struct DoctorSnapshot {
     pub(crate) teams: Vec<TeamFolder>,
     /// Problems with the NATS server; `None` if the teams are stored in files.
     pub(crate) nats_findings: Option<Vec<NatsFinding>>,
+    /// Whether the teams are unknown, because the NATS server cannot be used.
+    pub(crate) is_store_away: bool,
     /// The teams that are up on this host.
     pub(crate) hosted: Vec<TeamOnHost>,
     pub(crate) supervisor: Option<Process>,
@@ -81,12 +84,7 @@ impl DoctorSnapshot {
                 (nats.teams, Some(nats.findings))
             }
         };
-        let mut hosted = Vec::new();
-        for team in host.registry.teams()?.into_iter().filter(|team| covers(team.as_str())) {
-            let members = host.registry.members(&team)?.into_iter();
-            let members = members.map(|name| HostedMember::read(&host, &team, name)).collect();
-            hosted.push(TeamOnHost { members, team });
-        }
+        let hosted = hosted(&host, scope)?;
         let supervisor = process_lock::holder(&host.registry.supervisor_lock()).ok().flatten();
         let links = link_registry::list(&context.files_host()?.registry)?;
         let links = links.into_iter().filter(|link| covers(link.team.as_str())).collect();
@@ -98,10 +96,34 @@ impl DoctorSnapshot {
             uid: geteuid().as_raw(),
             teams,
             nats_findings,
+            is_store_away: false,
             hosted,
             supervisor,
             links,
             scope: scope.cloned(),
+        })
+    }
+
+    /// Reads only this host, because the NATS server cannot be used. `error` is the error of the connection.
+    pub(crate) fn without_store(global: &GlobalArgs, error: &CliError) -> Result<Self, CliError> {
+        let scope = named_team(global)?;
+        let (claude_dir, state_dir) = dirs(global)?;
+        let host = host_alone(global)?;
+        let servers = global.home.nats().map(|nats| nats.servers.join(", ")).unwrap_or_default();
+        let hosted = hosted(&host, scope.as_ref())?;
+        let supervisor = process_lock::holder(&host.registry.supervisor_lock()).ok().flatten();
+        Ok(Self {
+            team_states_dir: team_states_dir(&state_dir, &claude_dir),
+            claude_dir,
+            state_dir,
+            host,
+            uid: geteuid().as_raw(),
+            teams: Vec::new(),
+            nats_findings: Some(vec![NatsFinding::no_connection(servers, error)]),
+            is_store_away: true,
+            hosted,
+            supervisor,
+            scope,
         })
     }
 
@@ -127,6 +149,18 @@ impl DoctorSnapshot {
     pub(crate) fn has_config(&self, team: &str) -> bool {
         self.teams.iter().any(|folder| folder.name == team && folder.config.is_some())
     }
+}
+
+/// Returns the teams that are up on this host.
+fn hosted(host: &Host, scope: Option<&TeamName>) -> Result<Vec<TeamOnHost>, CliError> {
+    let mut hosted = Vec::new();
+    let covers = |team: &TeamName| scope.is_none_or(|scope| scope == team);
+    for team in host.registry.teams()?.into_iter().filter(covers) {
+        let members = host.registry.members(&team)?.into_iter();
+        let members = members.map(|name| HostedMember::read(host, &team, name)).collect();
+        hosted.push(TeamOnHost { members, team });
+    }
+    Ok(hosted)
 }
 
 /// Returns the process that runs a member. While the doctor fixes something about the member, the doctor itself holds

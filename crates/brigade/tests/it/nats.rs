@@ -3,6 +3,7 @@
 mod approvals;
 mod away;
 mod board;
+mod connect;
 mod doctor;
 mod hosts;
 mod link;

@@ -6,15 +6,21 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{push_failed, revoke, servers};
-use crate::cli::OrgFolderArgs;
+use crate::cli::{GlobalArgs, OrgFolderArgs};
 use crate::error::CliError;
+use crate::slow_notice::with_notice;
 use crate::{exit, output};
 
-pub(super) async fn run(json: bool, asked: &OrgFolderArgs) -> Result<u8, CliError> {
+pub(super) async fn run(global: &GlobalArgs, asked: &OrgFolderArgs) -> Result<u8, CliError> {
+    let json = global.json;
     let folder = Folder::open(&asked.dir)?;
     let organisation = folder.organisation(asked.org.as_ref())?;
     let mut options = servers(&folder);
-    let pushed = push(&folder, &options, Timestamp::now()).await;
+    // The operator has just started the servers.
+    options.connect_wait = global.server_wait().connect;
+    let addresses = options.servers.join(", ");
+    let notice = format!("waiting for {addresses} to answer");
+    let pushed = with_notice(&notice, push(&folder, &options, Timestamp::now())).await;
     let pushed = pushed.map_err(|error| push_failed(error, &options))?;
     options.creds = Some(folder.admin(&organisation.name));
     options.settings = organisation.settings();

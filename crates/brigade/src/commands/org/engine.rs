@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use brigade_nats::NatsStore;
 use brigade_nats::backup;
+use brigade_nats::{NatsOptions, NatsStore};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -12,24 +12,25 @@ use crate::cli::{EngineCommand, GlobalArgs};
 use crate::error::{CliError, CliTrouble};
 use crate::output::{self, Table};
 use crate::{env, exit};
-use brigade_host::location::NatsServers;
 
 pub(super) async fn run(global: &GlobalArgs, command: EngineCommand) -> Result<u8, CliError> {
     let Some(engine) = global.home.nats() else {
         let error = CliError::usage(CliTrouble::NoNatsServer);
         return Err(error.hint(format!("add `--store nats://HOST:PORT` or set {}", env::STORE)));
     };
+    let options =
+        NatsOptions { connect_wait: global.server_wait().connect, ..engine.store_options() };
     match command {
-        EngineCommand::Backup { dir } => save(global.json, engine, &dir).await,
+        EngineCommand::Backup { dir } => save(global.json, &options, &dir).await,
         EngineCommand::Restore { dir, replicas } => {
-            restore(global.json, engine, &dir, replicas).await
+            restore(global.json, options, &dir, replicas).await
         }
-        EngineCommand::Retention { time } => retention(global.json, engine, time).await,
+        EngineCommand::Retention { time } => retention(global.json, options, time).await,
     }
 }
 
-async fn save(json: bool, engine: &NatsServers, dir: &Path) -> Result<u8, CliError> {
-    let manifest = backup::backup(&engine.store_options(), dir, Timestamp::now()).await?;
+async fn save(json: bool, options: &NatsOptions, dir: &Path) -> Result<u8, CliError> {
+    let manifest = backup::backup(options, dir, Timestamp::now()).await?;
     if json {
         output::print_json(&manifest)?;
         return Ok(exit::DONE);
@@ -51,11 +52,10 @@ async fn save(json: bool, engine: &NatsServers, dir: &Path) -> Result<u8, CliErr
 
 async fn restore(
     json: bool,
-    engine: &NatsServers,
+    mut options: NatsOptions,
     dir: &Path,
     replicas: Option<usize>,
 ) -> Result<u8, CliError> {
-    let mut options = engine.store_options();
     options.settings.replicas = replicas;
     let restored = backup::restore(&options, dir).await?;
     if json {
@@ -82,8 +82,8 @@ async fn restore(
     Ok(exit::DONE)
 }
 
-async fn retention(json: bool, engine: &NatsServers, time: Duration) -> Result<u8, CliError> {
-    let store = NatsStore::connect(engine.store_options()).await?;
+async fn retention(json: bool, options: NatsOptions, time: Duration) -> Result<u8, CliError> {
+    let store = NatsStore::connect(options).await?;
     let before = store.set_retention(time).await?;
     if json {
         let document = json!({ "retention_secs": time.as_secs(), "before_secs": before.as_secs() });

@@ -1,9 +1,59 @@
-//! Commands with credentials that do not suffice.
+//! What commands show while the NATS server is away, and with credentials that do not suffice.
+
+use std::sync::Arc;
 
 use brigade_nats::identity::CredentialRole;
+use brigade_testkit::nats_server::TestServers;
 
 use super::seats::OrgServer;
 use super::{FAKE_AGENT, NatsHost};
+
+#[test]
+fn n9_status_shows_the_processes_of_this_host_while_the_server_is_away() {
+    brigade_testkit::needs!(NatsServer);
+    let mut host = NatsHost::new();
+    host.write_file(&["alice"], "");
+    host.run_ok(&["up"]);
+    let pid = host.member("alice")["pid"].as_u64().unwrap();
+    Arc::get_mut(&mut host.engine).unwrap().stop(0);
+    let status = host.run(&["status"]);
+    assert_eq!(status.code, Some(1), "{status}");
+    assert!(status.stdout.contains("server unreachable"), "{status}");
+    assert!(status.stdout.contains(&pid.to_string()), "{status}");
+    assert!(status.stderr.contains("no server answers at"), "{status}");
+    assert!(status.stderr.contains("only the processes of this host are shown"), "{status}");
+    let json = host.run(&["status", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json[0]["members"][0]["pid"], pid, "{json}");
+}
+
+#[test]
+fn n20_doctor_explains_why_the_server_cannot_be_used() {
+    brigade_testkit::needs!(NatsServer);
+    let mut host = NatsHost::new();
+    host.write_file(&["alice"], "");
+    host.run_ok(&["up"]);
+    Arc::get_mut(&mut host.engine).unwrap().stop(0);
+    let doctor = host.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(1), "{doctor}");
+    for said in [
+        "no-connection  no server answers at",
+        "members on this host keep running",
+        "to do: check the address, that the server is running",
+        "1 problem\n",
+        "alice",
+    ] {
+        assert!(doctor.stdout.contains(said), "{said}: {doctor}");
+    }
+    let report: serde_json::Value =
+        serde_json::from_str(&host.run(&["doctor", "--json"]).stdout).unwrap();
+    assert_eq!(report["findings"][0]["check"], "no-connection", "{report}");
+    // Another cause has another explanation.
+    let engine = TestServers::single();
+    let tls = engine.store().replace("nats://", "tls://");
+    let tls = host.run(&["doctor", "--store", &tls]);
+    assert!(tls.stdout.contains("does not use TLS"), "{tls}");
+}
 
 #[test]
 fn n6_credentials_of_several_members_ask_which_member_you_are() {

@@ -9,14 +9,14 @@ use super::wait_until;
 use crate::env::{CliEnv, Outcome};
 
 /// The environment of an organisation's operator, with a running NATS server.
-struct Operator {
-    cli: CliEnv,
-    url: String,
+pub(super) struct Operator {
+    pub(super) cli: CliEnv,
+    pub(super) url: String,
     server: Option<ServerProcess>,
 }
 
 impl Operator {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let cli = CliEnv::new();
         let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
         let node = format!("127.0.0.1:{port}");
@@ -36,17 +36,17 @@ impl Operator {
     }
 
     /// Creates credentials and returns the path of the credentials file.
-    fn add(&self, args: &[&str]) -> String {
+    pub(super) fn add(&self, args: &[&str]) -> String {
         let args = [&["org", "add-member"], args, &["--dir", "op"]].concat();
         self.cli.json(&args)["file"].as_str().unwrap().to_owned()
     }
 
-    fn run_as(&self, creds: &str, name: &str, args: &[&str]) -> Outcome {
+    pub(super) fn run_as(&self, creds: &str, name: &str, args: &[&str]) -> Outcome {
         let seat = ["--store", &self.url, "--creds", creds, "--team", "demo", "--as", name];
         self.cli.run(&[&seat, args].concat())
     }
 
-    fn run_ok_as(&self, creds: &str, name: &str, args: &[&str]) -> String {
+    pub(super) fn run_ok_as(&self, creds: &str, name: &str, args: &[&str]) -> String {
         let outcome = self.run_as(creds, name, args);
         assert_eq!(outcome.code, Some(0), "{name} {args:?}: {outcome}");
         outcome.stdout

@@ -14,7 +14,7 @@ fn openssl(dir: &Path, args: &str) {
 }
 
 /// Creates a CA. Uses it to sign a server certificate and a client certificate.
-fn certificates(dir: &Path) {
+pub(super) fn certificates(dir: &Path) {
     let new = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
     openssl(dir, &format!("req -x509 {new} -days 2 -subj /CN=ca -keyout ca.key -out ca.pem"));
     std::fs::write(dir.join("san"), "subjectAltName=IP:127.0.0.1").unwrap();
