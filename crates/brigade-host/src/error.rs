@@ -159,6 +159,18 @@ pub enum Trouble {
     NotOnRoster { name: String, team: String },
     #[error("the credentials are for several members: {}", .members.join(", "))]
     WhichMember { members: Vec<String> },
+    #[error("there is no store named {name:?}")]
+    NoStore { name: String },
+    #[error("{} is not valid: {why}", path.display())]
+    BadConfig { path: PathBuf, why: String },
+    #[error("a client certificate needs its private key: give both --cert and --key, or neither")]
+    HalfClient,
+    /// The server comes from a `brigade.toml`, so brigade does not send it the credentials from the environment.
+    #[error(
+        "brigade does not send the credentials in {} to a server that only a brigade.toml names",
+        crate::variables::CREDS
+    )]
+    CredsForAFile,
 }
 
 impl HostError {

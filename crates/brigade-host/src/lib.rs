@@ -87,6 +87,7 @@ pub mod preflight;
 pub mod process;
 pub mod process_lock;
 pub mod process_tree;
+pub mod profile;
 pub mod progress;
 pub mod registry;
 mod restarts;
@@ -97,6 +98,9 @@ pub mod spawn;
 pub mod spec;
 pub mod start;
 pub mod state;
+#[cfg(feature = "nats")]
+pub mod store_check;
+pub mod store_choice;
 pub mod suggest;
 pub mod supervisor;
 pub mod supervisor_environment;

@@ -49,6 +49,8 @@ pub const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
 pub const CLAUDE_SESSION: &str = "CLAUDE_CODE_SESSION_ID";
 /// Claude Code's own variable, with the name of the task list that a session or a teammate uses.
 pub const CLAUDE_TASK_LIST: &str = "CLAUDE_CODE_TASK_LIST_ID";
+/// The base folder in which programs store their configuration.
+pub const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
 /// Claude Code's own variable that enables teams.
 pub const CLAUDE_TEAMS: &str = "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS";
 /// Codex's own variable, with the path of Codex's folder.
@@ -83,7 +85,7 @@ pub const ALWAYS: &[&str] = &[
     "TMPDIR",
     NO_COLOR,
     "XDG_RUNTIME_DIR",
-    "XDG_CONFIG_HOME",
+    XDG_CONFIG_HOME,
     "XDG_DATA_HOME",
     "XDG_CACHE_HOME",
     XDG_STATE_HOME,

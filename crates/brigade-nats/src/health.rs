@@ -34,6 +34,8 @@ pub struct Health {
     pub version: String,
     /// Whether the server is part of a cluster.
     pub is_cluster: bool,
+    /// Whether the connection is encrypted.
+    pub is_tls: bool,
     /// Size of the largest message that the server accepts, in bytes.
     pub max_payload: usize,
     /// How far this host's clock is ahead of the server's clock; zero if unknown.
@@ -76,6 +78,7 @@ pub async fn check_health(options: &NatsOptions) -> Result<Health, StoreError> {
     let mut health = Health {
         version: info.version,
         is_cluster: info.cluster.is_some(),
+        is_tls: info.tls_required || options.requires_tls(),
         max_payload: info.max_payload,
         ahead: SignedDuration::ZERO,
         streams: None,

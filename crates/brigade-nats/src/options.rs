@@ -37,6 +37,14 @@ pub struct NatsOptions {
     pub connect_wait: Duration,
 }
 
+impl NatsOptions {
+    /// Returns whether the client accepts only encrypted connections.
+    pub(crate) fn requires_tls(&self) -> bool {
+        let is_tls = |server: &String| server.starts_with("tls://");
+        self.ca.is_some() || self.client_cert.is_some() || self.servers.iter().all(is_tls)
+    }
+}
+
 /// How long to retry while the server does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum RetryLimit {

@@ -8,6 +8,8 @@ mod host;
 mod link;
 #[cfg(feature = "nats")]
 mod org;
+#[cfg(feature = "nats")]
+mod store;
 mod task;
 mod team;
 mod trust;
@@ -31,6 +33,8 @@ pub(crate) use self::link::LinkArgs;
 pub(crate) use self::org::{
     EngineCommand, OrgAddMemberArgs, OrgCommand, OrgFolderArgs, OrgInitArgs, OrgRevokeArgs,
 };
+#[cfg(feature = "nats")]
+pub(crate) use self::store::{StoreAddArgs, StoreCommand};
 pub(crate) use self::task::{GraphFormat, TaskAddArgs, TaskCommand, TaskListArgs, TaskUpdateArgs};
 pub(crate) use self::team::{ActivityWord, TeamCommand, TeamJoinArgs};
 pub(crate) use self::trust::TrustArgs;
@@ -356,6 +360,15 @@ Examples:
   brigade doctor --fix
   brigade doctor --json | jq -r '.findings[] | \"\\(.check) \\(.place)\"'")]
     Doctor(DoctorArgs),
+
+    /// Name NATS servers with their CA and credentials, and choose the default store
+    ///
+    /// The configuration is `brigade/config.toml` in $XDG_CONFIG_HOME, by default ~/.config. A command
+    /// uses the store of --store, else of BRIGADE_STORE, else of a trusted brigade.toml, else the default
+    /// that you chose here, else files.
+    #[cfg(feature = "nats")]
+    #[command(subcommand, after_help = store::EXAMPLES)]
+    Store(StoreCommand),
 
     /// Manage NATS servers and credentials for an organisation
     ///

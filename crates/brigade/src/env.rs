@@ -35,6 +35,14 @@ pub(crate) fn claude_task_list() -> Option<TeamName> {
     read(CLAUDE_TASK_LIST)?.to_str()?.parse().ok()
 }
 
+/// Returns the folder of brigade's configuration. A relative `XDG_CONFIG_HOME` is ignored, as the XDG specification
+/// requires.
+pub(crate) fn config_dir() -> Option<PathBuf> {
+    let xdg = read(XDG_CONFIG_HOME).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || Some(PathBuf::from(read(HOME)?).join(".config"));
+    Some(xdg.or_else(home)?.join("brigade"))
+}
+
 /// Returns Codex's folder.
 pub(crate) fn codex_dir() -> Option<PathBuf> {
     let home = || Some(PathBuf::from(read(HOME)?).join(".codex"));

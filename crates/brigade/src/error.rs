@@ -63,19 +63,14 @@ pub(crate) enum CliTrouble {
     NoDifference { name: String },
     #[error("there is no folder {}", dir.display())]
     NoFolder { dir: std::path::PathBuf },
+    #[cfg(feature = "nats")]
+    #[error("there is no file {}", path.display())]
+    NoFile { path: std::path::PathBuf },
     #[error("{} already exists", path.display())]
     FileExists { path: std::path::PathBuf },
     #[cfg(feature = "nats")]
     #[error("the address of the NATS server is missing")]
     NoNatsServer,
-    #[error("a client certificate needs its private key: give both --cert and --key, or neither")]
-    HalfClient,
-    /// The server comes from a `brigade.toml`, so brigade does not send it the credentials from the environment.
-    #[error(
-        "brigade does not send the credentials in {} to a server that only a brigade.toml names",
-        env::CREDS
-    )]
-    CredsForAFile,
     #[error("the address of the NATS server to link with is missing")]
     NothingToLink,
 }

@@ -1,9 +1,12 @@
-//! Determines where the teams are stored, from the command line, the environment or a `brigade.toml`.
+//! Determines where the teams are stored, from the command line, the environment, a `brigade.toml` or the user's
+//! configuration.
 
 use std::path::{Path, PathBuf};
 
 use brigade_core::text::one_line;
-use brigade_host::location::{Location, NatsServers, StoreAddress};
+use brigade_host::location::{Location, StoreAddress};
+use brigade_host::profile::Profiles;
+use brigade_host::store_choice::{GivenPath, StoreChoice, StoreSources};
 use brigade_host::team_file;
 use brigade_host::trust::StoreSetting;
 
@@ -15,60 +18,54 @@ use crate::{env, output};
 /// Which `brigade.toml` may name the store of the teams.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TeamFileSource<'l> {
-    /// No file.
+    /// No file, and no default of the user's configuration: another program started this command.
     Ignored,
+    /// No file, because it names no store.
+    WithoutStore,
     /// The file in the current folder or in the nearest parent folder.
     CurrentFolder,
     /// The file at this path.
     File(&'l Path),
 }
 
-/// Returns the store that is named on the command line, else in the environment, else in a `brigade.toml`.
+/// Returns the store that is named on the command line, else in the environment, else in a `brigade.toml`, else as the
+/// default in the user's configuration.
 pub(crate) fn location(
     global: &GlobalArgs,
     source: TeamFileSource<'_>,
 ) -> Result<Location, CliError> {
-    let named = named_store(global)?;
-    let is_named = named.is_some();
-    let (address, creds) = match named {
-        Some(address) => (address, None),
-        None => in_team_file(source)?.unwrap_or((StoreAddress::Files, None)),
+    let (option, variable) = named_store(global)?;
+    let is_named = option.is_some() || variable.is_some();
+    let path = |option: &Option<PathBuf>, name| -> Result<GivenPath, CliError> {
+        let option = option.clone().map(absolute).transpose()?;
+        let variable = env::read(name).map(|path| absolute(path.into())).transpose()?;
+        Ok(GivenPath { option, variable })
     };
-    let StoreAddress::Servers(servers) = address else { return Ok(Location::Files) };
-    let path = |given: &Option<PathBuf>, name| {
-        let path = given.clone().or_else(|| env::read(name).map(PathBuf::from));
-        path.map(absolute).transpose()
-    };
-    let client = match (path(&global.cert, env::CERT)?, path(&global.key, env::KEY)?) {
-        (Some(cert), Some(key)) => Some((cert, key)),
-        (None, None) => None,
-        _ => return Err(CliError::usage(CliTrouble::HalfClient)),
-    };
-    // The user may have trusted the file without thinking of the credentials in the environment, so brigade does not
-    // send them to a server that only the file names.
-    let creds = match (&global.creds, creds) {
-        (None, creds) if !is_named => {
-            if creds.is_none() && env::read(env::CREDS).is_some() {
-                let error = CliError::usage(CliTrouble::CredsForAFile);
-                return Err(error.hint(format!(
-                    "name the server with `--store` or {}, or the credentials with `--creds`",
-                    env::STORE
-                )));
-            }
-            creds
-        }
-        (given, creds) => path(given, env::CREDS)?.or(creds),
-    };
-    let ca = path(&global.ca, env::CA)?;
-    Ok(Location::Nats(NatsServers { servers, creds, ca, client }))
+    StoreSources {
+        option,
+        variable,
+        team_file: if is_named { None } else { in_team_file(source)? },
+        profiles: &profiles()?,
+        uses_default: !matches!(source, TeamFileSource::Ignored),
+        creds: path(&global.creds, env::CREDS)?,
+        ca: path(&global.ca, env::CA)?,
+        cert: path(&global.cert, env::CERT)?,
+        key: path(&global.key, env::KEY)?,
+    }
+    .resolve()
 }
 
-/// Returns the store that is named on the command line or in the environment.
-pub(crate) fn named_store(global: &GlobalArgs) -> Result<Option<StoreAddress>, CliError> {
-    match &global.store {
-        Some(address) => Ok(Some(address.clone())),
-        None => variable(env::STORE, str::parse),
-    }
+/// Returns the stores that are named on the command line and in the environment.
+pub(crate) fn named_store(
+    global: &GlobalArgs,
+) -> Result<(Option<StoreChoice>, Option<StoreChoice>), CliError> {
+    Ok((global.store.clone(), variable(env::STORE, str::parse)?))
+}
+
+/// Reads the stores in the user's configuration.
+pub(crate) fn profiles() -> Result<Profiles, CliError> {
+    let dir = env::config_dir().ok_or_else(|| CliError::failed(CliTrouble::NoHome))?;
+    Profiles::read(&dir.join("config.toml"))
 }
 
 /// Returns the store and the credentials that the `brigade.toml` names. If the user does not trust the file, prints a
@@ -77,7 +74,7 @@ fn in_team_file(
     source: TeamFileSource<'_>,
 ) -> Result<Option<(StoreAddress, Option<PathBuf>)>, CliError> {
     let file = match source {
-        TeamFileSource::Ignored => None,
+        TeamFileSource::Ignored | TeamFileSource::WithoutStore => None,
         TeamFileSource::CurrentFolder => {
             std::env::current_dir().ok().and_then(|dir| team_file::find(&dir).ok())
         }
@@ -98,6 +95,7 @@ fn in_team_file(
     }
 }
 
-fn absolute(path: PathBuf) -> Result<PathBuf, CliError> {
+/// Returns the absolute form of a path.
+pub(crate) fn absolute(path: PathBuf) -> Result<PathBuf, CliError> {
     std::path::absolute(path).map_err(|source| failed("find the current folder", source))
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use brigade_files::Durability;
-use brigade_host::location::{Location, ServerWait, StoreAddress};
+use brigade_host::location::{Location, ServerWait};
+use brigade_host::store_choice::StoreChoice;
 use brigade_wire::name::{MemberName, TeamName};
 use clap::{Args, ValueEnum};
 
@@ -40,12 +41,13 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "LEVEL")]
     pub(crate) durability: Option<DurabilityWord>,
 
-    /// Where teams are stored: `files` or nats://HOST:PORT [env: BRIGADE_STORE] [default: files]
+    /// Where teams are stored: `files`, nats://HOST:PORT or a name [env: BRIGADE_STORE] [default: files]
     ///
     /// Use a NATS server for a team on several hosts. tls:// requires encryption. Separate several
-    /// servers with commas. This option overrides `store` in brigade.toml.
+    /// servers with commas. `brigade store add` names a server with its CA and your credentials, and
+    /// `brigade store use` makes it the default. This option overrides `store` in brigade.toml.
     #[arg(long, global = true, value_name = "STORE")]
-    pub(crate) store: Option<StoreAddress>,
+    pub(crate) store: Option<StoreChoice>,
 
     /// Credentials file for the NATS server [env: BRIGADE_CREDS]
     #[arg(long, global = true, value_name = "FILE")]
@@ -65,8 +67,8 @@ pub(crate) struct GlobalArgs {
 
     /// How long to wait for a NATS server that does not answer [default: 20s; with --wait alone: 30s]
     ///
-    /// `--wait=0` fails at once. `status`, `doctor` and `down --now` do not wait by default.
-    /// A server that refuses the certificate or the credentials is not waited for.
+    /// `--wait=0` fails at once. `status`, `doctor`, `down --now` and `store check` do not wait by
+    /// default. A server that refuses the certificate or the credentials is not waited for.
     #[arg(
         long,
         global = true,

@@ -12,7 +12,7 @@ use crate::cli::GlobalArgs;
 use crate::context::{current_dir, trust};
 use crate::error::CliError;
 use crate::graph::{self, TaskTree};
-use crate::location::named_store;
+use crate::location::{TeamFileSource, location, named_store};
 use crate::output::{self, Cell, FAINT, STRONG, Table};
 use crate::{env, exit};
 use brigade_host::location::StoreAddress;
@@ -84,8 +84,7 @@ fn check_worktrees(
     file: &TeamFile,
     state: TrustState,
 ) -> Result<(), CliError> {
-    let store = named_store(global)?.or_else(|| file.store.clone());
-    if matches!(store, Some(StoreAddress::Servers(_))) {
+    if uses_nats(global, file)? {
         return Ok(());
     }
     let is_outside = |member: &MemberSpec| {
@@ -94,6 +93,15 @@ fn check_worktrees(
     };
     let may_use = |member: &&MemberSpec| state == TrustState::Trusted || !is_outside(member);
     preflight::check_worktrees(&env::programs(), all_members(&file.spec).filter(may_use))
+}
+
+/// Returns whether `up` would store the team on a NATS server.
+fn uses_nats(global: &GlobalArgs, file: &TeamFile) -> Result<bool, CliError> {
+    let is_named = named_store(global)? != (None, None);
+    match &file.store {
+        Some(store) if !is_named => Ok(matches!(store, StoreAddress::Servers(_))),
+        _ => Ok(location(global, TeamFileSource::WithoutStore)?.nats().is_some()),
+    }
 }
 
 /// Returns the short path of the team file for the current folder.

@@ -27,6 +27,8 @@ mod resume;
 mod send;
 mod spawn;
 mod status;
+#[cfg(feature = "nats")]
+mod store;
 mod task;
 mod team;
 mod teammate;
@@ -49,12 +51,14 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::{Cli, CliCommand, GlobalArgs, UpArgs};
 #[cfg(feature = "nats")]
-use crate::cli::OrgCommand;
+use crate::cli::{OrgCommand, StoreCommand};
 use crate::context::{CliContext, variable};
 use crate::error::{CliError, failed};
 use crate::location::{TeamFileSource, location};
 use crate::{allocator, env, exit, output};
 use brigade_host::location::Location;
+#[cfg(feature = "nats")]
+use brigade_host::store_choice::StoreChoice;
 use brigade_host::supervisor;
 
 /// Runs a command and returns its exit code.
@@ -124,6 +128,16 @@ fn home(cli: &Cli) -> Result<Location, CliError> {
             | CliCommand::Supervise
             | CliCommand::Teammate { .. },
         ) => location(&cli.global, TeamFileSource::Ignored),
+        #[cfg(feature = "nats")]
+        Some(CliCommand::Store(StoreCommand::Check { name: Some(name) })) => {
+            let store = Some(StoreChoice::Named(name.clone()));
+            let global = GlobalArgs { store, ..cli.global.clone() };
+            location(&global, TeamFileSource::CurrentFolder)
+        }
+        #[cfg(feature = "nats")]
+        Some(CliCommand::Store(command)) if !matches!(command, StoreCommand::Check { .. }) => {
+            Ok(Location::Files)
+        }
         // These commands read the server addresses from the organisation's folder.
         #[cfg(feature = "nats")]
         Some(CliCommand::Org(command)) if !matches!(command, OrgCommand::Engine(_)) => {
@@ -229,6 +243,8 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Some(CliCommand::Play) => play::run(&CliContext::lasting(global).await?).await,
         #[cfg(feature = "nats")]
         Some(CliCommand::Org(command)) => org::run(global, command).await,
+        #[cfg(feature = "nats")]
+        Some(CliCommand::Store(command)) => store::run(global, command).await,
         Some(CliCommand::Spawn(spawn)) => spawn::run(&CliContext::new(global).await?, &spawn).await,
         Some(CliCommand::Teammate { arguments }) => teammate::run(global, arguments).await,
         Some(CliCommand::Completions { shell }) => completions::run(shell),

@@ -14,6 +14,7 @@ mod operation;
 mod org;
 mod refusals;
 mod seats;
+mod stores;
 mod teams;
 mod tls;
 
