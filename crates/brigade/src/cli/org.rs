@@ -131,7 +131,7 @@ pub(crate) struct OrgInitArgs {
     #[arg(long, value_name = "ADDRESS", requires = "nodes")]
     pub(crate) listen: Option<String>,
     /// TLS certificate file of the servers (path on their hosts)
-    #[arg(long, value_name = "FILE", requires = "tls_key", requires = "nodes")]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// Private key file of the TLS certificate
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
@@ -167,6 +167,9 @@ pub(crate) struct OrgAddMemberArgs {
     /// Write the credentials to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Also use them on this host: name the store after the organisation and make it the default
+    #[arg(long = "use")]
+    pub(crate) uses: bool,
     #[command(flatten)]
     pub(crate) folder: OrgFolderArgs,
 }

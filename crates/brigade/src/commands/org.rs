@@ -5,6 +5,7 @@ mod apply;
 mod engine;
 mod init;
 mod list;
+mod next_step;
 mod revoke;
 
 pub(super) use self::revoke::revoke_stopped;

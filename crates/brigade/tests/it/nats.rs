@@ -17,6 +17,7 @@ mod seats;
 mod stores;
 mod teams;
 mod tls;
+mod walk;
 
 use std::ops::Deref;
 use std::sync::Arc;

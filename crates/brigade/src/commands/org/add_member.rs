@@ -1,12 +1,16 @@
 //! `brigade org add-member`
 
+use brigade_host::profile::{StoreName, StoreProfile};
 use brigade_nats::identity::CredentialRole;
-use brigade_nats::org::{Folder, Granted};
+use brigade_nats::org::{Folder, Granted, IssuedSeat};
+use brigade_wire::name::{MemberName, TeamName};
 use jiff::{SignedDuration, Timestamp};
 
+use super::next_step;
 use crate::cli::OrgAddMemberArgs;
 use crate::error::CliError;
 use crate::exit;
+use crate::location::{absolute, profiles};
 use crate::output::{self, STRONG};
 
 pub(super) fn run(json: bool, asked: OrgAddMemberArgs) -> Result<u8, CliError> {
@@ -32,22 +36,24 @@ pub(super) fn run(json: bool, asked: OrgAddMemberArgs) -> Result<u8, CliError> {
         role: if asked.lead { CredentialRole::Lead } else { CredentialRole::Member },
         answers: asked.lead && !asked.no_answers,
         until,
-        out: asked.out,
+        out: asked.out.map(absolute).transpose()?,
     };
     let seat = folder.grant(&mut organisation, granted, now)?;
+    let org = &organisation.name;
+    if asked.uses {
+        use_store(&folder, org, &seat)?;
+    }
     if json {
         output::print_json(&seat)?;
         return Ok(exit::DONE);
     }
-    let (team, file) = (&seat.team, seat.file.display());
-    let names: Vec<String> = seat.members.iter().map(ToString::to_string).collect();
-    let store = folder.cluster().urls().join(",");
-    let first = names.first().map(String::as_str).unwrap_or_default();
+    let names: Vec<&str> = seat.members.iter().map(MemberName::as_str).collect();
     output::print(&format!(
-        "{STRONG}{}{STRONG:#} of team {team}: {file}\n\n\
-         Copy the file to the member's host. To act as {first} there, run\n  \
-         brigade --store {store} --creds FILE --team {team} --as {first} inbox\n",
-        names.join(", ")
+        "{STRONG}{}{STRONG:#} of team {}: {}\n\n{}",
+        names.join(", "),
+        seat.team,
+        seat.file.display(),
+        next(&folder, org, &seat, asked.uses)
     ))?;
     if !others.is_empty() {
         output::note(&format!(
@@ -56,4 +62,40 @@ pub(super) fn run(json: bool, asked: OrgAddMemberArgs) -> Result<u8, CliError> {
         ));
     }
     Ok(exit::DONE)
+}
+
+/// Adds the servers to the configuration of this host, and makes them the default store.
+fn use_store(folder: &Folder, org: &TeamName, seat: &IssuedSeat) -> Result<(), CliError> {
+    let name: StoreName = org.as_str().parse().map_err(CliError::usage)?;
+    let profile = StoreProfile {
+        url: folder.cluster().urls().join(","),
+        ca: folder.cluster().tls.as_ref().and_then(|tls| tls.ca.clone()),
+        creds: Some(seat.file.clone()),
+    };
+    let mut profiles = profiles()?;
+    profiles.add(name.clone(), profile)?;
+    profiles.set_default(Some(&name))
+}
+
+/// Returns what to do next with the credentials.
+fn next(folder: &Folder, org: &TeamName, seat: &IssuedSeat, is_used: bool) -> String {
+    let store = next_step::add_store(folder, org, &seat.file);
+    let ca = folder.cluster().tls.as_ref().and_then(|tls| tls.ca.as_ref());
+    let files = match ca {
+        Some(ca) => format!("the credentials and {}", ca.display()),
+        None => "the credentials".to_owned(),
+    };
+    let team = &seat.team;
+    let mut text = match is_used {
+        true => format!("this host uses them from now on, as store {org}\n"),
+        false => format!("next, on the host of the members, with a copy of {files}:\n  {store}\n"),
+    };
+    if seat.role == CredentialRole::Lead {
+        let members = next_step::add_members(folder, org, team);
+        text.push_str(&format!(
+            "\nthen, for the members of another host:\n  {members}\n\
+             and to create the team:\n  brigade team create {team}\n"
+        ));
+    }
+    text
 }

@@ -5,7 +5,7 @@ use brigade_nats::org::{Folder, push};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{push_failed, revoke, servers};
+use super::{next_step, push_failed, revoke, servers};
 use crate::cli::{GlobalArgs, OrgFolderArgs};
 use crate::error::CliError;
 use crate::slow_notice::with_notice;
@@ -31,7 +31,11 @@ pub(super) async fn run(global: &GlobalArgs, asked: &OrgFolderArgs) -> Result<u8
     }
     revoke::report(json, &pushed)?;
     if !json {
-        output::print(&format!("the streams of {} are ready\n", organisation.name))?;
+        output::print(&format!(
+            "the streams of {} are ready\n\nnext, for a team named demo:\n  {}\n",
+            organisation.name,
+            next_step::add_lead(&folder, &organisation.name)
+        ))?;
     }
     Ok(if pushed.iter().all(|push| push.taken) { exit::DONE } else { exit::FAILED })
 }

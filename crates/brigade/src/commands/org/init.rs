@@ -7,6 +7,7 @@ use brigade_nats::org::{Cluster, Folder, ServerAddress, Tls};
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::next_step;
 use crate::cli::OrgInitArgs;
 use crate::error::{CliError, failed};
 use crate::exit;
@@ -41,27 +42,32 @@ pub(super) fn run(json: bool, asked: OrgInitArgs) -> Result<u8, CliError> {
     let dir = folder.dir().display();
     let mut text = format!("created organisation {STRONG}{name}{STRONG:#} in {dir}\n\nnext:\n");
     for (conf, node) in servers.iter().zip(&folder.cluster().nodes) {
-        let _infallible = writeln!(text, "  nats-server -c {}    on {}", conf.display(), node.host);
+        let start = next_step::start_server(conf);
+        let _infallible = writeln!(text, "  {start}    # on {}", node.host);
     }
     let _infallible = write!(
         text,
-        "  brigade org apply --org {name} --dir {dir}\n  \
-         brigade org add-member TEAM team-lead --lead --org {name} --dir {dir}\n\n\
+        "  {}\n\n\
          Keep the folder secret and back it up: its keys can impersonate every member, and without them\n\
-         you cannot add or revoke members.\n"
+         you cannot add or revoke members.\n",
+        next_step::apply(&folder, &name)
     );
     output::print(&text)?;
     Ok(exit::DONE)
 }
 
-/// Returns the servers given with `--nodes`; `None` without `--nodes`.
+/// Returns the servers given with `--nodes`, or the server on this machine if only TLS is configured; `None` without
+/// any of these options.
 fn cluster(asked: OrgInitArgs) -> Result<Option<Cluster>, CliError> {
-    if asked.nodes.is_empty() {
+    if asked.nodes.is_empty() && asked.tls_cert.is_none() {
         return Ok(None);
     }
     let nodes: Result<Vec<ServerAddress>, String> =
         asked.nodes.iter().map(|node| node.parse()).collect();
-    let nodes = nodes.map_err(CliError::usage)?;
+    let mut nodes = nodes.map_err(CliError::usage)?;
+    if nodes.is_empty() {
+        nodes = Cluster::here().nodes;
+    }
     let absolute = |path: std::path::PathBuf| {
         std::path::absolute(&path)
             .map_err(|source| failed(format!("find {}", path.display()), source))
