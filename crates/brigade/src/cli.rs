@@ -368,6 +368,7 @@ Examples:
     /// that you chose here, else files.
     #[cfg(feature = "nats")]
     #[command(subcommand, after_help = store::EXAMPLES)]
+    #[expect(clippy::doc_markdown, reason = "the help shows names of variables without backticks")]
     Store(StoreCommand),
 
     /// Manage NATS servers and credentials for an organisation

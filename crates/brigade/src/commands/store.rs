@@ -30,7 +30,7 @@ fn add(global: &GlobalArgs, asked: StoreAddArgs) -> Result<u8, CliError> {
     let mut profiles = profiles()?;
     let ca = global.ca.clone().map(absolute).transpose()?;
     let creds = global.creds.clone().map(absolute).transpose()?;
-    for path in [&ca, &creds].into_iter().flatten().filter(|path| !path.is_file()) {
+    if let Some(path) = [&ca, &creds].into_iter().flatten().find(|path| !path.is_file()) {
         return Err(CliError::usage(CliTrouble::NoFile { path: path.clone() }));
     }
     if let Some(creds) = &creds {
