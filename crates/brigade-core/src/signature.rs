@@ -55,7 +55,9 @@ struct PublicKey {
 
 /// The error for a string that is not a lead key.
 #[derive(Debug, Error)]
-#[error("not a lead key: expected the form <milliseconds>.<base64url>, or several of them with commas between them")]
+#[error(
+    "not a lead key: expected the form <milliseconds>.<base64url>, or several of them with commas between them"
+)]
 pub struct NotALeadKey;
 
 impl std::str::FromStr for LeadKey {
@@ -369,7 +371,8 @@ mod tests {
     /// In a team that Claude Code leads, the lead and the person have a key each.
     #[test]
     fn a_message_needs_the_signature_of_one_of_several_keys() {
-        let (person, stranger) = (SigningKey::from_bytes(&[8; 32]), SigningKey::from_bytes(&[9; 32]));
+        let (person, stranger) =
+            (SigningKey::from_bytes(&[8; 32]), SigningKey::from_bytes(&[9; 32]));
         let both: LeadKey = format!("{},{}", public(&lead()), public(&person)).parse().unwrap();
         for (key, expected) in [(lead(), true), (person, true), (stranger, false)] {
             let inbox = json!([signed(&key, MADE.1)]).to_string();

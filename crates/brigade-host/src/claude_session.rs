@@ -110,7 +110,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let this = process::current();
         write(dir.path(), this.pid, "one", &this.began);
-        let team = format!(r#"{{"name":"session-x","leadProcess":{{"pid":{}}},"members":[]}}"#, this.pid);
+        let team =
+            format!(r#"{{"name":"session-x","leadProcess":{{"pid":{}}},"members":[]}}"#, this.pid);
         let team = Team::read(team.as_bytes()).unwrap();
         let lead = ClaudeSession::of_lead(dir.path(), &team).unwrap();
         assert!(lead.leads(&team));

@@ -238,10 +238,12 @@ pub async fn teams_to_show(context: &Context, host: &Host) -> Result<Vec<TeamNam
     }
     let mut up = host.registry.teams()?;
     if let Some(team) = context.named_team() {
-        return Ok(vec![match up.contains(team) || !is_led_by_claude(context, host, team).await? {
-            true => choose_team(context, host, None).await?,
-            false => team.clone(),
-        }]);
+        return Ok(vec![
+            match up.contains(team) || !is_led_by_claude(context, host, team).await? {
+                true => choose_team(context, host, None).await?,
+                false => team.clone(),
+            },
+        ]);
     }
     match folder {
         None => {
@@ -260,7 +262,11 @@ pub async fn teams_to_show(context: &Context, host: &Host) -> Result<Vec<TeamNam
 }
 
 /// Returns whether Claude Code leads a team in the files of this host.
-async fn is_led_by_claude(context: &Context, host: &Host, team: &TeamName) -> Result<bool, HostError> {
+async fn is_led_by_claude(
+    context: &Context,
+    host: &Host,
+    team: &TeamName,
+) -> Result<bool, HostError> {
     Ok(!host.is_shared && context.team_exists(team).await? && !context.store.is_ours(team).await?)
 }
 

@@ -6,5 +6,5 @@ mod run;
 mod supervise;
 
 pub use self::control::{StartedLink, start, stop};
-pub use self::run::{LinkNote, LinkOptions, LinkOutput, once, run};
+pub use self::run::{LinkEventHandler, LinkNote, LinkOptions, LinkOutput, once, run};
 pub(crate) use self::supervise::SupervisedLinks;

@@ -292,11 +292,7 @@ async fn remote_members(
 
 /// Returns the states of the members that Claude Code itself runs, according to the roster. `known` are the members that
 /// brigade runs.
-async fn claude_members(
-    lead: &Seat,
-    roster: &Team<'_>,
-    known: &[MemberState],
-) -> Vec<MemberState> {
+async fn claude_members(lead: &Seat, roster: &Team<'_>, known: &[MemberState]) -> Vec<MemberState> {
     let mut states = Vec::new();
     for entry in roster.members() {
         let Some(Ok(name)) = entry.name().map(|name| name.parse::<MemberName>()) else { continue };

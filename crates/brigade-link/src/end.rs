@@ -133,7 +133,7 @@ impl Link {
                     waiting.insert(name);
                 }
                 Ok(Err(error)) => {
-                    self.report_problem(format!("cannot ask {name} to stop: {error}"))
+                    self.report_problem(format!("cannot ask {name} to stop: {error}"));
                 }
                 Err(_) => self.report_problem(format!("cannot ask {name} to stop: no answer")),
             }

@@ -18,13 +18,13 @@ use crate::store::{Outgoing, Question, StoreError};
 #[derive(Debug)]
 pub enum Acceptance {
     /// The answer is the first one. The asking member acts on it.
-    Accepted(Request),
+    Accepted(Box<Request>),
     /// Another answer came first. The asking member acts on that one, unless it already did.
     Late {
         /// The request that both answers are for.
-        request: Request,
+        request: Box<Request>,
         /// The first answer.
-        first: First,
+        first: Box<First>,
         /// Whether the asking member must act on the first answer now, because its message has not arrived yet.
         is_new: bool,
     },
@@ -48,6 +48,7 @@ pub async fn accept(
     let Some(request) = request::all(&lead_seat, &team).await?.into_iter().find(is_own) else {
         return Ok(Acceptance::Ignored);
     };
+    let request = Box::new(request);
     let first = first_decision(&lead_seat, &team, &request, key, answer).await?;
     let Some(first) = first else {
         let is_accepted = hear(seat, kind, id, key).await?;
@@ -56,7 +57,7 @@ pub async fn accept(
     let is_authentic = is_authentic(seat, &team, &first.message);
     let is_new = is_authentic && hear(seat, kind, id, first.message.key()).await?;
     Ok(match First::from_decision(&first) {
-        Some(first) => Acceptance::Late { request, first, is_new },
+        Some(first) => Acceptance::Late { request, first: Box::new(first), is_new },
         None => Acceptance::Ignored,
     })
 }

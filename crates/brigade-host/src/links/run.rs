@@ -49,11 +49,14 @@ pub enum LinkNote {
     Ended(TeamName, String),
 }
 
+/// Receives the events of the links of a host.
+pub type LinkEventHandler = Arc<dyn Fn(&TeamName, &LinkEvent) + Send + Sync>;
+
 /// Where links report to.
 #[derive(Clone)]
 pub struct LinkOutput {
     /// Receives the events of each link.
-    pub on_event: Arc<dyn Fn(&TeamName, &LinkEvent) + Send + Sync>,
+    pub on_event: LinkEventHandler,
     /// Receives notes.
     pub on_note: Arc<dyn Fn(&LinkNote) + Send + Sync>,
     /// Returns whether no program reads the output any more, so that the links should end.

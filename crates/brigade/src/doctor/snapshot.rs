@@ -13,6 +13,7 @@ use crate::cli::GlobalArgs;
 use crate::context::{CliContext, dirs, host_alone, named_team};
 use crate::error::CliError;
 use brigade_host::link_registry::{self, LinkReport};
+use brigade_host::location::Location;
 use brigade_host::spec::MemberSpec;
 use brigade_host::{Host, process, process_lock};
 
@@ -112,6 +113,11 @@ impl DoctorSnapshot {
         let servers = global.home.nats().map(|nats| nats.servers.join(", ")).unwrap_or_default();
         let hosted = hosted(&host, scope.as_ref())?;
         let supervisor = process_lock::holder(&host.registry.supervisor_lock()).ok().flatten();
+        // Links belong to the files of this host.
+        let of_files = GlobalArgs { home: Location::Files, ..global.clone() };
+        let links = link_registry::list(&host_alone(&of_files)?.registry)?;
+        let covers = |team: &TeamName| scope.as_ref().is_none_or(|scope| scope == team);
+        let links = links.into_iter().filter(|link| covers(&link.team)).collect();
         Ok(Self {
             team_states_dir: team_states_dir(&state_dir, &claude_dir),
             claude_dir,
@@ -123,6 +129,7 @@ impl DoctorSnapshot {
             is_store_away: true,
             hosted,
             supervisor,
+            links,
             scope,
         })
     }

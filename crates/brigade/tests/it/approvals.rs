@@ -230,7 +230,7 @@ fn several_requests_are_answered_at_once() {
     assert_eq!(cli.json(&["approvals"]).as_array().unwrap().len(), 3);
     cli.answer_unconfirmed(&["approve", "1"]);
     assert_snapshot!(cli.run(&["approve", "1", "2", "--json"]), @r#"
-    [{"number":2,"request_id":"plan_approval-<ms>@alice@demo","kind":"plan","to":"alice","approved":true}]
+    [{"number":2,"request_id":"plan_approval-<ms>@alice@demo","kind":"plan","to":"alice","approved":true,"confirmed":false,"not_yet":"alice is not running"}]
     --- stderr
     {"error":{"message":"request \"perm-1\" was already answered","hint":"a person said yes at <timestamp>","code":1}}
     --- exit 1

@@ -139,7 +139,8 @@ impl ClaudeTeam {
     }
 
     fn roster(&self) -> Vec<String> {
-        let config = std::fs::read(self.cli.path(&format!("claude/teams/{TEAM}/config.json"))).unwrap();
+        let config =
+            std::fs::read(self.cli.path(&format!("claude/teams/{TEAM}/config.json"))).unwrap();
         let config: Value = serde_json::from_slice(&config).unwrap();
         let names = config["members"].as_array().unwrap().iter();
         names.map(|member| member["name"].as_str().unwrap().to_owned()).collect()
@@ -283,7 +284,8 @@ fn n2_a_member_uses_the_task_list_of_its_lead() {
     check(&team, "session-11111111", "list of the session before");
     // The team's folder has no list, and its lead has another session by now.
     std::fs::remove_dir_all(team.cli.path(&format!("claude/tasks/{TEAM}"))).unwrap();
-    let session = json!({ "pid": std::process::id(), "sessionId": "22222222-0000-4000-8000-000000000000" });
+    let session =
+        json!({ "pid": std::process::id(), "sessionId": "22222222-0000-4000-8000-000000000000" });
     team.cli.write(&format!("claude/sessions/{}.json", std::process::id()), &session.to_string());
     check(&team, "session-22222222", "list of the current session");
     // The user named a list in Claude Code's settings.
@@ -312,7 +314,8 @@ fn n5_the_lead_is_told_when_the_pane_of_a_member_is_closed() {
 #[test]
 fn n4_members_stay_on_the_roster_when_the_session_ends() {
     let mut team = ClaudeTeam::new();
-    std::fs::remove_file(team.cli.path(&format!("claude/sessions/{}.json", std::process::id()))).unwrap();
+    std::fs::remove_file(team.cli.path(&format!("claude/sessions/{}.json", std::process::id())))
+        .unwrap();
     let pid = rustix::process::Pid::from_child(&team.rev);
     rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
     assert_eq!(wait_for("rev to end", || team.rev.try_wait().unwrap()).code(), Some(0));

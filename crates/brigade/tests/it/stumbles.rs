@@ -136,10 +136,10 @@ fn hints_if_no_team_is_running() {
     --- exit 1
     ");
     assert_snapshot!(CliEnv::with_native_team().run(&["status"]), @"
-    no team is running on this host
-    --- stderr
-    hint: theirs was not started on this host; `brigade` and `brigade ui` show it
-    --- exit 4
+    theirs  0 of 0 tasks done
+      Claude Code leads; no running session was found
+      NAME  AGENT            STATE  TASKS  UNREAD  TOKENS  DETAILS
+      bob   general-purpose  idle                          according to Claude Code, which runs it
     ");
 }
 
