@@ -67,29 +67,29 @@ pub async fn answer_one(
     approval: &Approval,
     answer: Answer<'_>,
 ) -> Result<GivenAnswer, HostError> {
-    check_reaches(context, seat, approval).await?;
+    let seat = &answering_seat(context, seat, approval).await?;
     let answered = approvals::answer(seat, approval, answer).await?;
     let (kind, id) = (approval.subject.kind(), &approval.request_id);
     let confirmation = confirm(context, seat, kind, id, &answered).await?;
     Ok(GivenAnswer { answered, confirmation })
 }
 
-/// Fails if an answer of brigade cannot reach the asking member: Claude Code leads the team, and brigade does not run the
-/// member on this host.
-async fn check_reaches(
+/// Returns the seat that answers: if Claude Code leads the team, with the keys of the person. Fails if the answer cannot
+/// reach the asking member, because brigade does not run the member on this host.
+async fn answering_seat(
     context: &Context,
     seat: &Seat,
     approval: &Approval,
-) -> Result<(), HostError> {
+) -> Result<Seat, HostError> {
     if context.location().nats().is_some()
         || seat.store.is_ours(&seat.team).await?
         || is_led_remotely(seat).await?
     {
-        return Ok(());
+        return Ok(seat.clone());
     }
     let host = context.host()?.of_member(&seat.team, &approval.from)?;
     if host.member_process(&seat.team, &approval.from)?.is_some() {
-        return Ok(());
+        return context.person_seat(seat);
     }
     let (name, team) = (approval.from.to_string(), seat.team.to_string());
     let error = Trouble::ClaudeRuns { name, team, what: "answer its requests" };

@@ -23,10 +23,10 @@ pub struct ClaudeSession {
     /// When the process started, in milliseconds since 1970.
     #[serde(default)]
     pub started_at: u64,
-    /// What the session does: `idle`, `busy` or `waiting`.
+    /// The state of the session: `idle`, `busy` or `waiting`.
     #[serde(default)]
     pub status: String,
-    /// What the session waits for, for example an answer in a dialog.
+    /// The reason why the session waits, for example an answer in a dialog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<String>,
     /// The start time of the process in the system's format. Distinguishes processes with the same id.

@@ -347,14 +347,24 @@ impl Context {
         let hand = self.answers.map_or(SeatUser::Person, |answers| SeatUser::Agent { answers });
         // Messages on a NATS server need no signature: the server verifies the sender, and other hosts do not have
         // this host's keys.
-        let keys = self.home.nats().is_none().then(|| {
-            let registry = self.registry();
-            registry.keys(&team).or(registry.claude_led().keys(&team))
-        });
+        let keys = self.home.nats().is_none().then(|| self.registry().keys(&team));
         let mut seat = Seat::new(store, team, name).with_clock(clock).with_user(hand);
         seat.lead_key.clone_from(&self.lead_key);
         seat.signer = keys.map(|keys| Arc::new(keys) as _);
         seat
+    }
+
+    /// Returns the seat with the keys of the person on this host. Members of a team that Claude Code leads accept messages
+    /// with these keys beside those of Claude Code. Fails if an agent uses the seat, or if Claude Code runs the command: its
+    /// model could have chosen the command.
+    pub(crate) fn person_seat(&self, seat: &Seat) -> Result<Seat, HostError> {
+        if self.claude_session.is_some() || seat.user != SeatUser::Person {
+            let error = HostError::failed(Trouble::NotAPerson { team: seat.team.to_string() });
+            return Err(error.hint("act in Claude Code, or in a terminal of your own"));
+        }
+        let registry = self.registry();
+        let keys = registry.keys(&seat.team).or(registry.claude_led().keys(&seat.team));
+        Ok(seat.clone().with_signer(Arc::new(keys)))
     }
 
     /// Returns the [`SeatUser`] for an agent that calls the MCP tools.

@@ -85,6 +85,7 @@ pub async fn stop(
             here => error.hint(format!("members on this host: {}", here.join(", "))),
         });
     }
+    let lead = &if host.is_claude_led { context.person_seat(lead)? } else { lead.clone() };
     let names = std::slice::from_ref(name);
     let ended = shutdown::members(&host, lead, names, manner, report).await?;
     Ok(ended.into_iter().next().map_or(Ended::WasGone, |(_, ended)| ended))

@@ -104,6 +104,8 @@ pub enum Trouble {
     RunsAlready { name: String, team: String, pid: u32 },
     #[error("{name} had already taken another answer to {id}; this one has no effect")]
     OtherAnswer { name: String, id: String },
+    #[error("only a person may act beside Claude Code, which leads team {team}")]
+    NotAPerson { team: String },
     #[error("Claude Code runs {name} of team {team}, so only Claude Code can {what}")]
     ClaudeRuns { name: String, team: String, what: &'static str },
     #[error("{name} already runs on this host with other settings: {difference}")]

@@ -54,7 +54,7 @@ impl LinkSpec {
     }
 }
 
-/// What the process of a link last reported.
+/// The last report of a link's process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LinkStatus {
     /// The key of the file store.

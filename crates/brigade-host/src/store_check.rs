@@ -15,7 +15,7 @@ use crate::location::{NatsServers, ServerWait};
 /// How long to retry a request. Longer than the server needs, shorter than a user who only checks wants to wait.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// What works with a store.
+/// The result of checking a store.
 #[derive(Debug)]
 pub struct StoreCheck {
     /// The state of the server and its streams.

@@ -156,7 +156,7 @@ mod tests {
     fn profiles(default: &str) -> (tempfile::TempDir, Profiles) {
         let dir = tempfile::tempdir().unwrap();
         let mut profiles = Profiles::read(&dir.path().join("config.toml")).unwrap();
-        for name in ["work", "home"] {
+        for name in ["office", "home"] {
             let profile = StoreProfile {
                 url: format!("tls://{name}:1"),
                 ca: Some(format!("/{name}/ca").into()),
@@ -199,18 +199,18 @@ mod tests {
             assert_eq!(resolve(names, creds).unwrap(), expected, "{names:?} {creds}");
         };
         let home = "--store tls://home:1 --creds /home/creds --ca /home/ca";
-        let work = "--store tls://work:1 --creds /work/creds --ca /work/ca";
+        let office = "--store tls://office:1 --creds /office/creds --ca /office/ca";
         check(["", "", "", ""], "", "--store files");
-        check(["", "", "", "work"], "", work);
-        check(["", "", "nats://f:1", "work"], "", "--store nats://f:1");
-        check(["", "home", "nats://f:1", "work"], "", home);
-        check(["work", "home", "nats://f:1", ""], "", work);
-        check(["files", "home", "nats://f:1", "work"], "", "--store files");
-        check(["", "files", "nats://f:1", "work"], "", "--store files");
-        check(["nats://o:1", "home", "", "work"], "/v", "--store nats://o:1 --creds /v");
+        check(["", "", "", "office"], "", office);
+        check(["", "", "nats://f:1", "office"], "", "--store nats://f:1");
+        check(["", "home", "nats://f:1", "office"], "", home);
+        check(["office", "home", "nats://f:1", ""], "", office);
+        check(["files", "home", "nats://f:1", "office"], "", "--store files");
+        check(["", "files", "nats://f:1", "office"], "", "--store files");
+        check(["nats://o:1", "home", "", "office"], "/v", "--store nats://o:1 --creds /v");
         // Credentials in the variable may belong to another server than the one chosen with the option.
-        check(["work", "", "", ""], "/v", work);
-        check(["", "work", "", ""], "/v", "--store tls://work:1 --creds /v --ca /work/ca");
+        check(["office", "", "", ""], "/v", office);
+        check(["", "office", "", ""], "/v", "--store tls://office:1 --creds /v --ca /office/ca");
         assert!(resolve(["", "", "nats://f:1", ""], "/v").is_err());
         assert!(resolve(["nowhere", "", "", ""], "").is_err());
     }
@@ -219,7 +219,7 @@ mod tests {
     fn a_value_is_an_address_or_a_name() {
         assert_eq!(choice("files"), Some(StoreChoice::Address(StoreAddress::Files)));
         assert!(matches!(choice("nats://a"), Some(StoreChoice::Address(_))));
-        assert!(matches!(choice("work"), Some(StoreChoice::Named(_))));
+        assert!(matches!(choice("office"), Some(StoreChoice::Named(_))));
         for text in ["redis://a", "nats://me:secret@a", "a b"] {
             assert!(text.parse::<StoreChoice>().is_err(), "{text}");
         }

@@ -14,7 +14,7 @@ pub(super) enum ConnectionChange {
     Restored,
 }
 
-/// What a link has reported about its connection to the shared store.
+/// The last report of a link about its connection to the shared store.
 pub(super) struct ConnectionReport {
     config: LinkConfig,
     /// Whether the shared store was reported as unreachable.

@@ -163,7 +163,7 @@ fn diagnose_tls(error: &rustls::Error, server: &str, options: &NatsOptions) -> C
     }
 }
 
-/// What a server sends first.
+/// The first data that a server sends.
 enum Greeting {
     Unreachable(String),
     Nats,

@@ -18,12 +18,12 @@ use thiserror::Error;
 /// The operation in the [`StoreError`] of a failed connection.
 const DOING: &str = "connect to the NATS server";
 
-/// Whose credentials a client used.
+/// The credentials that a client used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsedCredentials {
     /// The credentials file.
     pub file: PathBuf,
-    /// Whose they are, such as "the credentials of alice in team demo".
+    /// The holder of the credentials, such as "the credentials of alice in team demo".
     pub holder: String,
     /// When they expire; `None` if they do not expire.
     pub until: Option<Timestamp>,

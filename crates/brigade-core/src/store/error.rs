@@ -120,7 +120,7 @@ pub enum StoreError {
     Forbidden {
         /// The operation, as a verb phrase.
         doing: String,
-        /// Whose credentials the caller used, such as "the credentials of alice in team demo".
+        /// The credentials that the caller used, such as "the credentials of alice in team demo".
         holder: String,
         /// The right that the credentials lack.
         missing: String,

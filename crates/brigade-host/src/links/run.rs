@@ -252,7 +252,7 @@ fn link_failed(servers: &NatsServers, error: LinkError) -> HostError {
     }
 }
 
-/// What all links of this process share.
+/// The state that all links of this process share.
 struct Links<'l> {
     context: &'l Context,
     options: &'l LinkOptions,

@@ -130,7 +130,7 @@ impl ClaudeTeam {
         self.cli.run_with_env(args, &[("BRIGADE_TEAM", TEAM)])
     }
 
-    /// Returns the option that the agent was given, for example `allow-it`.
+    /// Returns the option that the agent got, for example `allow-it`.
     fn given(&self) -> Option<String> {
         let heard = self.heard();
         let (_, answer) = heard.split_once("answered ")?;
@@ -159,6 +159,17 @@ fn n1_a_persons_answer_takes_effect_beside_the_leads_dialog() {
     let id = team.ask();
     let listed = team.run(&["approvals"]);
     assert_eq!(listed.code, Some(0), "{listed}");
+    // The model of a Claude Code session could have chosen these commands.
+    for command in
+        [&["approve", "1"][..], &["approve", "1", "--as", "team-lead"], &["stop", "rev", "--now"]]
+    {
+        let refused = team
+            .cli
+            .run_with_env(command, &[("BRIGADE_TEAM", TEAM), ("CLAUDE_CODE_SESSION_ID", SESSION)]);
+        assert_eq!(refused.code, Some(1), "{command:?}: {refused}");
+        assert!(refused.stderr.contains("only a person may act beside Claude Code"), "{refused}");
+    }
+    assert_eq!(team.given(), None);
     assert_snapshot!(team.run(&["approve", "1"]).to_string().replace(&id, "<id>"), @"approved rev's permission 1: run: make");
     assert_eq!(team.given().as_deref(), Some("allow-it"));
     // Nothing closes Claude Code's dialog, so it may be answered later.
@@ -184,7 +195,7 @@ fn n1_an_answer_in_the_leads_dialog_is_final() {
     assert!(denied.to_string().contains("Claude Code said yes"), "{denied}");
     let log = team.run(&["log"]).to_string();
     assert!(!log.contains("denied"), "{log}");
-    // N22: the log shows the answer that was given in the dialog.
+    // N22: the log shows the answer of the dialog.
     assert!(log.contains("[permission_response] yes"), "{log}");
 }
 

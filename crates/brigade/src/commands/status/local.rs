@@ -1,4 +1,4 @@
-//! What `brigade status` shows while the NATS server is unreachable: the processes of this host.
+//! The output of `brigade status` while the NATS server is unreachable: the processes of this host.
 
 use std::fmt::Write as _;
 

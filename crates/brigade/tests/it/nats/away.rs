@@ -1,4 +1,4 @@
-//! What commands show while the NATS server is away, and with credentials that do not suffice.
+//! The output of commands while the NATS server is away, and with credentials that do not suffice.
 
 use std::sync::Arc;
 
