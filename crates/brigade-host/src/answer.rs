@@ -22,7 +22,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Whether an answer has reached the asking member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Confirmation {
-    /// The member has passed the answer to its agent.
+    /// The member has stored the answer as the valid one, and passes it to its agent.
     Confirmed,
     /// The answer is stored, and the member has not taken it yet, for this reason.
     NotYet(String),
