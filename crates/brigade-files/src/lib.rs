@@ -278,6 +278,11 @@ impl FileStore {
         let dir = self.team_dir(team)?;
         let inboxes = match dir.child(INBOXES)? {
             Some(inboxes) => Some(inboxes),
+            // Claude Code is deleting the team, or creating it. A folder that is left over would make a resumed lead use
+            // another team.
+            None if dir.stamp(CONFIG)?.is_none() => {
+                return Err(StoreError::NoTeam { team: team.clone() });
+            }
             None => match dir.open_or_create_child(INBOXES) {
                 Ok(inboxes) => Some(inboxes),
                 Err(error) if is_read_only(&error) => None,
