@@ -78,6 +78,11 @@ impl SavedState {
         Self { heading_secret, ..Self::default() }
     }
 
+    /// Returns the messages of the batches that the agent may not have received.
+    pub(crate) fn sent_messages(&self) -> Vec<MessageKey> {
+        keys(&self.sent)
+    }
+
     /// Returns the first line of a batch's text, which identifies the batch in the agent's session. The line is
     /// unpredictable: otherwise a sender could put the heading of a later batch into a message, and that batch
     /// would count as received before it is sent.

@@ -20,6 +20,7 @@
 //! }
 //! ```
 
+mod carry_over;
 mod config;
 mod conversation;
 mod mailroom;
@@ -40,6 +41,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+pub use self::carry_over::{Membership, carry_over};
 pub use self::config::TeammateConfig;
 use self::conversation::{ConversationEnd, EventEffect, next_line};
 use self::report::Turn;
@@ -249,7 +251,9 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
         if let Some(error) = teammate.cannot_save.take() {
             return Err(error.into());
         }
-        let Some(why) = exit_reason else { return release_tasks(&teammate.config.seat).await };
+        let Some(why) = exit_reason else {
+            return release_tasks(&teammate.config.seat, teammate.team_created).await;
+        };
         let start_failed = began.elapsed() < SUCCESSFUL_RUN && !teammate.completed_turn;
         failed_starts = if start_failed { failed_starts + 1 } else { 1 };
         teammate.handle_exit(&why);
@@ -287,14 +291,15 @@ async fn wait_for_roster_entry(seat: &Seat) -> Result<(), TeammateError> {
 
 /// Releases the tasks of a member that has left the team. Normally, the tool that removed the member has already
 /// released them. But that tool may have been killed together with the agent.
-async fn release_tasks(seat: &Seat) -> Result<(), TeammateError> {
-    match seat.role().await {
-        Ok(None) => {}
-        // There is nothing to release if the member is still on the team or the team was deleted.
-        Ok(Some(_)) | Err(StoreError::NoTeam { .. }) => return Ok(()),
-        Err(error) => return Err(error.into()),
+///
+/// The member keeps its tasks if the team was deleted, or was created again: then the member may join it again.
+async fn release_tasks(seat: &Seat, team_created: u64) -> Result<(), TeammateError> {
+    let Some(config) = seat.find_config().await? else { return Ok(()) };
+    let team = seat.read(&config)?;
+    let is_same = team.created_at().unwrap_or_default() == team_created;
+    if is_same && team.member(seat.name.as_str()).is_none() {
+        board::release(seat, &seat.name).await?;
     }
-    board::release(seat, &seat.name).await?;
     Ok(())
 }
 

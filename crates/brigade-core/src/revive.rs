@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use brigade_wire::inbox::with_message;
-use brigade_wire::name::{MemberName, TaskId};
+use brigade_wire::name::{MemberName, TaskId, TeamName};
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -69,8 +69,22 @@ struct UnreadMessage {
 /// Restores the seat's team, with the seat as the lead. If the team exists, only completes an interrupted restore.
 /// Returns `None` if the journal contains no such team.
 pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
+    revive_from(seat, &seat.team).await
+}
+
+/// Returns the roster of a team before it was last deleted, according to the journal; `None` if the journal contains no such team.
+pub async fn last_roster(seat: &Seat) -> Result<Option<Vec<u8>>, RosterError> {
     let history = seat.store.history_without_work(&seat.team).await?;
-    let Some(recorded) = last_team(&history) else { return Ok(None) };
+    Ok(last_team(&history).map(|recorded| recorded.config))
+}
+
+/// Like [`revive`], but restores the team `source` under the name of the seat's team. The agents keep their sessions.
+pub async fn revive_from(seat: &Seat, source: &TeamName) -> Result<Option<Revived>, RosterError> {
+    let history = seat.store.history_without_work(source).await?;
+    let Some(mut recorded) = last_team(&history) else { return Ok(None) };
+    if *source != seat.team {
+        recorded.config = renamed(&recorded.config, &seat.team).unwrap_or(recorded.config);
+    }
     let exists = seat.store.team(&seat.team).await?.is_some();
     let (store, team, me) = (&seat.store, &seat.team, &seat.name);
     let progress = store.get_note(team, me, NoteKind::Revival).await?;
@@ -82,7 +96,15 @@ pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
         None => {
             // Save the unread messages before creating the team. Its new inboxes are empty, so after a crash the
             // unread messages would look as if they had been read.
-            let unread = unread(seat, &recorded, &history);
+            let is_member = |name: &str| {
+                name == seat.name.as_str() || recorded.members.iter().any(|m| m == name)
+            };
+            let unread = unread(&history, recorded.created, |to, _| is_member(to));
+            let unread = unread.into_iter().filter_map(|(to, _, message)| {
+                let message = copy(message, Uuid::new_v4().to_string())?;
+                Some(UnreadMessage { to: to.to_owned(), message })
+            });
+            let unread: Vec<UnreadMessage> = unread.collect();
             let note = serde_json::to_vec(&unread).unwrap_or_default();
             store.put_note(team, me, NoteKind::Revival, Some(&note)).await?;
             unread
@@ -94,6 +116,13 @@ pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
             // The store has completed what it had not done when the process died.
             Err(StoreError::TeamExists { .. }) if exists => {}
             revived => drop(revived?),
+        }
+    }
+    for name in recorded.members.iter().filter_map(|name| name.parse::<MemberName>().ok()) {
+        if *source != seat.team
+            && let Some(memory) = store.get_note(source, &name, NoteKind::Memory).await?
+        {
+            store.put_note(team, &name, NoteKind::Memory, Some(&memory)).await?;
         }
     }
     for UnreadMessage { to, message } in &unread {
@@ -168,8 +197,65 @@ fn last_team(history: &[Record]) -> Option<RecordedTeam> {
     })
 }
 
-/// Returns every member's unread messages, with new ids.
-fn unread(seat: &Seat, recorded: &RecordedTeam, history: &[Record]) -> Vec<UnreadMessage> {
+/// Returns the roster of a team for a team of another name.
+fn renamed(config: &[u8], team: &TeamName) -> Option<Vec<u8>> {
+    let mut config: OrderedObject = serde_json::from_slice(config).ok()?;
+    let id = |name: &str| format!("{name}@{team}");
+    let mut members: Vec<OrderedObject> = field(&config, "members")?;
+    let lead: String = field(&config, "leadAgentId")?;
+    for member in &mut members {
+        let name: String = field(member, "name")?;
+        if field::<String>(member, "agentId")? == lead {
+            config.set("leadAgentId", &id(&name))?;
+        }
+        member.set("agentId", &id(&name))?;
+    }
+    config.set("name", team)?;
+    config.set("members", &members)?;
+    serde_json::to_vec(&config).ok()
+}
+
+/// Sends the messages that a member of an ended team had not read, and those of the member that the lead had not read, to
+/// the member's new team. `created` is when the ended team was created. Leaves out the messages in `known`. If the
+/// process dies, the next call sends the rest.
+pub async fn resend_unread(
+    from: &Seat,
+    created: u64,
+    to: &Seat,
+    known: &HashSet<MessageKey>,
+) -> Result<usize, RosterError> {
+    let config = to.config().await?;
+    let team = to.read(&config)?;
+    let (lead, team_created) =
+        (team.lead().and_then(|lead| lead.name()?.parse().ok()), team.created_at());
+    let lead: Option<MemberName> = lead;
+    let history = from.store.history_without_work(&from.team).await?;
+    let me = from.name.as_str();
+    let unread = unread(&history, created, |to, sender| {
+        to == me || (sender == me && lead.as_ref().is_some_and(|lead| to == lead.as_str()))
+    });
+    let mut sent = 0;
+    for (recipient, key, message) in unread {
+        let Ok(recipient) = recipient.parse::<MemberName>() else { continue };
+        let id = format!("{key} from the team of {created}");
+        let Some(message) = copy(message, id).filter(|_| !known.contains(&key)) else { continue };
+        let records = to.store.mailbox_history(&to.team, &recipient).await?;
+        if !records.iter().any(|record| message.is_added_by(&record.event)) {
+            let message = Outgoing { team_created: team_created.unwrap_or_default(), ..message };
+            to.store.send(&to.team, &recipient, &message).await?;
+            sent += 1;
+        }
+    }
+    Ok(sent)
+}
+
+/// Returns the unread messages of the team that was created at `created`, each with its recipient and key. `chooses` decides by
+/// the recipient and the sender which messages are returned.
+fn unread(
+    history: &[Record],
+    created: u64,
+    chooses: impl Fn(&str, &str) -> bool,
+) -> Vec<(&str, MessageKey, &RawValue)> {
     let read: HashSet<(&str, MessageKey)> = history
         .iter()
         .filter_map(|record| match &record.event {
@@ -177,23 +263,19 @@ fn unread(seat: &Seat, recorded: &RecordedTeam, history: &[Record]) -> Vec<Unrea
             _ => None,
         })
         .collect();
-    let is_member =
-        |name: &str| name == seat.name.as_str() || recorded.members.iter().any(|m| m == name);
     let mut unread = Vec::new();
     for record in history {
         let (to, key, message) = match &record.event {
             Event::Sent { to, key, message, .. } | Event::Seen { to, key, message }
-                if record.belongs_to_team(recorded.created) =>
+                if record.belongs_to_team(created) =>
             {
-                (to, *key, message)
+                (to.as_str(), *key, message)
             }
             _ => continue,
         };
-        if is_member(to)
-            && !read.contains(&(to.as_str(), key))
-            && let Some(message) = with_new_id(message)
-        {
-            unread.push(UnreadMessage { to: to.clone(), message });
+        let sender = record.event.sender();
+        if !read.contains(&(to, key)) && chooses(to, sender.as_deref().unwrap_or_default()) {
+            unread.push((to, key, &**message));
         }
     }
     unread
@@ -201,15 +283,23 @@ fn unread(seat: &Seat, recorded: &RecordedTeam, history: &[Record]) -> Vec<Unrea
 
 /// Copies a message under a new id, because the store may have recorded the old id as removed from the inbox. The
 /// copy is unsigned, because the lead that signed the message is gone.
-fn with_new_id(message: &RawValue) -> Option<Outgoing> {
-    let read = with_message(message.get().as_bytes(), |message| {
-        Some(Outgoing::copy_of(&message?, Uuid::new_v4().to_string()))
-    });
+fn copy(message: &RawValue, id: String) -> Option<Outgoing> {
+    let read =
+        with_message(message.get().as_bytes(), |message| Some(Outgoing::copy_of(&message?, id)));
     read.ok().flatten()
 }
 
 /// A JSON object whose fields keep their order.
 struct OrderedObject(Vec<(String, Box<RawValue>)>);
+
+impl OrderedObject {
+    /// Sets a field that the object has.
+    fn set(&mut self, name: &str, value: &impl Serialize) -> Option<()> {
+        let (_, field) = self.0.iter_mut().find(|(field, _)| field == name)?;
+        *field = serde_json::value::to_raw_value(value).ok()?;
+        Some(())
+    }
+}
 
 #[derive(Deserialize)]
 struct MemberId {

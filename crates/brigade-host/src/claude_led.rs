@@ -2,32 +2,45 @@
 //!
 //! Claude Code runs `brigade teammate` in a pane for each of them. That process registers its member, so that the other
 //! commands on this host find the member's process, and so that the person can answer the member's requests.
+//!
+//! When Claude Code's session ends, the process stays, without its pane and without its agent. When the session is resumed,
+//! the member joins the team of the session again, with the session of its agent, its tasks and its unread mail.
 
-use std::path::{Path, PathBuf};
+mod followed_lead;
+mod parting;
+mod rejoin;
+mod resume;
+
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use brigade_core::authority::Role;
 use brigade_core::mail;
-use brigade_core::roster::{self, RosterError};
 use brigade_core::seat::Seat;
 use brigade_core::signature::SigningKey;
 use brigade_wire::name::{MemberName, TeamName};
+use rustix::process::Signal;
+
+pub use self::followed_lead::FollowedLead;
+pub use self::parting::Parting;
+pub use self::rejoin::{FoundLead, find_lead, wait_for_lead};
+pub(crate) use self::resume::driven_spec;
+pub use self::resume::{ResumedSession, resume_members};
 
 use crate::Host;
-use crate::claude_session::ClaudeSession;
 use crate::error::{HostError, Trouble, failed};
+use crate::process::send_signal;
 use crate::process_lock::{self, ProcessLock};
-use crate::registry::Registry;
-use crate::spawn;
-use crate::spec::{MemberPlace, MemberSpec, TeamSpec};
+use crate::registry::create_dir;
+use crate::spec::{MemberSpec, TeamSpec};
 
-/// How long Claude Code may take to delete its team after it has closed the panes of its teammates. Measured: 60 ms.
-const TEAM_DELETED_WITHIN: Duration = Duration::from_millis(500);
+/// How long an earlier process of a member may take to end after SIGTERM.
+const EARLIER_ENDS_WITHIN: Duration = Duration::from_secs(8);
 
 /// A registered member. The process that runs the member keeps this value.
 #[derive(Debug)]
 pub struct Registration {
-    registry: Registry,
+    host: Host,
     team: TeamName,
     spec: MemberSpec,
     /// The key with which the person on this host signs messages to the member.
@@ -35,82 +48,79 @@ pub struct Registration {
     _lock: ProcessLock,
 }
 
-/// Registers a member that Claude Code started in this process. Fails if another process runs a member of this name.
+/// Registers a member that Claude Code started in this process. If an earlier process of the same member still runs, ends
+/// it: after a kill, a resumed lead may start a member of the same name again.
 pub async fn register(
     host: &Host,
     team: &TeamName,
-    name: MemberName,
-    agent: String,
-    cwd: PathBuf,
+    spec: MemberSpec,
 ) -> Result<Registration, HostError> {
     let host = host.claude_led();
-    let registry = host.registry.clone();
-    remove_ended(&host, team)?;
-    let spec = MemberSpec { place: MemberPlace::Pane, ..spawn::default_spec(name, agent, cwd) };
+    let lock = lock_member(&host, team, &spec.name).await?;
+    let registry = &host.registry;
     if registry.team(team)?.is_none() {
         registry.put_team(&TeamSpec::new(team.clone(), spec.cwd.clone()))?;
     }
-    registry.add_member(team, &spec)?;
-    let name = &spec.name;
-    let lock = process_lock::take(&registry.seat(team, name)).await;
-    let Some(lock) = lock.map_err(|source| failed("lock the member", source))? else {
-        let process = host.member_process(team, name)?.unwrap_or_default();
-        let (name, team) = (name.to_string(), team.to_string());
-        return Err(HostError::failed(Trouble::RunsAlready { name, team, pid: process.pid }));
-    };
-    let key = registry.keys(team).member_key(name).map_err(HostError::failed)?;
-    registry.set_joined(team, name)?;
-    Ok(Registration { registry, team: team.clone(), spec, key, _lock: lock })
+    registry.put_member(team, &spec)?;
+    let key = registry.keys(team).member_key(&spec.name).map_err(HostError::failed)?;
+    registry.set_joined(team, &spec.name)?;
+    Ok(Registration { team: team.clone(), spec, key, _lock: lock, host })
 }
 
-/// Removes the members of a team whose processes have ended without removing them, for example after a kill.
-pub fn remove_ended(host: &Host, team: &TeamName) -> Result<(), HostError> {
-    let registry = &host.registry;
-    for name in registry.members(team)? {
-        if host.member_process(team, &name)?.is_none() {
-            registry.remove_member(team, &name)?;
+/// Registers a member that is registered already, and whose process has ended. Returns `None` if its process runs.
+pub async fn register_again(
+    host: &Host,
+    team: &TeamName,
+    spec: MemberSpec,
+) -> Result<Option<Registration>, HostError> {
+    let host = host.claude_led();
+    let Some(lock) = take_lock(&host, team, &spec.name).await? else { return Ok(None) };
+    let key = host.registry.keys(team).member_key(&spec.name).map_err(HostError::failed)?;
+    Ok(Some(Registration { team: team.clone(), spec, key, _lock: lock, host }))
+}
+
+/// Takes the lock of a member. If an earlier process of the member holds the lock, ends that process.
+async fn lock_member(
+    host: &Host,
+    team: &TeamName,
+    name: &MemberName,
+) -> Result<ProcessLock, HostError> {
+    let began = tokio::time::Instant::now();
+    let mut earlier = None;
+    loop {
+        // The earlier process may have removed the folder.
+        create_dir(&host.registry.member_dir(team, name))?;
+        if let Some(lock) = take_lock(host, team, name).await? {
+            return Ok(lock);
+        }
+        if earlier.is_none()
+            && let Some(process) = host.member_process(team, name)?
+        {
+            send_signal(&process, Signal::TERM);
+            earlier = Some(process);
+        }
+        if began.elapsed() > EARLIER_ENDS_WITHIN {
+            let pid = earlier.unwrap_or_default().pid;
+            let (name, team) = (name.to_string(), team.to_string());
+            return Err(HostError::failed(Trouble::RunsAlready { name, team, pid }));
         }
     }
-    Ok(())
 }
 
-/// Returns when the member joined its team, in milliseconds since 1970; `None` if it is not on the roster.
-pub async fn joined_at(seat: &Seat) -> Result<Option<u64>, HostError> {
-    let Some(config) = seat.find_config().await? else { return Ok(None) };
-    Ok(seat.read(&config)?.member(seat.name.as_str()).and_then(|member| member.joined_at()))
-}
-
-/// Removes a member from its team, because its process is ending. In a team that Claude Code leads, first informs the lead.
-///
-/// Claude Code closes the panes of its teammates when its session ends. Then the member stays on the roster, so that the
-/// team can be resumed as it was.
-pub async fn leave(
-    seat: &Seat,
-    claude_dir: &Path,
-    joined_at: Option<u64>,
-    why: &str,
-) -> Result<(), HostError> {
-    if !seat.store.is_ours(&seat.team).await? {
-        tokio::time::sleep(TEAM_DELETED_WITHIN).await;
-        let Some(config) = seat.find_config().await? else { return Ok(()) };
-        let team = seat.read(&config)?;
-        if team.lead_process().is_some() && ClaudeSession::of_lead(claude_dir, &team).is_none() {
-            return Ok(());
-        }
-    }
-    if seat.role().await? != Some(Role::Teammate) {
-        return Ok(());
-    }
-    inform_lead(seat, &format!("{} has left the team: {why}", seat.name)).await;
-    match roster::leave_if_joined_at(seat, &seat.name, joined_at).await {
-        // A later member has the name by now.
-        Ok(_) | Err(RosterError::JoinedAgain { .. }) => Ok(()),
-        Err(error) => Err(error.into()),
+async fn take_lock(
+    host: &Host,
+    team: &TeamName,
+    name: &MemberName,
+) -> Result<Option<ProcessLock>, HostError> {
+    match process_lock::take(&host.registry.seat(team, name)).await {
+        // An earlier process of the member is removing the folder.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        taken => taken.map_err(|source| failed("lock the member", source)),
     }
 }
 
 /// Sends a text to a lead that is Claude Code. An error is only logged: the member ends in any case.
-async fn inform_lead(seat: &Seat, text: &str) {
+pub async fn inform_lead(seat: &Seat, text: &str) {
     let sent = async {
         if seat.store.is_ours(&seat.team).await? {
             return Ok(());
@@ -133,12 +143,28 @@ impl Registration {
         &self.spec
     }
 
-    /// Removes the member, because its process ends.
-    pub fn remove(self) -> Result<(), HostError> {
-        self.registry.remove_member(&self.team, &self.spec.name)?;
-        if self.registry.members(&self.team)?.is_empty() {
-            self.registry.remove_team(&self.team)?;
-        }
-        Ok(())
+    /// Returns the member's team.
+    pub fn team(&self) -> &TeamName {
+        &self.team
     }
+
+    /// Returns the path of the member's log, for a member without a terminal.
+    pub fn log(&self) -> PathBuf {
+        self.host.registry.log(&self.team, &self.spec.name)
+    }
+
+    /// Removes the member, because it has left its team.
+    pub fn remove(self) -> Result<(), HostError> {
+        remove_member(&self.host, &self.team, &self.spec.name)
+    }
+}
+
+/// Removes a member that Claude Code started from the registry, and its team if that has no other members.
+pub(crate) fn remove_member(
+    host: &Host,
+    team: &TeamName,
+    name: &MemberName,
+) -> Result<(), HostError> {
+    host.registry.remove_member(team, name)?;
+    host.registry.remove_team_without_members(team)
 }

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::process;
 
+/// How long after its start Claude Code creates its team, in milliseconds. Measured: 0.3 s.
+const CREATED_WITHIN: u64 = 5_000;
+
 /// A running Claude Code session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all(deserialize = "camelCase"))]
@@ -63,9 +66,25 @@ impl ClaudeSession {
         team.lead_process().and_then(|lead| lead.pid) == Some(u64::from(self.pid))
     }
 
+    /// Returns whether the session's process may lead this team. Versions of Claude Code before 2.1.311 do not write the lead's
+    /// process, and give a resumed session a team with another id. The team has the folder of the session, and was created
+    /// when the process started.
+    pub fn may_lead(&self, team: &Team<'_>) -> bool {
+        let cwd = team.lead().and_then(|lead| Some(lead.cwd()?.into_owned()));
+        team.lead_process().is_none()
+            && cwd.is_some_and(|cwd| cwd == self.cwd)
+            && team.created_at().is_some_and(|at| at.abs_diff(self.started_at) < CREATED_WITHIN)
+    }
+
     /// Returns the name of the team that a session with this id has, unless another program had taken the name.
     pub fn usual_team(id: &str) -> Option<TeamName> {
         format!("session-{}", id.get(..8)?).parse().ok()
+    }
+
+    /// Returns whether Claude Code gave the team its name: `session-` and the first eight hexadecimal digits of a session's id.
+    pub fn names_team(team: &TeamName) -> bool {
+        let id = team.as_str().strip_prefix("session-");
+        id.is_some_and(|id| id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
     }
 
     /// A killed session leaves its file behind, and its process id may be used again.

@@ -236,6 +236,11 @@ impl Context {
             }
             let error = brigade_core::store::StoreError::NoTeam { team: team.clone() };
             let error = HostError::from(error);
+            if ClaudeSession::names_team(team) {
+                return Err(error.hint(format!(
+                    "if Claude Code's session has ended, `brigade resume {team}` shows how to continue it"
+                )));
+            }
             return Err(match team_names(&self.teams().await?).as_slice() {
                 [] => error.hint(format!("`brigade team create {team}` creates it")),
                 teams => error

@@ -12,6 +12,7 @@ use brigade_core::store::StoreError;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use rustix::process::Signal;
 
+use crate::claude_led::{self, FollowedLead};
 use crate::context::{Context, several_teams};
 use crate::error::{ErrorKind, HostError, Trouble};
 use crate::host::{Host, is_led_remotely};
@@ -55,6 +56,16 @@ pub enum StopResult {
     Asked,
 }
 
+/// Returns the team whose member a command stops. The team may be that of an ended Claude Code session: its members wait.
+pub async fn team_of_stopped(context: &Context) -> Result<TeamName, HostError> {
+    if let Some(team) = context.named_team()
+        && !context.host()?.claude_led().registry.members(team)?.is_empty()
+    {
+        return Ok(team.clone());
+    }
+    context.team().await
+}
+
 /// Acts as the lead, and stops a member that runs on this host.
 pub async fn stop(
     context: &Context,
@@ -87,6 +98,14 @@ pub async fn stop(
     }
     let lead = &if host.is_claude_led { context.person_seat(lead)? } else { lead.clone() };
     let names = std::slice::from_ref(name);
+    if FollowedLead::stored(&host, team, name)?
+        .is_some_and(|record| host.is_claude_led && record.waits)
+    {
+        // The member's agent does not run, so nobody can agree.
+        shutdown::kill(&host, team, names, report).await?;
+        claude_led::remove_member(&host, team, name)?;
+        return Ok(Ended::Forced);
+    }
     let ended = shutdown::members(&host, lead, names, manner, report).await?;
     Ok(ended.into_iter().next().map_or(Ended::WasGone, |(_, ended)| ended))
 }
@@ -253,6 +272,13 @@ pub async fn teams_to_show(context: &Context, host: &Host) -> Result<Vec<TeamNam
                     up.push(team);
                 }
             }
+            if !host.is_shared {
+                // The members of an ended Claude Code session wait for their lead.
+                let waiting = host.claude_led().registry.teams()?;
+                up.extend(
+                    waiting.into_iter().filter(|team| !up.contains(team)).collect::<Vec<_>>(),
+                );
+            }
             Ok(up)
         }
         Some(folder) if up.contains(&folder.team) => {
@@ -262,13 +288,19 @@ pub async fn teams_to_show(context: &Context, host: &Host) -> Result<Vec<TeamNam
     }
 }
 
-/// Returns whether Claude Code leads a team in the files of this host.
+/// Returns whether Claude Code leads a team in the files of this host, or led a team whose members wait for it.
 async fn is_led_by_claude(
     context: &Context,
     host: &Host,
     team: &TeamName,
 ) -> Result<bool, HostError> {
-    Ok(!host.is_shared && context.team_exists(team).await? && !context.store.is_ours(team).await?)
+    if host.is_shared {
+        return Ok(false);
+    }
+    Ok(match context.team_exists(team).await? {
+        true => !context.store.is_ours(team).await?,
+        false => !host.claude_led().registry.members(team)?.is_empty(),
+    })
 }
 
 /// Returns a hint for the error that no team is up on this host.

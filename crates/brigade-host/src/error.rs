@@ -108,6 +108,10 @@ pub enum Trouble {
     NotAPerson { team: String },
     #[error("Claude Code runs {name} of team {team}, so only Claude Code can {what}")]
     ClaudeRuns { name: String, team: String, what: &'static str },
+    #[error("a running Claude Code session leads team {team}")]
+    ClaudeLeads { team: String },
+    #[error("only Claude Code names its teams like {team}")]
+    SessionName { team: String },
     #[error("{name} already runs on this host with other settings: {difference}")]
     OtherMember { name: String, difference: String },
     #[error("team {team} was not created by brigade, so brigade cannot lead it")]

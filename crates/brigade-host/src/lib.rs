@@ -63,6 +63,7 @@ pub mod claude_session;
 mod connect_hints;
 pub mod context;
 pub mod delete;
+pub mod detach;
 pub mod down;
 pub mod environment;
 pub mod error;

@@ -286,7 +286,7 @@ fn parse_version(output: &str) -> Option<[u64; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spawn;
+    use crate::spec::MemberSpec;
 
     #[test]
     fn the_version_is_parsed_from_the_output_of_claude() {
@@ -303,7 +303,7 @@ mod tests {
         plan: bool,
         session: NativeSession,
     ) -> String {
-        let mut spec = spawn::default_spec("bob".parse().unwrap(), "claude".into(), "/".into());
+        let mut spec = MemberSpec::new("bob".parse().unwrap(), "claude".into(), "/".into());
         change(&mut spec);
         let start = NativeStart {
             agent: AgentId { name: "bob".parse().unwrap(), team: "demo".parse().unwrap() },

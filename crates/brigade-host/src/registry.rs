@@ -13,9 +13,11 @@
 //!   <team>/<member>/     spec.json, folder.json, seat (locked by the process that runs the member), joined, trouble,
 //!                        problem, restart, log, key; while the member is being stopped, spec.json is named stopping.json
 //! <state>/claude-led/<key of the store>/
-//!                        the same for members that Claude Code started; the supervisor does not read this folder
+//!                        the same for members that Claude Code started, and lead.json of each member: the sessions
+//!                        of its lead; the supervisor does not read this folder
 //! ```
 
+mod claude_member;
 mod folder;
 mod problem;
 
@@ -384,16 +386,18 @@ impl Registry {
         remove(&self.member_dir(team, name).join(RESTART))
     }
 
-    /// Records that `brigade resume` begins to take over a team. The record remains if the process dies before it has
-    /// added all members.
-    pub fn begin_take_over(&self, team: &TeamName) -> Result<(), HostError> {
+    /// Records that `brigade resume` begins to take over the team `source` under the name `team`. The record remains if the
+    /// process dies before it has added all members.
+    pub fn begin_take_over(&self, team: &TeamName, source: &TeamName) -> Result<(), HostError> {
         create_dir(&self.team_dir(team))?;
-        create_file(&self.team_dir(team).join(TAKING_OVER))
+        write(&self.team_dir(team).join(TAKING_OVER), source)
     }
 
-    /// Returns whether `brigade resume` began to take over the team and has not finished.
-    pub fn is_taking_over(&self, team: &TeamName) -> bool {
-        self.team_dir(team).join(TAKING_OVER).exists()
+    /// Returns the team that `brigade resume` began to take over under this name, if it has not finished.
+    pub fn taking_over(&self, team: &TeamName) -> Option<TeamName> {
+        let path = self.team_dir(team).join(TAKING_OVER);
+        // An earlier version of brigade wrote an empty file, and kept the name of the team.
+        path.exists().then(|| read(&path).ok().flatten().unwrap_or_else(|| team.clone()))
     }
 
     /// Records that the take-over of the team is complete, or that there is nothing to take over.
@@ -478,7 +482,6 @@ fn removed(path: &Path, result: io::Result<()>) -> Result<(), HostError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spawn::default_spec;
 
     /// A roster names the folder of a member. `./agent` in another folder is another program.
     #[test]
@@ -486,7 +489,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let registry = Registry::new(state.path().join("host/key"));
         let (team, agent) = ("demo".parse().unwrap(), "acp:./agent");
-        let spec = default_spec("bob".parse().unwrap(), agent.to_owned(), "/project".into());
+        let spec = MemberSpec::new("bob".parse().unwrap(), agent.to_owned(), "/project".into());
         registry.add_member(&team, &spec).unwrap();
         let check = |agent: &str, cwd: &str, expected: bool| {
             assert_eq!(registry.knows_command(agent, Path::new(cwd)).unwrap(), expected);
@@ -502,7 +505,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let registry = Registry::new(state.path().join("host/key"));
         let (team, name) = ("demo".parse().unwrap(), "bob".parse().unwrap());
-        let spec = default_spec("bob".parse().unwrap(), "codex".to_owned(), "/project".into());
+        let spec = MemberSpec::new("bob".parse().unwrap(), "codex".to_owned(), "/project".into());
         assert!(registry.add_member(&team, &spec).unwrap());
         registry.set_joined(&team, &name).unwrap();
         registry.set_failure(&team, &name, Some("it failed")).unwrap();

@@ -1,19 +1,29 @@
 //! Restarts teams after a crash or a reboot, and restores teams whose team folder is gone.
 
-use std::borrow::Cow;
+use std::time::Duration;
 
-use brigade_agents::driver;
 use brigade_core::revive::{self, Revived};
 use brigade_core::seat::Seat;
+use brigade_core::store::StoreError;
 use brigade_wire::name::{MemberName, TeamName};
+use rustix::process::Signal;
+use tokio::time::Instant;
 
+use crate::claude_led::{self, FollowedLead, ResumedSession};
+use crate::claude_session::ClaudeSession;
 use crate::context::Context;
 use crate::down::choose_team;
 use crate::error::{ErrorKind, HostError, Trouble};
 use crate::host::Host;
-use crate::progress::{Progress, ReportProgress};
-use crate::spec::TeamSpec;
-use crate::{spawn, state, wait};
+use crate::process::send_signal;
+use crate::progress::{Ended, Progress, ReportProgress};
+use crate::spec::{MemberPlace, MemberSpec, TeamSpec};
+use crate::{state, wait};
+
+/// How long a process may take to end after SIGKILL.
+const ENDS_WITHIN: Duration = Duration::from_secs(5);
+/// How often to check whether a process has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A team that was restarted.
 #[derive(Debug)]
@@ -26,6 +36,8 @@ pub struct Resumed {
     pub dead: Vec<MemberName>,
     /// Whether the team was restored from its journal.
     pub restored: bool,
+    /// The members of a team that Claude Code leads or led.
+    pub session: Option<ResumedSession>,
 }
 
 impl Resumed {
@@ -33,22 +45,43 @@ impl Resumed {
     pub fn has_no_members(&self) -> bool {
         self.running == 0 && self.dead.is_empty()
     }
+
+    /// Returns the result for a team that Claude Code leads or led.
+    fn of_session(team: TeamName, session: ResumedSession) -> Self {
+        let running = session.joined.len() + session.waiting.len();
+        Self { team, running, dead: Vec::new(), restored: false, session: Some(session) }
+    }
 }
 
 /// Restarts the named team, or every team that should run on this host. Calls `done` after each team.
+///
+/// The members of a team that Claude Code led wait for their lead, unless `take_over_as` names a new team: then this host leads
+/// a copy of the team.
 pub async fn resume(
     context: &Context,
     named: Option<&TeamName>,
+    take_over_as: Option<&TeamName>,
     report: ReportProgress<'_>,
     mut done: impl FnMut(&Resumed) -> Result<(), HostError>,
 ) -> Result<Vec<Resumed>, HostError> {
     let host = context.host()?;
     let mut taken_over = false;
     let teams: Vec<TeamName> = match named.or(context.named_team()) {
-        Some(team) => {
+        Some(team) if take_over_as.is_none() && is_of_session(context, team).await? => {
+            let session = claude_led::resume_members(context, team, report).await?;
+            let one = Resumed::of_session(team.clone(), session);
+            done(&one)?;
+            return Ok(vec![one]);
+        }
+        Some(source) => {
+            let team = take_over_as.unwrap_or(source);
+            if team != source {
+                prepare_take_over(context, &host, source, team, report).await?;
+            }
             // The registry lists no members of this team if the team was deleted or never ran on this host.
-            if host.registry.members(team)?.is_empty() || host.registry.is_taking_over(team) {
-                taken_over = take_over(context, &host, team, report).await?;
+            if host.registry.members(team)?.is_empty() || host.registry.taking_over(team).is_some()
+            {
+                taken_over = take_over(context, &host, team, source, report).await?;
             }
             vec![choose_team(context, &host, Some(team)).await?]
         }
@@ -61,10 +94,10 @@ pub async fn resume(
     let mut resumed = Vec::new();
     for team in teams {
         let mut restored = taken_over;
-        if host.registry.is_taking_over(&team) {
-            restored |= take_over(context, &host, &team, report).await?;
+        if let Some(source) = host.registry.taking_over(&team) {
+            restored |= take_over(context, &host, &team, &source, report).await?;
         }
-        restored |= restore(context, &team, report).await?;
+        restored |= restore(context, &team, &team, report).await?;
         let lead = context.seat_of(team.clone(), MemberName::lead());
         let mut names = Vec::new();
         for name in host.registry.members(&team)? {
@@ -83,6 +116,7 @@ pub async fn resume(
             running: names.len() - failed.len(),
             dead: failed.into_iter().map(|(name, _)| name).collect(),
             restored,
+            session: None,
         };
         done(&one)?;
         resumed.push(one);
@@ -90,14 +124,90 @@ pub async fn resume(
     Ok(resumed)
 }
 
-/// Restores a team from its journal if the team's folder is gone. Returns whether it did.
+/// Returns whether Claude Code leads or led the team, and named it after its session. A team of which brigade runs members on this
+/// host does not count: these members do not wait for their lead.
+async fn is_of_session(context: &Context, team: &TeamName) -> Result<bool, HostError> {
+    Ok(context.location().nats().is_none()
+        && context.host()?.registry.members(team)?.is_empty()
+        && ClaudeSession::names_team(team)
+        && !(context.team_exists(team).await? && context.store.is_ours(team).await?))
+}
+
+/// Checks that the team `source` can be taken over under the name `team`, and ends the processes of the members that
+/// wait for the lead of `source`.
+async fn prepare_take_over(
+    context: &Context,
+    host: &Host,
+    source: &TeamName,
+    team: &TeamName,
+    report: ReportProgress<'_>,
+) -> Result<(), HostError> {
+    let name = team.to_string();
+    if ClaudeSession::names_team(team) {
+        let error = HostError::new(ErrorKind::Usage, Trouble::SessionName { team: name });
+        return Err(error.hint("choose another name"));
+    }
+    if host.registry.taking_over(team).is_none() && context.team_exists(team).await? {
+        return Err(HostError::failed(StoreError::TeamExists { team: team.clone() }));
+    }
+    let claude_led = host.claude_led();
+    let names = claude_led.registry.members(source)?;
+    let mut sessions = Vec::new();
+    for name in &names {
+        let record = FollowedLead::stored(host, source, name)?.unwrap_or_default();
+        sessions.extend(record.sessions);
+    }
+    let is_led = claude_led::find_lead(&host.claude_dir, &sessions).is_some();
+    if is_led || lead_runs(context, host, source).await? {
+        let error = HostError::failed(Trouble::ClaudeLeads { team: source.to_string() });
+        return Err(error.hint("end its session first, or work with its members there"));
+    }
+    end_processes(&claude_led, source, &names, report).await
+}
+
+/// Kills the processes of these members, which stay on the roster: a process that is only asked to end would leave the team.
+async fn end_processes(
+    host: &Host,
+    team: &TeamName,
+    names: &[MemberName],
+    report: ReportProgress<'_>,
+) -> Result<(), HostError> {
+    for name in names {
+        let Some(process) = host.member_process(team, name)? else { continue };
+        send_signal(&process, Signal::KILL);
+        let began = Instant::now();
+        while host.member_process(team, name)?.is_some() {
+            if began.elapsed() > ENDS_WITHIN {
+                let (name, team, pid) = (name.to_string(), team.to_string(), process.pid);
+                return Err(HostError::failed(Trouble::RunsAlready { name, team, pid }));
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        report(Progress::Ended(name.clone(), Ended::Forced));
+    }
+    Ok(())
+}
+
+/// Returns whether a running Claude Code session leads the team.
+async fn lead_runs(context: &Context, host: &Host, team: &TeamName) -> Result<bool, HostError> {
+    let seat = context.seat_of(team.clone(), MemberName::lead());
+    let Some(config) = seat.find_config().await? else { return Ok(false) };
+    Ok(ClaudeSession::of_lead(&host.claude_dir, &seat.read(&config)?).is_some())
+}
+
+/// Restores the team `source` from its journal under the name `team`, if that team does not exist. Never creates a team with the
+/// name of a Claude Code session: a resumed session would find its name taken. Returns whether a team was restored.
 async fn restore(
     context: &Context,
     team: &TeamName,
+    source: &TeamName,
     report: ReportProgress<'_>,
 ) -> Result<bool, HostError> {
     let lead = context.seat_of(team.clone(), MemberName::lead());
-    let Some(revived) = revive::revive(&lead).await? else { return Ok(false) };
+    if ClaudeSession::names_team(team) && !context.team_exists(team).await? {
+        return Ok(false);
+    }
+    let Some(revived) = revive::revive_from(&lead, source).await? else { return Ok(false) };
     let restored = revived != Revived::default();
     if restored {
         let Revived { members, tasks, messages } = revived;
@@ -106,38 +216,44 @@ async fn restore(
     Ok(restored)
 }
 
-/// Takes over a team that did not run on this host and whose lead has ended, for example the team of an ended
-/// Claude Code session. From then on this host runs the members whose agents brigade can drive. If a process died
-/// while it took over the team, completes that. Returns whether the team was restored from its journal.
+/// Takes over the team `source` under the name `team`. The team did not run on this host, or its lead has ended. From then
+/// on this host runs the members whose agents brigade can drive. If a process died while it took over the team, completes
+/// that. Returns whether the team was restored from its journal.
 async fn take_over(
     context: &Context,
     host: &Host,
     team: &TeamName,
+    source: &TeamName,
     report: ReportProgress<'_>,
 ) -> Result<bool, HostError> {
     let lead_seat = context.seat_of(team.clone(), MemberName::lead());
     if context.team_exists(team).await? {
         let is_ours = lead_seat.store.is_ours(team).await?;
-        if !is_ours || !host.registry.is_taking_over(team) {
+        if !is_ours || host.registry.taking_over(team).is_none() {
             // Another program leads the team, or the team was not started on this host.
             return Ok(false);
         }
     }
-    host.registry.begin_take_over(team)?;
-    let restored = restore(context, team, report).await?;
-    add_restored(context, host, &lead_seat, report).await?;
+    host.registry.begin_take_over(team, source)?;
+    let restored = restore(context, team, source, report).await?;
+    add_restored(context, host, &lead_seat, source, report).await?;
+    if team != source {
+        host.claude_led().registry.remove_team(source)?;
+    }
     host.registry.end_take_over(team)?;
     Ok(restored)
 }
 
-/// Adds the members of a restored team to this host's registry.
+/// Adds the members of a team that was restored from the team `source` to this host's registry.
 async fn add_restored(
     context: &Context,
     host: &Host,
     lead_seat: &Seat,
+    source: &TeamName,
     report: ReportProgress<'_>,
 ) -> Result<(), HostError> {
     let team = &lead_seat.team;
+    let claude_led = host.claude_led();
     let Some(config) = lead_seat.find_config().await? else { return Ok(()) };
     let Ok(roster) = lead_seat.read(&config) else { return Ok(()) };
     let lead = roster.lead().and_then(|lead| Some(lead.name()?.into_owned()));
@@ -147,30 +263,19 @@ async fn add_restored(
         host.registry.put_team(&TeamSpec::new(team.clone(), root))?;
     }
     for member in roster.members() {
-        let Some(name) = member.name().filter(|name| lead.as_deref() != Some(&**name)) else {
-            continue;
-        };
-        let Ok(name) = name.parse::<MemberName>() else { continue };
-        if member.is_remote() {
-            report(Progress::RemoteNotRestored(name));
+        if member.name().is_none_or(|name| lead.as_deref() == Some(&*name)) {
             continue;
         }
-        let agent = member.agent_type().map(Cow::into_owned).unwrap_or_default();
-        let cwd = member.cwd().map_or_else(|| context.cwd.clone(), |cwd| cwd.into_owned().into());
-        match driver::agent(&agent).filter(|choice| !choice.agent.native) {
-            // Any member that can write the roster could have chosen the command and its folder.
-            Some(_)
-                if driver::is_command(&agent) && !host.registry.knows_command(&agent, &cwd)? =>
-            {
-                report(Progress::CommandNotRestored(name, agent));
-            }
-            Some(_) => {
-                let spec = spawn::default_spec(name, agent, cwd);
-                host.registry.add_member(team, &spec)?;
-                // The member is already on the roster and has received its prompt.
-                host.registry.set_joined(team, &spec.name)?;
-            }
-            None => report(Progress::NativeNotRestored(name)),
+        let name = member.name().and_then(|name| name.parse::<MemberName>().ok());
+        let known = name.map(|name| claude_led.registry.member_or_stopping(source, &name));
+        let spec = match known.transpose()?.flatten() {
+            Some(known) => Some(MemberSpec { place: MemberPlace::Headless, ..known }),
+            None => claude_led::driven_spec(context, host, &member, report)?,
+        };
+        if let Some(spec) = spec {
+            host.registry.add_member(team, &spec)?;
+            // The member is already on the roster and has received its prompt.
+            host.registry.set_joined(team, &spec.name)?;
         }
     }
     Ok(())

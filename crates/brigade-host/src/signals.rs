@@ -1,5 +1,7 @@
 //! Signals that ask this process to end.
 
+use std::fmt;
+
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::{HostError, failed};
@@ -11,6 +13,15 @@ pub enum StopSignal {
     HungUp,
     /// A person or a program asked this process to end.
     Requested,
+}
+
+impl fmt::Display for StopSignal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::HungUp => "its pane was closed",
+            Self::Requested => "its process was terminated",
+        })
+    }
 }
 
 /// Carries out an operation until it is complete. Returns `None` if this process receives a signal before that.

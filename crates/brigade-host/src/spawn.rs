@@ -1,7 +1,5 @@
 //! Adds a member to a team and starts it on this host.
 
-use std::path::PathBuf;
-
 use brigade_agents::driver::{self, AGENTS, AgentChoice};
 use brigade_core::roster::{self, RosterError};
 use brigade_core::seat::Seat;
@@ -11,7 +9,7 @@ use brigade_wire::team::Team;
 use crate::context::Context;
 use crate::error::{HostError, Trouble};
 use crate::progress::{Progress, ReportProgress};
-use crate::spec::{AccessLevel, MemberPlace, MemberSpec, Restart, TeamSpec};
+use crate::spec::{MemberSpec, TeamSpec};
 use crate::{Host, preflight, state, suggest, up, wait};
 
 /// The result of [`spawn`].
@@ -21,25 +19,6 @@ pub struct Spawned {
     pub new: bool,
     /// Why the member did not start, or `None` if it started.
     pub trouble: Option<String>,
-}
-
-/// Returns the spec of a member with default settings.
-pub fn default_spec(name: MemberName, agent: String, cwd: PathBuf) -> MemberSpec {
-    MemberSpec {
-        name,
-        agent,
-        program: None,
-        model: None,
-        prompt: None,
-        plan: false,
-        access: AccessLevel::Ask,
-        rules: Vec::new(),
-        cwd,
-        worktree: false,
-        env: None,
-        place: MemberPlace::Headless,
-        restart: Restart::Always,
-    }
 }
 
 /// Fails if the name is the lead's, or if a member of this name would share its inbox with another member.

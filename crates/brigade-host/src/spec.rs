@@ -94,6 +94,27 @@ pub struct MemberSpec {
     pub restart: Restart,
 }
 
+impl MemberSpec {
+    /// Returns the settings of a member with defaults.
+    pub fn new(name: MemberName, agent: String, cwd: PathBuf) -> Self {
+        Self {
+            name,
+            agent,
+            program: None,
+            model: None,
+            prompt: None,
+            plan: false,
+            access: AccessLevel::Ask,
+            rules: Vec::new(),
+            cwd,
+            worktree: false,
+            env: None,
+            place: MemberPlace::Headless,
+            restart: Restart::Always,
+        }
+    }
+}
+
 /// The actions that a member may take without asking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

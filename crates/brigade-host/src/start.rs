@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
-use brigade_wire::name::TeamName;
+use brigade_wire::name::{MemberName, TeamName};
 use tokio::process::{Child, Command};
 
 use crate::registry::Registry;
@@ -61,6 +61,17 @@ pub fn member(
             tmux.open(team.as_str(), spec.name.as_str(), &command).map(|()| None)
         }
     }
+}
+
+/// Starts the process that runs a member of a team that Claude Code leads, as soon as its lead is back.
+pub(crate) fn waiting_member(
+    self_command: &SelfCommand,
+    registry: &Registry,
+    team: &TeamName,
+    name: &MemberName,
+) -> io::Result<Child> {
+    let command = ["play", "--team", team.as_str(), "--as", name.as_str()];
+    detached(&self_command.command_line(&command), &registry.log(team, name), &[])
 }
 
 /// Starts the process that links a team.

@@ -15,6 +15,7 @@ use brigade_wire::team::Team;
 use serde::Serialize;
 
 use crate::Host;
+use crate::claude_led::FollowedLead;
 use crate::claude_session::ClaudeSession;
 use crate::error::HostError;
 use crate::spec::{MemberPlace, MemberSpec};
@@ -29,6 +30,9 @@ pub struct TeamState {
     pub supervisor: Option<u32>,
     /// Whether Claude Code leads the team.
     pub is_claude_led: bool,
+    /// Whether Claude Code has deleted the team at the end of its session. Its members wait for the session.
+    #[serde(skip_serializing_if = "is_false")]
+    pub is_ended: bool,
     /// The Claude Code session that leads the team, if it runs on this host and describes itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lead_session: Option<ClaudeSession>,
@@ -94,6 +98,11 @@ pub struct TaskTotals {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(count: &usize) -> bool {
     *count == 0
 }
@@ -109,7 +118,10 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
             None
         }
     };
-    let (documents, _) = board::list(lead).await?;
+    let claude_led = host.claude_led();
+    let waiting = claude_led.registry.members(&lead.team)?;
+    let is_ended = !waiting.is_empty() && lead.find_config().await?.is_none();
+    let documents = if is_ended { Vec::new() } else { board::list(lead).await?.0 };
     let tasks: Vec<Task<'_>> =
         documents.iter().filter_map(|(_, document)| Task::read(&document.bytes).ok()).collect();
     let count = |status| tasks.iter().filter(|task| task.status() == Some(status)).count();
@@ -118,11 +130,16 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
         let Some(spec) = host.registry.member(&lead.team, &name)? else { continue };
         members.push(member(host, lead, spec).await?);
     }
-    let claude_led = host.claude_led();
-    for name in claude_led.registry.members(&lead.team)? {
+    for name in waiting {
         let Some(spec) = claude_led.registry.member(&lead.team, &name)? else { continue };
         if !members.iter().any(|member| member.name == name) {
-            members.push(member(&claude_led, lead, spec).await?);
+            let mut state = member(&claude_led, lead, spec).await?;
+            let waits =
+                FollowedLead::stored(host, &lead.team, &name)?.filter(|record| record.waits);
+            if let Some(record) = waits {
+                state.judged = waiting_for_lead(&lead.team, &state, &record);
+            }
+            members.push(state);
         }
     }
     let on_roster = roster_names(lead).await?;
@@ -171,6 +188,7 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
     Ok(TeamState {
         team: lead.team.clone(),
         is_claude_led,
+        is_ended,
         lead_session,
         supervisor: host.supervisor()?.map(|process| process.pid),
         members,
@@ -185,6 +203,21 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
         unread: unread(lead, &lead.name).await.map_err(|error| errors.push(error)).ok(),
         errors,
     })
+}
+
+/// Returns the state of a member that waits for an ended Claude Code session.
+fn waiting_for_lead(team: &TeamName, member: &MemberState, record: &FollowedLead) -> Judgement {
+    let session = record.sessions.last().map(String::as_str).unwrap_or_default();
+    let (liveness, evidence) = match member.pid {
+        Some(pid) => (
+            Liveness::Idle,
+            format!("process {pid} waits for Claude Code; `claude --resume {session}` continues"),
+        ),
+        None => {
+            (Liveness::Dead, format!("Claude Code has ended; `brigade resume {team}` continues"))
+        }
+    };
+    Judgement { liveness, evidence }
 }
 
 /// Returns the number of unread messages in a member's inbox. A member that has not joined yet has no inbox.

@@ -34,6 +34,8 @@ pub const HOST: &str = "BRIGADE_HOST";
 pub const CLAUDE: &str = "BRIGADE_CLAUDE";
 /// The commands that may be the agents of teammates that Claude Code starts, one per line.
 pub const ACP_COMMANDS: &str = "BRIGADE_ACP_COMMANDS";
+/// How many hours a teammate that Claude Code started waits for an ended session of its lead.
+pub const WAIT_FOR_LEAD: &str = "BRIGADE_WAIT_FOR_LEAD";
 /// Names of further variables that agents inherit.
 pub const AGENT_ENV: &str = "BRIGADE_AGENT_ENV";
 /// The log filter, for example `debug` or `brigade_core=trace,warn`. If this variable is not set, nothing is

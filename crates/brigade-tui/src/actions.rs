@@ -105,7 +105,7 @@ pub(crate) async fn carry_out(
             format!("task {id} is done")
         }
         TeamAction::Spawn { name, agent, prompt, worktree, plan } => {
-            let plain = spawn::default_spec(name, agent, context.cwd.clone());
+            let plain = MemberSpec::new(name, agent, context.cwd.clone());
             let spec = MemberSpec { prompt, worktree, plan, place: MemberPlace::Headless, ..plain };
             spawn_member(context, &seat, &spec).await?
         }

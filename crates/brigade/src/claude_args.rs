@@ -14,6 +14,8 @@ pub(crate) struct Native {
     pub(crate) agent_type: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) lead_verify_key: Option<String>,
+    /// The id of the session that starts the teammate.
+    pub(crate) parent_session_id: Option<String>,
     permission_mode: Option<String>,
     plan_mode_required: bool,
     skip_permissions: bool,
@@ -35,6 +37,7 @@ impl Native {
                 "--agent-type" => &mut native.agent_type,
                 "--model" => &mut native.model,
                 "--lead-verify-key" => &mut native.lead_verify_key,
+                "--parent-session-id" => &mut native.parent_session_id,
                 "--permission-mode" => &mut native.permission_mode,
                 "--plan-mode-required" => {
                     native.plan_mode_required = true;
@@ -94,6 +97,7 @@ mod tests {
         assert_eq!(native.name().map(|name| name.to_string()).as_deref(), Some("rev"));
         assert_eq!(native.team().map(|team| team.to_string()).as_deref(), Some("demo"));
         assert_eq!(native.agent_type.as_deref(), Some("codex"));
+        assert_eq!(native.parent_session_id.as_deref(), Some("1"));
         assert_eq!(native.access(), Access::Ask);
         assert_eq!(read("--agent-id=rev@demo").team(), read("--team-name demo").team());
     }

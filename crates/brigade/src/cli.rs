@@ -307,7 +307,13 @@ Examples:
     /// Restart teams after a crash or reboot
     ///
     /// Starts the supervisor and every member that is not running. Each agent continues its own
-    /// session, keeps its tasks and receives the messages it has not seen.
+    /// session, keeps its tasks and receives the messages it has not seen. The members of an ended
+    /// Claude Code session wait until the session is resumed, and then join its team again.
+    #[command(after_help = "\
+Examples:
+  brigade resume
+  brigade resume session-1a2b3c4d
+  brigade resume session-1a2b3c4d --take-over parser")]
     Resume(ResumeArgs),
 
     /// Start one agent as a team member

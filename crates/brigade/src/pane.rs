@@ -4,6 +4,7 @@
 //! its own, so brigade never simulates keystrokes.
 
 use std::io::{BufRead, IsTerminal};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brigade_agents::driver::{Agent, AgentEvent, TurnEnd, Usage};
 use brigade_agents::teammate::TeammateEvent;
@@ -39,15 +40,21 @@ impl Pane {
                 agent.title
             ));
         }
-        // Use a thread, because a blocking read of the terminal cannot be cancelled.
-        std::thread::spawn(move || {
-            for line in std::io::stdin().lock().lines() {
-                let Ok(line) = line else { return };
-                if !line.trim().is_empty() && typed.send(line).is_err() {
-                    return;
+        let is_first = reader().replace(typed).is_none();
+        if is_first {
+            // Use a thread, because a blocking read of the terminal cannot be cancelled.
+            std::thread::spawn(|| {
+                for line in std::io::stdin().lock().lines() {
+                    let Ok(line) = line else { return };
+                    if let Some(typed) = &*reader()
+                        && !line.trim().is_empty()
+                    {
+                        // If the receiver is gone, the agent does not run at the moment.
+                        let _lost = typed.send(line);
+                    }
                 }
-            }
-        });
+            });
+        }
         pane
     }
 
@@ -145,10 +152,23 @@ impl Pane {
         let _closed = output::print(text);
     }
 
+    /// Prints that the teammate waits until the session of its lead, which has this id, is resumed.
+    pub(crate) fn wait_for_lead(&mut self, session: Option<&String>) {
+        let how = session.map(|id| format!("; `claude --resume {id}` resumes it"));
+        let how = how.unwrap_or_default();
+        self.state(&format!("waiting for Claude Code: its session has ended{how}"));
+    }
+
     /// Prints that the teammate has left.
     pub(crate) fn close(&mut self) {
         self.state("left the team");
     }
+}
+
+/// Returns the channel that receives the typed lines at present.
+fn reader() -> MutexGuard<'static, Option<mpsc::UnboundedSender<String>>> {
+    static READER: Mutex<Option<mpsc::UnboundedSender<String>>> = Mutex::new(None);
+    READER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Extracts the messages from the text of a turn, each as sender and text. Skips typed input, which the pane

@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use brigade_core::pulse::Liveness;
-use brigade_core::text::one_line;
+use brigade_core::text::{self, one_line};
 use brigade_host::progress::{Ended, Progress};
 use brigade_host::worktree::Removed;
 
@@ -74,8 +74,10 @@ pub(crate) fn print(progress: Progress) {
             output::note(&format!("not installed here: {what}; {remedy}"));
         }
         Progress::Restored(team, members, tasks, messages) => output::eprint_line(&format!(
-            "restored team {team} from the journal: {members} members, {tasks} tasks, {messages} unread \
-             messages"
+            "restored team {team} from the journal: {}, {}, {}",
+            text::count(members, "member"),
+            text::count(tasks, "task"),
+            text::count(messages, "unread message")
         )),
         Progress::NativeNotRestored(name) => output::note(&format!(
             "did not restart {name}, which Claude Code ran itself; `brigade spawn {name} --agent claude` \

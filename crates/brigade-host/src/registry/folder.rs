@@ -54,7 +54,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::spawn;
+    use crate::spec::MemberSpec;
 
     #[test]
     fn a_changed_link_to_a_members_folder_is_an_error() {
@@ -66,7 +66,7 @@ mod tests {
         fs::create_dir(&first).unwrap();
         fs::create_dir(&second).unwrap();
         symlink(&first, &link).unwrap();
-        let spec = spawn::default_spec("bob".parse().unwrap(), "codex".to_owned(), link.clone());
+        let spec = MemberSpec::new("bob".parse().unwrap(), "codex".to_owned(), link.clone());
         registry.add_member(&team, &spec).unwrap();
         registry.check_folder(&team, &spec).unwrap();
         fs::remove_file(&link).unwrap();

@@ -13,6 +13,7 @@ pub(super) use crate::reply::DoneReply;
 use crate::reply::{CallResult, ToolError, ToolReply};
 use brigade_host::progress::{Ended, silent};
 use brigade_host::shutdown::StopOptions;
+use brigade_host::spec::MemberSpec;
 use brigade_host::worktree::IgnoredFiles;
 use brigade_host::{down, spawn};
 
@@ -65,7 +66,7 @@ pub(super) async fn spawn_teammate(
     let host = call.server.context.host()?;
     let root = host.registry.team(&seat.team)?.map(|team| team.root);
     let cwd = root.unwrap_or_else(|| call.server.context.cwd.clone());
-    let mut spec = spawn::default_spec(name, args.agent, cwd);
+    let mut spec = MemberSpec::new(name, args.agent, cwd);
     spec.prompt = Some(args.prompt);
     spec.model = args.model;
     spec.plan = args.plan;

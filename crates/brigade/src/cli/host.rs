@@ -92,4 +92,8 @@ pub(crate) struct ResumeArgs {
     /// The team [default: every team that was running]
     #[arg(value_name = "TEAM")]
     pub(crate) which: Option<TeamName>,
+
+    /// Lead the team of an ended Claude Code session yourself, under this new name
+    #[arg(long, value_name = "NAME", requires = "which")]
+    pub(crate) take_over: Option<TeamName>,
 }

@@ -61,7 +61,7 @@ impl StopTracker {
 
 /// Runs `brigade stop`.
 pub(crate) async fn stop(context: &CliContext, stop: &StopArgs) -> Result<u8, CliError> {
-    let lead = context.seat_of(context.team().await?, MemberName::lead());
+    let lead = context.seat_of(down::team_of_stopped(context).await?, MemberName::lead());
     let manner = manner(&stop.how, !stop.how.now);
     let tracker = StopTracker::default();
     let report = |step: Progress| tracker.print(step);

@@ -1,11 +1,13 @@
 //! The commands, one file each. They are thin wrappers around `brigade-core`. All decisions are made there, so
 //! that every front end behaves the same.
 
+mod agent_run;
 mod agents;
 mod answer;
 mod approvals;
 mod broadcast;
 mod check;
+mod claude_member;
 mod completions;
 mod credentials;
 mod diff;

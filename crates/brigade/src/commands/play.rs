@@ -11,14 +11,16 @@ use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
 use rustix::process::setsid;
 
-use super::teammate::{self, TeammateSettings};
+use super::agent_run::{self, TeammateSettings};
+use super::claude_member::ClaudeMember;
 use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble, Trouble};
 use crate::{env, exit, progress};
 use brigade_host::error::failed;
 use brigade_host::native::{self, NativeOptions};
+use brigade_host::signals::StopSignal;
 use brigade_host::spec::{AccessLevel, MemberPlace, MemberSpec};
-use brigade_host::{Host, process_lock, shutdown, spawn};
+use brigade_host::{Host, claude_led, process_lock, shutdown, spawn};
 
 pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     let missing = |what| CliError::usage(CliTrouble::NativeArgument { what });
@@ -26,9 +28,12 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     let name = context.named_member().ok_or_else(|| missing("--as"))?;
     let host = context.host()?;
     let spec = host.local_member(team, name)?;
-    if spec.place == MemberPlace::Headless {
+    if matches!(spec.place, MemberPlace::Headless | MemberPlace::Pane) {
         // Fails only if this process already leads a session, which is fine.
         let _leads = setsid();
+    }
+    if spec.place == MemberPlace::Pane {
+        return wait_for_lead(context, &host, team, spec).await;
     }
     let taken = process_lock::take(&host.registry.seat(team, name)).await;
     let Some(_held) = taken.map_err(|source| failed("take the seat", source))? else {
@@ -45,6 +50,21 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     let code = play(context, &host, team, name, MemberSpec { cwd, ..spec.clone() }).await?;
     shutdown::remove_left(&host, &seat, &spec).await?;
     Ok(code)
+}
+
+/// Runs a member that Claude Code started, when its lead is back.
+async fn wait_for_lead(
+    context: &CliContext,
+    host: &Host,
+    team: &TeamName,
+    spec: MemberSpec,
+) -> Result<u8, CliError> {
+    let choice = spawn::known_agent(&spec.agent)?;
+    let Some(registration) = claude_led::register_again(host, team, spec).await? else {
+        // Another process runs this member already.
+        return Ok(exit::DONE);
+    };
+    ClaudeMember { context, choice, task_list: None }.wait(registration).await
 }
 
 async fn play(
@@ -103,9 +123,16 @@ async fn play(
         answers: host.registry.team(team)?.map(|team| team.answers).unwrap_or_default(),
         home: context.location().clone(),
         task_list: None,
-        supervised: Some(host.registry.clone()),
     };
-    teammate::play(seat, choice, settings).await
+    let registry = &host.registry;
+    agent_run::play_and_leave(seat, choice, settings, |signal| {
+        // The supervisor starts an expected member again.
+        registry.expects(team, name).then(|| match signal {
+            StopSignal::HungUp => CliTrouble::WindowGone,
+            StopSignal::Requested => CliTrouble::Terminated,
+        })
+    })
+    .await
 }
 
 /// Returns whether this member is the only Claude Code process that uses the team's files: brigade leads the team

@@ -1,8 +1,10 @@
 //! `brigade resume`
 
 use brigade_core::text;
+use brigade_host::claude_led::ResumedSession;
 use brigade_host::error::ErrorKind;
 use brigade_host::resume;
+use brigade_wire::name::{MemberName, TeamName};
 use serde_json::json;
 
 use crate::cli::ResumeArgs;
@@ -16,6 +18,9 @@ pub(crate) async fn run(context: &CliContext, asked: &ResumeArgs) -> Result<u8, 
         if context.json {
             return Ok(());
         }
+        if let Some(session) = &one.session {
+            return print_session(&one.team, session);
+        }
         let (team, running) = (&one.team, text::count(one.running, "member"));
         if one.has_no_members() {
             output::note(&format!("team {team} has no members on this host"));
@@ -27,12 +32,15 @@ pub(crate) async fn run(context: &CliContext, asked: &ResumeArgs) -> Result<u8, 
         }
         output::print(&format!("team {STRONG}{team}{STRONG:#} is up again with {running}\n"))
     };
-    let resumed = resume::resume(context, asked.which.as_ref(), &progress::print, done).await?;
+    let (which, take_over) = (asked.which.as_ref(), asked.take_over.as_ref());
+    let resumed = resume::resume(context, which, take_over, &progress::print, done).await?;
     let dead: Vec<String> =
         resumed.iter().flat_map(|one| &one.dead).map(ToString::to_string).collect();
     if context.json {
         let teams: Vec<_> = resumed.iter().map(|one| &one.team).collect();
-        output::print_json(&json!({ "teams": teams, "dead": dead }))?;
+        let waiting: Vec<_> = resumed.iter().filter_map(|one| one.session.as_ref()).collect();
+        let waiting: Vec<_> = waiting.into_iter().flat_map(|session| &session.waiting).collect();
+        output::print_json(&json!({ "teams": teams, "dead": dead, "waiting": waiting }))?;
     }
     if resumed.iter().all(|one| one.has_no_members() && !one.restored) {
         let error = CliError::new(ErrorKind::Nothing, Trouble::NothingToResume);
@@ -45,4 +53,33 @@ pub(crate) async fn run(context: &CliContext, asked: &ResumeArgs) -> Result<u8, 
     }
     let error = CliError::failed(Trouble::DidNotStart { names: dead });
     Err(error.hint("`brigade status` shows the reason; `brigade resume` tries again"))
+}
+
+/// Prints which members of a team that Claude Code leads are back, and how the others come back.
+fn print_session(team: &TeamName, session: &ResumedSession) -> Result<(), CliError> {
+    let names =
+        |names: &[MemberName]| names.iter().map(MemberName::as_str).collect::<Vec<_>>().join(", ");
+    let ResumedSession { joined, waiting, session: id, is_lead_back, cwd } = session;
+    if !joined.is_empty() {
+        output::print(&format!("on the team of Claude Code again: {}\n", names(joined)))?;
+    }
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    let of = format!("{} of team {STRONG}{team}{STRONG:#}", names(waiting));
+    if *is_lead_back {
+        output::print(&format!("waiting: {of}; Claude Code is running\n"))?;
+        output::hint(&format!("`brigade --team {team} status` shows why"));
+        return Ok(());
+    }
+    output::print(&format!("waiting for Claude Code: {of}\n"))?;
+    if let Some(id) = id {
+        let cwd = cwd.as_ref().map(|cwd| format!(" in {}", text::one_line(&cwd.to_string_lossy())));
+        let cwd = cwd.unwrap_or_default();
+        output::hint(&format!("`claude --resume {id}`{cwd} brings their lead back"));
+    }
+    output::hint(&format!(
+        "`brigade resume {team} --take-over NAME` makes it a team of your own instead"
+    ));
+    Ok(())
 }

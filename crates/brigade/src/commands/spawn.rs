@@ -9,7 +9,7 @@ use brigade_host::{Host, spawn, supervisor_environment};
 use brigade_wire::name::MemberName;
 use serde_json::json;
 
-use super::teammate::{TeammateSettings, play};
+use super::agent_run::{TeammateSettings, play_and_leave};
 use crate::cli::{SpawnArgs, SpawnPlace};
 use crate::context::{CliContext, cwd};
 use crate::error::{CliError, Trouble};
@@ -81,9 +81,8 @@ async fn run_in_terminal(
         answers: ApprovalAuthority::Person,
         home: context.location().clone(),
         task_list: None,
-        supervised: None,
     };
-    play(seat, choice, settings).await
+    play_and_leave(seat, choice, settings, |_| None).await
 }
 
 /// Lets the supervisor of this host run the member.
@@ -98,7 +97,7 @@ async fn run_in_background(
         prompt: args.prompt.clone(),
         plan: args.plan,
         place,
-        ..spawn::default_spec(args.name.clone(), args.agent.clone(), context.cwd.clone())
+        ..MemberSpec::new(args.name.clone(), args.agent.clone(), context.cwd.clone())
     };
     let lead = seat.for_member(MemberName::lead());
     note_environment(&context.host()?, [&spec])?;

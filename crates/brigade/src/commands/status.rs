@@ -118,8 +118,10 @@ fn lead_line(session: Option<&ClaudeSession>, now: Timestamp) -> String {
 
 fn render(host: &Host, state: &TeamState, now: Timestamp) -> String {
     let TeamState { team, supervisor, tasks, approvals, unread, .. } = state;
-    let mut text =
-        format!("{STRONG}{team}{STRONG:#}  {} of {} tasks done", tasks.done, tasks.total);
+    let mut text = match state.is_ended {
+        true => format!("{STRONG}{team}{STRONG:#}  Claude Code's session has ended"),
+        false => format!("{STRONG}{team}{STRONG:#}  {} of {} tasks done", tasks.done, tasks.total),
+    };
     if tasks.in_progress > 0 {
         text.push_str(&format!(", {} in progress", tasks.in_progress));
     }
@@ -134,7 +136,7 @@ fn render(host: &Host, state: &TeamState, now: Timestamp) -> String {
         text.push_str(&format!("  {BUSY}{unread} unread for team-lead{BUSY:#}"));
     }
     text.push('\n');
-    if state.is_claude_led {
+    if state.is_claude_led && !state.is_ended {
         let line = lead_line(state.lead_session.as_ref(), now);
         text.push_str(&format!("  {FAINT}{line}{FAINT:#}\n"));
     }

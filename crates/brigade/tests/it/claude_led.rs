@@ -29,6 +29,14 @@ impl Drop for ClaudeTeam {
     }
 }
 
+/// Describes the session of the lead, which is the process of this test.
+fn write_session(cli: &CliEnv) {
+    let session = json!({
+        "pid": std::process::id(), "sessionId": SESSION, "cwd": "/project", "startedAt": 0, "status": "busy",
+    });
+    cli.write(&format!("claude/sessions/{}.json", std::process::id()), &session.to_string());
+}
+
 impl ClaudeTeam {
     fn new() -> Self {
         let mut cli = CliEnv::new();
@@ -46,11 +54,17 @@ impl ClaudeTeam {
             "members": [member("team-lead", "team-lead"), member("rev", &agent), member("nat", "general-purpose")],
         });
         cli.write(&format!("claude/teams/{TEAM}/config.json"), &config.to_string());
-        let session = json!({
-            "pid": std::process::id(), "sessionId": SESSION, "cwd": "/project", "startedAt": 0, "status": "busy",
-        });
-        cli.write(&format!("claude/sessions/{}.json", std::process::id()), &session.to_string());
+        write_session(&cli);
         let key = SigningKey::generate(KeyTime::Made(1)).unwrap();
+        let rev = Self::start_rev(&cli, &key);
+        let team = Self { cli, key, rev };
+        wait_until("the agent to start", || team.heard().contains("begun"));
+        team
+    }
+
+    /// Starts rev as Claude Code does.
+    fn start_rev(cli: &CliEnv, key: &SigningKey) -> Child {
+        let agent = format!("acp:{FAKE_AGENT}");
         let verify_key = key.verify_key();
         let mut command = cli.command(&[
             "--agent-id",
@@ -65,10 +79,7 @@ impl ClaudeTeam {
             &verify_key,
         ]);
         let rev = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        let rev = rev.spawn().unwrap();
-        let team = Self { cli, key, rev };
-        wait_until("the agent to start", || team.heard().contains("begun"));
-        team
+        rev.spawn().unwrap()
     }
 
     fn heard(&self) -> String {
@@ -83,8 +94,17 @@ impl ClaudeTeam {
 
     /// Writes a signed message of the lead to rev's inbox, as Claude Code does.
     fn lead_writes(&self, text: &str) {
+        self.write_message(text, true);
+    }
+
+    /// Writes a message of the lead to rev's inbox, as Claude Code does for a member that it has not started.
+    fn lead_writes_unsigned(&self, text: &str) {
+        self.write_message(text, false);
+    }
+
+    fn write_message(&self, text: &str, is_signed: bool) {
         let mut message = Outgoing {
-            msg_id: format!("id {}", self.inbox("rev").len()),
+            msg_id: format!("id {text}"),
             from: "team-lead".into(),
             text: text.into(),
             summary: None,
@@ -94,11 +114,34 @@ impl ClaudeTeam {
             lead_sig: None,
             team_created: 0,
         };
-        message.lead_sig = self.key.sign(&message);
+        message.lead_sig = self.key.sign(&message).filter(|_| is_signed);
         let mut inbox = self.inbox("rev");
         inbox.push(serde_json::to_value(message.to_inbox_entry()).unwrap());
         let inbox = Value::Array(inbox).to_string();
         self.cli.write(&format!("claude/teams/{TEAM}/inboxes/rev.json"), &inbox);
+    }
+
+    /// Ends the session as `/exit` does.
+    fn end_session(&self) {
+        let session = self.cli.path(&format!("claude/sessions/{}.json", std::process::id()));
+        std::fs::remove_file(session).unwrap();
+        let pid = rustix::process::Pid::from_child(&self.rev);
+        rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+        std::fs::remove_dir_all(self.cli.path(&format!("claude/teams/{TEAM}"))).unwrap();
+    }
+
+    /// Resumes the session as `claude --resume` does, with this team.
+    fn resume_session(&self, team: &str) {
+        let config = json!({
+            "name": team, "createdAt": 1_763_190_000_000_u64, "leadAgentId": format!("team-lead@{team}"),
+            "leadSessionId": SESSION, "leadProcess": { "pid": std::process::id() },
+            "members": [{
+                "agentId": format!("team-lead@{team}"), "name": "team-lead", "agentType": "team-lead",
+                "joinedAt": 1_763_190_000_000_u64, "tmuxPaneId": "", "cwd": "/", "subscriptions": [],
+            }],
+        });
+        self.cli.write(&format!("claude/teams/{team}/config.json"), &config.to_string());
+        write_session(&self.cli);
     }
 
     /// Makes rev's agent ask for permission, and returns the id of the request.
@@ -322,17 +365,160 @@ fn n5_the_lead_is_told_when_the_pane_of_a_member_is_closed() {
     assert!(!team.roster().contains(&"rev".to_owned()));
 }
 
-/// Claude Code closes the panes when its session ends. The members must be there when the session is resumed.
+/// Claude Code closes the panes when its session ends. When the session is resumed, the member is back.
 #[test]
-fn n4_members_stay_on_the_roster_when_the_session_ends() {
+fn a_member_waits_for_an_ended_session_and_joins_again() {
     let mut team = ClaudeTeam::new();
-    std::fs::remove_file(team.cli.path(&format!("claude/sessions/{}.json", std::process::id())))
-        .unwrap();
-    let pid = rustix::process::Pid::from_child(&team.rev);
-    rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+    team.lead_writes("REMEMBER");
+    wait_until("the first turn", || team.heard().contains("REMEMBER"));
+    wait_until("the end of the turn", || team.reports().contains("idle_notification"));
+    team.end_session();
+    let waiting = wait_for("rev to wait", || {
+        let status = team.cli.run(&["status"]).stdout;
+        status.contains("waits for Claude Code").then_some(status)
+    });
+    assert!(waiting.contains("`claude --resume <id>` continues"), "{waiting}");
+    // A resumed session must find its name free.
+    assert!(!team.cli.path(&format!("claude/teams/{TEAM}")).exists());
+    assert_eq!(team.rev.try_wait().unwrap(), None);
+    team.resume_session(TEAM);
+    wait_until("rev to join again", || team.roster().contains(&"rev".to_owned()));
+    wait_until("the report", || team.reports().contains("rev has joined the team again"));
+    // The agent continues its session.
+    wait_until("rev's agent", || team.heard().contains("loaded"));
+    assert_eq!(team.heard().matches("begun").count(), 1);
+    let status: Value = serde_json::from_str(&team.cli.run_ok(&["status", "--json"])).unwrap();
+    assert_eq!(status[0]["members"][0]["pid"], team.rev.id(), "{status}");
+    // The lead reaches the member at once. Claude Code does not sign its messages.
+    team.lead_writes_unsigned("are you there?");
+    wait_until("the message", || team.heard().contains("are you there?"));
+    // The person can still answer and stop.
+    let stopped = team.run(&["stop", "rev", "--now"]);
+    assert_eq!(stopped.code, Some(0), "{stopped}");
+    assert_eq!(wait_for("rev to end", || team.rev.try_wait().unwrap()).code(), Some(0));
+    assert!(!team.roster().contains(&"rev".to_owned()));
+}
+
+/// After a kill, the panes and the team's folder stay. A resumed lead deletes the folder and creates it again.
+#[test]
+fn a_member_joins_the_team_that_a_killed_lead_creates_again() {
+    let team = ClaudeTeam::new();
+    let task = json!({
+        "id": "1", "subject": "build", "description": "", "status": "in_progress", "owner": "rev", "blocks": [],
+        "blockedBy": [],
+    });
+    team.cli.write(&format!("claude/tasks/{TEAM}/1.json"), &task.to_string());
+    std::fs::remove_dir_all(team.cli.path(&format!("claude/teams/{TEAM}"))).unwrap();
+    team.resume_session(TEAM);
+    wait_until("rev to join again", || team.roster().contains(&"rev".to_owned()));
+    wait_until("rev's agent", || team.heard().contains("loaded"));
+    let tasks = team.run(&["task", "list", "--json"]);
+    assert!(tasks.stdout.contains("rev"), "{tasks}");
+}
+
+/// Claude Code gives a resumed session another team if the folder of its own team is occupied.
+#[test]
+fn a_member_joins_the_other_team_of_a_resumed_session() {
+    let team = ClaudeTeam::new();
+    team.end_session();
+    team.resume_session("session-0badcafe");
+    let other = team.cli.path("claude/teams/session-0badcafe/config.json");
+    wait_until("rev to join", || std::fs::read_to_string(&other).unwrap().contains("rev@"));
+    wait_until("rev's agent", || team.heard().contains("loaded"));
+    let status: Value = serde_json::from_str(&team.cli.run_ok(&["status", "--json"])).unwrap();
+    assert_eq!(status.as_array().map(Vec::len), Some(1), "{status}");
+    assert_eq!(status[0]["members"][0]["pid"], team.rev.id(), "{status}");
+}
+
+/// N12: after a reboot, nothing runs, and the person wants the team back.
+#[test]
+fn resume_lets_the_members_wait_for_their_lead() {
+    let mut team = ClaudeTeam::new();
+    team.lead_writes("REMEMBER");
+    wait_until("the end of the turn", || team.reports().contains("idle_notification"));
+    team.end_session();
+    wait_until("rev to wait", || {
+        team.cli.run(&["status"]).stdout.contains("waits for Claude Code")
+    });
+    team.rev.kill().unwrap();
+    team.rev.wait().unwrap();
+    // No command may create the folder of the team: a resumed session would find its name taken.
+    let folder = team.cli.path(&format!("claude/teams/{TEAM}"));
+    assert_snapshot!(team.cli.run(&["resume", TEAM]), @r"
+    waiting for Claude Code: rev of team session-e0c67a80
+    --- stderr
+    note: did not restart nat, which Claude Code ran itself; `brigade spawn nat --agent claude` replaces it
+    hint: `claude --resume <id>` in <root>/work brings their lead back
+    hint: `brigade resume session-e0c67a80 --take-over NAME` makes it a team of your own instead
+    ");
+    assert!(!folder.exists());
+    team.resume_session(TEAM);
+    wait_until("rev to join again", || team.roster().contains(&"rev".to_owned()));
+    wait_until("rev's agent", || team.heard().contains("loaded"));
+    assert_snapshot!(team.cli.run(&["resume", TEAM]), @"on the team of Claude Code again: rev");
+    team.cli.run_ok(&["--team", TEAM, "stop", "rev", "--now"]);
+}
+
+#[test]
+fn the_team_of_an_ended_session_is_taken_over_under_another_name() {
+    let mut team = ClaudeTeam::new();
+    team.lead_writes("REMEMBER");
+    wait_until("the end of the turn", || team.reports().contains("idle_notification"));
+    assert_snapshot!(team.cli.run(&["resume", TEAM, "--take-over", "mine"]), @r"
+    --- stderr
+    error: a running Claude Code session leads team session-e0c67a80
+    hint: end its session first, or work with its members there
+    --- exit 1
+    ");
+    team.end_session();
+    wait_until("rev to wait", || {
+        team.cli.run(&["status"]).stdout.contains("waits for Claude Code")
+    });
+    assert_snapshot!(team.cli.run(&["resume", TEAM, "--take-over", "session-12345678"]), @r"
+    --- stderr
+    error: only Claude Code names its teams like session-12345678
+    hint: choose another name
+    --- exit 2
+    ");
+    let taken_over = team.cli.run(&["resume", TEAM, "--take-over", "mine"]);
+    assert_eq!(taken_over.stdout, "team mine is up again with 1 member\n", "{taken_over}");
+    wait_for("rev to end", || team.rev.try_wait().unwrap());
+    wait_until("rev's agent", || team.heard().contains("loaded"));
+    assert_eq!(team.heard().matches("begun").count(), 1);
+    team.cli.run_ok(&["down", "mine", "--now"]);
+}
+
+/// After a kill, a resumed lead may start a member of the same name, while the process of the earlier one still runs.
+#[test]
+fn a_new_member_of_the_same_name_replaces_the_earlier_process() {
+    let mut team = ClaudeTeam::new();
+    let config = team.cli.path(&format!("claude/teams/{TEAM}/config.json"));
+    let mut roster: Value = serde_json::from_slice(&std::fs::read(&config).unwrap()).unwrap();
+    roster["members"][1]["joinedAt"] = json!(1_763_199_000_000_u64);
+    std::fs::write(&config, roster.to_string()).unwrap();
+    let mut new = ClaudeTeam::start_rev(&team.cli, &team.key);
     assert_eq!(wait_for("rev to end", || team.rev.try_wait().unwrap()).code(), Some(0));
     assert_eq!(team.reports(), "");
-    assert!(team.roster().contains(&"rev".to_owned()));
+    wait_until("the new agent", || team.heard().matches("begun").count() == 2);
+    new.kill().unwrap();
+    new.wait().unwrap();
+}
+
+/// A person can stop a member that waits.
+#[test]
+fn a_waiting_member_can_be_stopped() {
+    let mut team = ClaudeTeam::new();
+    team.end_session();
+    wait_until("rev to wait", || {
+        team.cli.run(&["status"]).stdout.contains("waits for Claude Code")
+    });
+    assert_snapshot!(team.cli.run(&["--team", TEAM, "stop", "rev"]), @r"
+    --- stderr
+    rev: stopping
+    rev: ended
+    ");
+    assert_eq!(wait_for("rev to end", || team.rev.try_wait().unwrap()).code(), Some(0));
+    assert_eq!(team.cli.run(&["status"]).code, Some(4));
 }
 
 #[test]

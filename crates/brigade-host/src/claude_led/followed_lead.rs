@@ -1,0 +1,110 @@
+//! What is known about the lead of a member that Claude Code started. It is stored, so that the member finds its lead again.
+
+use std::time::Duration;
+
+use brigade_agents::teammate::Membership;
+use brigade_core::seat::Seat;
+use brigade_wire::name::{MemberName, TeamName};
+use serde::{Deserialize, Serialize};
+
+use super::{Registration, find_lead};
+use crate::claude_session::ClaudeSession;
+use crate::error::HostError;
+use crate::host::Host;
+
+/// How often to check whether the lead's session has a new id.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
+
+/// What is known about the lead of a member.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FollowedLead {
+    /// The ids that the lead's session has had, oldest first. `/clear` and `/branch` give a session a new id.
+    pub sessions: Vec<String>,
+    /// The member's last membership.
+    pub membership: Membership,
+    /// Whether the lead's session has ended, so that the member waits for it.
+    #[serde(default)]
+    pub waits: bool,
+}
+
+impl FollowedLead {
+    /// Returns the record of a member; `None` if the member was not started by Claude Code on this host.
+    pub fn stored(
+        host: &Host,
+        team: &TeamName,
+        name: &MemberName,
+    ) -> Result<Option<Self>, HostError> {
+        host.claude_led().registry.followed_lead(team, name)
+    }
+
+    /// Adds the present id of the lead's session. Returns whether the id is new.
+    pub fn add_session(&mut self, id: &str) -> bool {
+        let is_new = self.sessions.last().is_none_or(|last| last != id);
+        if is_new {
+            self.sessions.retain(|session| session != id);
+            self.sessions.push(id.to_owned());
+        }
+        is_new
+    }
+}
+
+impl Registration {
+    /// Returns what is known about the lead.
+    pub fn followed_lead(&self) -> Result<FollowedLead, HostError> {
+        let record = self.host.registry.followed_lead(&self.team, &self.spec.name)?;
+        Ok(record.unwrap_or_default())
+    }
+
+    pub(super) fn put_followed_lead(&self, record: &FollowedLead) -> Result<(), HostError> {
+        self.host.registry.put_followed_lead(&self.team, &self.spec.name, record)
+    }
+
+    /// Stores the lead's present session and the member's membership. Claude Code passes the id of the session that started
+    /// the member as `parent_session`.
+    pub async fn record_lead(
+        &self,
+        seat: &Seat,
+        parent_session: Option<&str>,
+    ) -> Result<(), HostError> {
+        let mut record = self.followed_lead()?;
+        let earlier = record.clone();
+        if let Some(id) = parent_session {
+            record.add_session(id);
+        }
+        if let Some(config) = seat.find_config().await?
+            && let Some(session) =
+                ClaudeSession::of_lead(&self.host.claude_dir, &seat.read(&config)?)
+        {
+            record.add_session(&session.session_id);
+        }
+        if let Some(membership) = Membership::present(seat).await? {
+            record.membership = membership;
+            record.waits = false;
+        }
+        if record == earlier { Ok(()) } else { self.put_followed_lead(&record) }
+    }
+
+    /// Keeps the stored session of the lead up to date while the member runs. Returns when the lead leads another team.
+    pub async fn follow_lead(&self, seat: &Seat) {
+        loop {
+            let followed = match self.record_lead(seat, None).await {
+                Ok(()) => self.leads_elsewhere(),
+                Err(error) => Err(error),
+            };
+            match followed {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(team = %self.team, member = %seat.name, %error, "cannot follow the lead");
+                }
+            }
+            tokio::time::sleep(CHECK_INTERVAL).await;
+        }
+    }
+
+    /// Returns whether the lead leads another team than the member's.
+    pub(super) fn leads_elsewhere(&self) -> Result<bool, HostError> {
+        let lead = find_lead(&self.host.claude_dir, &self.followed_lead()?.sessions);
+        Ok(lead.is_some_and(|lead| lead.team != self.team))
+    }
+}

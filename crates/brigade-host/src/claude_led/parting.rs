@@ -1,0 +1,85 @@
+//! Decides what follows when the run of a member that Claude Code started has ended.
+
+use std::time::Duration;
+
+use brigade_agents::teammate::Membership;
+use brigade_core::roster::{self, RosterError};
+use brigade_core::seat::Seat;
+
+use super::{Registration, inform_lead};
+use crate::claude_session::ClaudeSession;
+use crate::error::HostError;
+use crate::signals::StopSignal;
+
+/// How long Claude Code may take to delete its team after it has closed the panes of its teammates. Measured: 60 ms.
+const TEAM_DELETED_WITHIN: Duration = Duration::from_millis(500);
+
+/// What follows when the run of a member has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parting {
+    /// The member has left the team for good.
+    Left,
+    /// The session of the lead has ended, or its team was created again. The member waits for the lead.
+    LeadAway,
+    /// The member was told to end while its lead is away. It can be resumed later.
+    Ended,
+}
+
+impl Registration {
+    /// Decides what follows when the member's run has ended: by a signal, or else because the member is no longer on the
+    /// roster. If the member leaves, removes it from the roster and informs the lead.
+    ///
+    /// Claude Code closes the panes of its teammates when its session ends, but also when a person presses Ctrl-C.
+    pub async fn part(
+        &self,
+        seat: &Seat,
+        signal: Option<StopSignal>,
+    ) -> Result<Parting, HostError> {
+        if signal.is_some() {
+            tokio::time::sleep(TEAM_DELETED_WITHIN).await;
+        }
+        let mut record = self.followed_lead()?;
+        if self.is_lead_away(seat).await? && !record.sessions.is_empty() {
+            if signal == Some(StopSignal::Requested) {
+                let is_expected = self.host.registry.expects(&self.team, &self.spec.name);
+                return Ok(if is_expected { Parting::Ended } else { Parting::Left });
+            }
+            record.waits = true;
+            self.put_followed_lead(&record)?;
+            return Ok(Parting::LeadAway);
+        }
+        if let Some(signal) = signal
+            && seat.find_config().await?.is_some()
+        {
+            self.leave(seat, &signal.to_string()).await?;
+        }
+        Ok(Parting::Left)
+    }
+
+    /// Returns whether the lead's session has ended, or has created the team again.
+    async fn is_lead_away(&self, seat: &Seat) -> Result<bool, HostError> {
+        let Some(config) = seat.find_config().await? else { return Ok(true) };
+        if self.leads_elsewhere()? {
+            return Ok(true);
+        }
+        let team = seat.read(&config)?;
+        let joined = self.followed_lead()?.membership.team_created;
+        Ok(team.created_at().unwrap_or_default() != joined
+            || (team.lead_process().is_some()
+                && ClaudeSession::of_lead(&self.host.claude_dir, &team).is_none()))
+    }
+
+    /// Informs the lead that the member ends, and removes the member from the roster. Does nothing if a later member has the
+    /// name by now.
+    pub async fn leave(&self, seat: &Seat, why: &str) -> Result<(), HostError> {
+        let membership = self.followed_lead()?.membership;
+        if Membership::present(seat).await?.is_some_and(|present| present != membership) {
+            return Ok(());
+        }
+        inform_lead(seat, &format!("{} has left the team: {why}", seat.name)).await;
+        match roster::leave_if_joined_at(seat, &seat.name, Some(membership.joined)).await {
+            Ok(_) | Err(RosterError::JoinedAgain { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

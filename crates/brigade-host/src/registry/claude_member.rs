@@ -1,0 +1,66 @@
+//! The members that Claude Code started.
+
+use std::fs;
+
+use brigade_agents::driver;
+use brigade_wire::name::{MemberName, TeamName};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{
+    JOINED, PROBLEM, RESTART, Registry, SPEC, STOPPING, TEAM, TROUBLE, create_dir, read, remove,
+    write,
+};
+use crate::error::HostError;
+use crate::spec::MemberSpec;
+
+/// What is known about the lead of a member that Claude Code started.
+const LEAD: &str = "lead.json";
+
+impl Registry {
+    /// Stores the settings of a member in place of those of an earlier member of the same name.
+    pub(crate) fn put_member(&self, team: &TeamName, spec: &MemberSpec) -> Result<(), HostError> {
+        if driver::is_command(&spec.agent) {
+            self.remember_command(&spec.agent, &spec.cwd)?;
+        }
+        let dir = self.member_dir(team, &spec.name);
+        create_dir(&dir)?;
+        for file in [STOPPING, JOINED, TROUBLE, PROBLEM, RESTART, LEAD] {
+            remove(&dir.join(file))?;
+        }
+        write(&dir.join(SPEC), spec)
+    }
+
+    /// Removes a team that has no folder of a member. Another process may be adding a member.
+    pub(crate) fn remove_team_without_members(&self, team: &TeamName) -> Result<(), HostError> {
+        let dir = self.team_dir(team);
+        let is_dir = |entry: fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let has_members = fs::read_dir(&dir)
+            .is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(is_dir)));
+        if !has_members {
+            remove(&dir.join(TEAM))?;
+            // Another process may have added a member in the meantime.
+            let _not_empty = fs::remove_dir(&dir);
+        }
+        Ok(())
+    }
+
+    /// Returns what is known about the lead of a member.
+    pub(crate) fn followed_lead<T: DeserializeOwned>(
+        &self,
+        team: &TeamName,
+        name: &MemberName,
+    ) -> Result<Option<T>, HostError> {
+        read(&self.member_dir(team, name).join(LEAD))
+    }
+
+    /// Stores what is known about the lead of a member.
+    pub(crate) fn put_followed_lead(
+        &self,
+        team: &TeamName,
+        name: &MemberName,
+        record: &impl Serialize,
+    ) -> Result<(), HostError> {
+        write(&self.member_dir(team, name).join(LEAD), record)
+    }
+}

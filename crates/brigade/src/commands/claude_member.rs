@@ -1,0 +1,162 @@
+//! Runs a member that Claude Code started, until the member leaves the team. While the session of its lead is ended, the
+//! member waits without its agent, and joins the team again when the session is resumed.
+
+use std::time::Duration;
+
+use brigade_agents::driver::{Access, AgentChoice};
+use brigade_core::seat::Seat;
+use brigade_host::claude_led::{self, Parting, Registration};
+use brigade_host::signals::{self, StopSignal};
+use brigade_host::spec::{AccessLevel, ApprovalAuthority};
+use brigade_host::{detach, preflight};
+use brigade_wire::name::TeamName;
+
+use super::agent_run::{self, PlayEnd, TeammateSettings};
+use crate::context::{CliContext, variable};
+use crate::error::CliError;
+use crate::{env, exit};
+
+/// How long a member waits for its lead, unless the user says otherwise.
+const DEFAULT_WAIT: Duration = Duration::from_hours(24);
+
+/// A member that Claude Code started.
+pub(crate) struct ClaudeMember<'c> {
+    pub(crate) context: &'c CliContext,
+    pub(crate) choice: AgentChoice,
+    /// The task list that Claude Code named for the member, if any.
+    pub(crate) task_list: Option<TeamName>,
+}
+
+impl ClaudeMember<'_> {
+    /// Runs the member until it leaves the team. The lead signs its messages with `lead_key`.
+    pub(crate) async fn run(
+        &self,
+        registration: Registration,
+        lead_key: Option<&str>,
+        parent_session: Option<&str>,
+    ) -> Result<u8, CliError> {
+        let mut seat = self.seat(&registration);
+        // Messages need the signature of Claude Code, or of the person who uses brigade on this host.
+        let keys = lead_key.map(|key| format!("{key},{}", registration.key.verify_key()));
+        seat.lead_key = keys.as_deref().map(str::parse).transpose().map_err(CliError::usage)?;
+        registration.record_lead(&seat, parent_session).await?;
+        if let Err(error) = preflight::check(self.context.programs(), [registration.spec()]) {
+            let why = format!("it cannot start: {}", error.to_one_line());
+            registration.leave(&seat, &why).await?;
+            registration.remove()?;
+            return Err(error);
+        }
+        let end = self.play(&registration, seat.clone(), keys).await;
+        self.continue_after(registration, seat, end).await
+    }
+
+    /// Waits for the lead, then runs the member until it leaves the team.
+    pub(crate) async fn wait(&self, registration: Registration) -> Result<u8, CliError> {
+        let Some((registration, seat, end)) = self.wait_and_play(registration).await? else {
+            return Ok(exit::DONE);
+        };
+        self.continue_after(registration, seat, end).await
+    }
+
+    /// Decides after each run of the member whether it waits for its lead.
+    async fn continue_after(
+        &self,
+        mut registration: Registration,
+        mut seat: Seat,
+        mut end: Result<PlayEnd, CliError>,
+    ) -> Result<u8, CliError> {
+        loop {
+            let PlayEnd { mut pane, signal } = match end {
+                Ok(end) => end,
+                Err(error) => {
+                    registration.remove()?;
+                    return Err(error);
+                }
+            };
+            match registration.part(&seat, signal).await? {
+                Parting::Left => {
+                    pane.close();
+                    registration.remove()?;
+                    return Ok(exit::DONE);
+                }
+                Parting::Ended => return Ok(exit::DONE),
+                Parting::LeadAway => {}
+            }
+            pane.wait_for_lead(registration.followed_lead()?.sessions.last());
+            if signal == Some(StopSignal::HungUp) {
+                detach::from_terminal(&registration.log())?;
+            }
+            let Some(next) = self.wait_and_play(registration).await? else {
+                return Ok(exit::DONE);
+            };
+            (registration, seat, end) = next;
+        }
+    }
+
+    /// Waits for the lead, adds the member to the lead's team, and runs the member. Returns `None` if the member was told
+    /// to end, or if the lead did not come back in time.
+    async fn wait_and_play(
+        &self,
+        registration: Registration,
+    ) -> Result<Option<(Registration, Seat, Result<PlayEnd, CliError>)>, CliError> {
+        let hours = variable(env::WAIT_FOR_LEAD, str::parse)?;
+        let limit = hours.map_or(DEFAULT_WAIT, Duration::from_hours);
+        let sessions = registration.followed_lead()?.sessions;
+        let found = tokio::select! {
+            found = claude_led::wait_for_lead(self.context.claude_dir(), &sessions, limit) => found,
+            signal = until_terminated(&registration) => { signal?; None }
+        };
+        let Some(lead) = found else { return Ok(None) };
+        let registration = registration.rejoin(self.context, &lead).await?;
+        let mut seat = self.seat(&registration);
+        // Claude Code does not sign messages to members that it has not started in this session.
+        let key = registration.key.verify_key();
+        seat.lead_key = Some(key.parse().map_err(CliError::failed)?);
+        let end = self.play(&registration, seat.clone(), Some(key)).await;
+        Ok(Some((registration, seat, end)))
+    }
+
+    async fn play(
+        &self,
+        registration: &Registration,
+        seat: Seat,
+        lead_key: Option<String>,
+    ) -> Result<PlayEnd, CliError> {
+        let spec = registration.spec();
+        let settings = TeammateSettings {
+            program: None,
+            // The model in the arguments is always one of Claude's, even for other agents.
+            model: None,
+            access: match spec.access {
+                _ if spec.plan => Access::ReadOnly,
+                AccessLevel::Ask => Access::Ask,
+                AccessLevel::Full => Access::Full,
+            },
+            lead_key,
+            prompt: None,
+            cwd: spec.cwd.to_string_lossy().into_owned(),
+            inherits: env::inherited(&self.choice.agent, None),
+            // The member's lead is Claude Code, which answers requests.
+            answers: ApprovalAuthority::Lead,
+            home: self.context.location().clone(),
+            task_list: self.task_list.clone(),
+        };
+        tokio::select! {
+            end = agent_run::play(seat.clone(), self.choice.clone(), settings) => end,
+            // The lead has resumed its session with another team.
+            () = registration.follow_lead(&seat) => Ok(PlayEnd::default()),
+        }
+    }
+
+    fn seat(&self, registration: &Registration) -> Seat {
+        self.context.seat_of(registration.team().clone(), registration.spec().name.clone())
+    }
+}
+
+/// Waits until a signal tells the member to end. The member keeps waiting for its lead when its terminal is closed.
+async fn until_terminated(registration: &Registration) -> Result<(), CliError> {
+    while signals::stop_signal().await? == StopSignal::HungUp {
+        detach::from_terminal(&registration.log())?;
+    }
+    Ok(())
+}
