@@ -16,7 +16,7 @@ ci:
 nightly: model (bend "2000000") (store "all") (nats "all")
     cargo bench -q -p brigade-wire --bench splice
     cargo build --release -p brigade -p scripted-model
-    for name in policy kills claude agents guest native host hosts teammates ui readme install; do e2e/$name/run || exit 1; done
+    for name in policy kills claude agents guest ends native host hosts teammates ui readme install; do e2e/$name/run || exit 1; done
     e2e/soak/run
 
 # Read every recorded Claude Code file, write it again, and print whether the bytes are the same.
@@ -130,6 +130,11 @@ library *arguments:
 native *arguments:
     cargo build --release -p brigade
     e2e/native/run {{arguments}}
+
+# End and resume the real Claude Code 2.1.50, 2.1.240 and 2.1.325 in every way; see e2e/ends/README.md.
+ends *arguments:
+    cargo build --release -p brigade -p scripted-model
+    e2e/ends/run {{arguments}}
 
 # Test the real Claude Code 2.1.50 and 2.1.325 as the lead of other vendors' agents; see e2e/guest/README.md.
 guest *arguments:

@@ -116,10 +116,11 @@ npm_program() {
     [ -x "$program" ] || fail "$2 $3 has no program at $program"
 }
 
-# Installs Claude Code, old or new, and sets `program` to its path.
+# Installs Claude Code, old, middle or new, and sets `program` to its path.
 claude_code() {
     case $1 in
         old) npm_program claude-code/old @anthropic-ai/claude-code 2.1.50 claude ;;
+        middle) npm_program claude-code/middle @anthropic-ai/claude-code 2.1.240 claude ;;
         new) npm_program claude-code/new @anthropic-ai/claude-code 2.1.325 claude ;;
     esac
 }
