@@ -9,6 +9,7 @@
 )]
 
 mod actions;
+mod answers;
 mod approvals;
 mod authority;
 mod board;
