@@ -3,6 +3,7 @@
 The test types nothing into a teammate's pane. Into the lead's pane, it types only what the lead's user would type.
 """
 
+import answers
 import forged_mail
 import late_join
 import permissions
@@ -26,6 +27,8 @@ def scenario(env, report, short):
     teamwork.interrupt(env, report, mates)
     for mate in mates[:-1]:
         permissions.permissions(env, report, mate)
+        if mate.vendor in ("codex", "gemini"):
+            answers.answers(env, report, mate)
     if "codex" in env.models:
         cody, rita = mates[0], mates[-1]
         permissions.plans(env, report)

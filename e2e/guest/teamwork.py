@@ -3,6 +3,7 @@
 import time
 from typing import NamedTuple
 
+import answers
 from guest_env import instruction
 
 from lib import processes
@@ -36,6 +37,8 @@ def native_teammate(env, report, mate):
     alice = env.agent("alice")
     alice.open_turn()
     report.check("alice: a general-purpose teammate is a real Claude Code", not result.failed, result)
+    if env.version == "new":
+        answers.native(env, report, alice)
     alice.call(*env.message(mate.name, f"alice greets {mate.name}"))
     received = env.receives(mate.vendor, mate.name, f"alice greets {mate.name}")
     report.check(f"the model of {mate.name} receives alice's message", received, env.pane(mate.name)[-300:])
