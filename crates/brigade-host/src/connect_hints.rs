@@ -10,6 +10,7 @@ pub(crate) fn hints(failure: &ConnectFailure) -> Vec<String> {
             "`--wait=60s` waits longer for a server that is starting".into(),
         ],
         ConnectFailure::Silent { .. } => vec![
+            "if the address is right, the server hangs: its log may say why".into(),
             "check the port: NATS servers listen for clients on 4222 unless configured otherwise".into(),
             "a server that expects TLS first (`handshake_first: true`) is not supported; set it to \
              `auto` or remove it"

@@ -41,8 +41,8 @@ pub enum ConnectFailure {
         /// The error of the operating system.
         why: String,
     },
-    /// A program accepts the connection, but does not send the greeting of a NATS server.
-    #[error("a program accepts connections at {server}, but does not greet like a NATS server")]
+    /// A program accepts the connection, but does not send the first line of a NATS server.
+    #[error("a program accepts connections at {server}, but does not answer like a NATS server")]
     Silent {
         /// The address.
         server: String,

@@ -5,6 +5,7 @@ mod away;
 mod board;
 mod connect;
 mod doctor;
+mod frozen;
 mod hosts;
 mod link;
 mod link_service;
