@@ -64,6 +64,10 @@ class EndsEnv(GuestEnv):
         rosters = {path.parent.name: read_json(path) for path in self.claude_dir.glob("teams/*/config.json")}
         return [team for team, roster in rosters.items() for member in roster["members"] if member["name"] == name]
 
+    def roster(self):
+        """Returns the names on the roster; an empty list while there is no team."""
+        return self.members() if self.config.exists() else []
+
     def newest_team(self):
         """Returns the team that was created last: the one of the resumed lead."""
         created = {path.parent.name: read_json(path)["createdAt"] for path in self.claude_dir.glob("teams/*/config.json")}
@@ -104,6 +108,9 @@ def prepare(env, report):
 def scenario(env, report, short):
     how = os.environ["END"]
     prepare(env, report)
+    if how == "life":
+        life(env, report)
+        return
     before = pids(env)
     session = env.session().get("sessionId") or read_json(env.config)["leadSessionId"]
     team = env.team
@@ -153,6 +160,58 @@ def returns(env, report, team, before):
     report.check("the lead receives the teammate's message", env.lead_receives("heard it", 40), env.lead.input()[-600:])
     stopped = env.run("--team", env.team, "stop", NAME, "--now")
     report.check("the person can stop the teammate", stopped.returncode == 0 and not env.teams_with(NAME), stopped)
+
+
+def life(env, report):
+    """Leads a session through everything that can happen to it, and prints the team after each step."""
+    session = env.session()["sessionId"]
+    (runner,) = pids(env)
+
+    def row(step, members):
+        found = eventually(lambda: sorted(set(env.roster()) - {"team-lead"}) == members, 20)
+        tasks = [f"{task['id']} {task['status']} {task.get('owner')}" for task in map(read_json, env.tasks.glob("*.json"))]
+        unread = len(env.mail(NAME, "--unread")) if found else "?"
+        report.figure(f"{step}", f"members {env.roster()}, processes {pids(env)}, tasks {tasks}, unread {unread}")
+        report.check(f"{step}: every member is there, once", found, env.roster())
+        report.check(f"{step}: the same process runs {NAME}", pids(env) == [runner], pids(env))
+        report.check(f"{step}: the task has its owner", tasks == [f"1 in_progress {NAME}"], tasks)
+
+    def resume(step):
+        env.resume(session)
+        row(f"{step}, then claude --resume", [NAME])
+        text = f"Hello after {step}."
+        env.order(NAME, text, say("Hello."))
+        report.check(f"{step}: {NAME} hears the lead again", env.receives("codex", NAME, text, 60), env.pane(NAME)[-400:])
+        env.becomes_idle(NAME)
+        env.lead.only_listen()
+        eventually(lambda: env.session().get("status") == "idle", 10)
+
+    row("work", [NAME])
+    env.end_session("compact")
+    row("/compact", [NAME])
+    for step, how in (("/exit", "exit"), ("kill -9", "kill"), ("/exit again", "exit")):
+        lead = env.end_session(how)
+        eventually(lambda: not lead.is_alive(), 15)
+        time.sleep(2)
+        resume(step)
+    spawned = env.run("--team", env.team, "spawn", "luke", "--agent", "codex", environ=env.lead_environ)
+    report.check("a member joins late", spawned.returncode == 0, spawned)
+    row("late join", [NAME, "luke"])
+    agents = [one for one in processes.tree(runner)[1:] if " guard " not in one.command_line]
+    for agent in agents:
+        agent.kill()
+    env.lead.reply_by_script()
+    env.type_to_lead("go on")
+    env.lead.open_turn()
+    env.order(NAME, "Hello after the kill of Codex.", say("Hello."))
+    heard = env.receives("codex", NAME, "Hello after the kill of Codex.", 60)
+    report.check("kill -9 of Codex: it is back", heard, env.pane(NAME)[-400:])
+    row("kill -9 of Codex", [NAME, "luke"])
+    for text in ["The first words.", "A slow turn.", "Hello after /exit.", "Hello after kill -9.", "Hello after the kill of Codex."]:
+        times = env.count_received("codex", NAME, text)
+        report.check(f"at the end, its model has {text!r} once", times == 1, times)
+    for name in (NAME, "luke"):
+        env.run("--team", env.team, "stop", name, "--now", environ=env.lead_environ)
 
 
 def take_over(env, report, team):
