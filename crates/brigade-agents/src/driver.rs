@@ -28,7 +28,7 @@ mod rpc;
 mod text;
 
 pub(crate) use self::agents::IN_PROCESS;
-pub use self::agents::{AGENTS, AgentChoice, agent, is_command};
+pub use self::agents::{AGENTS, AgentChoice, agent, is_command, known_model};
 pub use self::change::{ChangedPart, FileChange};
 pub use self::event::{
     AgentAsk, AgentEvent, DriverOutput, PermissionAnswer, TurnEnd, Usage, UsageRestarts,

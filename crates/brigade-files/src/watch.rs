@@ -292,6 +292,8 @@ impl TeamFollower {
     }
 
     fn scan_all(&mut self) -> Result<(), StoreError> {
+        // The creation of the team comes before its first message.
+        self.scan_roster()?;
         if let Ok(native) = self.store.native_dirs(&self.team)
             && let Some(inboxes) = &native.inboxes
         {
@@ -311,7 +313,6 @@ impl TeamFollower {
                 }
             }
         }
-        self.scan_roster()?;
         let existing: HashSet<_> = match self.store.board(&self.team) {
             Ok(board) => match board.dir() {
                 Some(dir) => dir.names()?.iter().filter_map(|name| task_id(name)).collect(),

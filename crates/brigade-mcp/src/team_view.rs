@@ -1,5 +1,6 @@
 //! Formats the team's members for tools and resources.
 
+use brigade_agents::driver;
 use brigade_core::seat::Seat;
 use brigade_wire::team::Team;
 use rmcp::schemars::{self, JsonSchema};
@@ -46,7 +47,7 @@ pub(super) async fn members(seat: &Seat) -> Result<Vec<MemberSummary>, ToolError
                 lead: lead.as_ref() == Some(&name),
                 name,
                 agent_type: owned(member.agent_type()),
-                model: owned(member.model()),
+                model: owned(driver::known_model(&member)),
                 color: owned(member.color()),
                 is_active: member.is_active(),
             })

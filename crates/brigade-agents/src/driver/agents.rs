@@ -1,5 +1,9 @@
 //! The table of agents.
 
+use std::borrow::Cow;
+
+use brigade_wire::member::Member;
+
 use super::{
     Agent, AgentCapabilities, MidTurn, ReadOnly, ResumeTiming, UsageReporting, acp, claude, codex,
     in_process,
@@ -178,6 +182,16 @@ pub fn is_command(name: &str) -> bool {
     name.starts_with(COMMAND_PREFIX)
 }
 
+/// Returns the model of a member, as far as the roster tells it. In the entry of a teammate that Claude Code started, the model is
+/// always one of Claude's, even if the agent of another vendor runs the teammate.
+pub fn known_model<'t>(member: &Member<'t>) -> Option<Cow<'t, str>> {
+    let is_started_by_claude = member.tmux_pane_id().is_some_and(|pane| !pane.is_empty());
+    let choice = member.agent_type().and_then(|agent_type| agent(&agent_type));
+    let is_of_other_vendor =
+        choice.is_some_and(|choice| !choice.agent.native && choice.agent.name != "claude");
+    member.model().filter(|_| !(is_started_by_claude && is_of_other_vendor))
+}
+
 /// Finds an agent by name: a row of [`AGENTS`], or `acp:COMMAND` for any program that speaks the Agent
 /// Client Protocol. Arguments may follow the command.
 pub fn agent(name: &str) -> Option<AgentChoice> {
@@ -188,4 +202,29 @@ pub fn agent(name: &str) -> Option<AgentChoice> {
     }
     let agent = AGENTS.iter().find(|agent| agent.name == name)?;
     Some(AgentChoice { agent: *agent, program: agent.program.to_owned(), arguments: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_wire::team::Team;
+
+    use super::*;
+
+    #[test]
+    fn n21_the_model_of_another_vendors_agent_is_not_one_of_claudes() {
+        let check = |agent_type: &str, pane: &str, expected: Option<&str>| {
+            let team = serde_json::json!({ "name": "demo", "members": [{
+                "name": "rev", "agentType": agent_type, "model": "claude-opus-4-6", "tmuxPaneId": pane,
+            }] });
+            let team = team.to_string();
+            let team = Team::read(team.as_bytes()).unwrap();
+            let member = team.member("rev").unwrap();
+            assert_eq!(known_model(&member).as_deref(), expected, "{agent_type} in {pane:?}");
+        };
+        check("codex", "%1", None);
+        check("acp:some-agent", "%1", None);
+        check("general-purpose", "%1", Some("claude-opus-4-6"));
+        // brigade writes the model that the user chose.
+        check("opencode", "", Some("claude-opus-4-6"));
+    }
 }

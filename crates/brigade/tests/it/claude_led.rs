@@ -532,3 +532,15 @@ fn n14_the_lead_is_told_that_an_agent_is_not_installed() {
     let expected = "nat has left the team: it cannot start: not installed: codex; `npm install -g @openai/codex`";
     assert!(reports.contains(expected), "{reports}");
 }
+
+#[test]
+fn n22_the_log_begins_with_the_creation_of_the_team() {
+    let cli = CliEnv::with_session_team();
+    let mail = json!([{
+        "from": "rev", "text": "the first words", "timestamp": "2026-11-15T12:00:00.000Z", "read": false,
+    }]);
+    cli.write(&format!("claude/teams/{TEAM}/inboxes/team-lead.json"), &mail.to_string());
+    let log = cli.run_ok(&["--team", TEAM, "log"]);
+    let (created, message) = (log.find("created"), log.find("the first words"));
+    assert!(created.is_some() && created < message, "{log}");
+}

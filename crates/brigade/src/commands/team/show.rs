@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use brigade_agents::driver;
 use brigade_core::text;
 use brigade_wire::generation::Generation;
 use brigade_wire::member::Member;
@@ -40,7 +41,7 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
             Cell::new(STRONG, &text_of(member.name())),
             text_of(member.agent_type()).into(),
             state(&team, &member),
-            text_of(member.model()).into(),
+            text_of(driver::known_model(&member)).into(),
             text_of(member.cwd()).into(),
         ]);
     }
