@@ -47,6 +47,8 @@ pub struct Agent {
     pub package: &'static str,
     /// The version of the program that the end-to-end tests run.
     pub tested: &'static str,
+    /// How a person logs in, if the agent reports that it is not logged in.
+    pub login: &'static str,
     /// Whether the agent itself reads and writes Claude Code's team files. If so, it can be a teammate without a
     /// driver.
     pub native: bool,

@@ -254,6 +254,7 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
         let Some(why) = exit_reason else {
             return release_tasks(&teammate.config.seat, teammate.team_created).await;
         };
+        let why = teammate.config.agent.explain_failure(&why);
         let start_failed = began.elapsed() < SUCCESSFUL_RUN && !teammate.completed_turn;
         failed_starts = if start_failed { failed_starts + 1 } else { 1 };
         teammate.handle_exit(&why);

@@ -100,8 +100,10 @@ impl Pane {
                 self.print_line(&format!("{BUSY}● {}{BUSY:#}", text::cut(&line, 160)));
             }
             AgentEvent::Changed(change) => self.print_line(&diff::short(change)),
-            AgentEvent::ToolEnded { ok: false, .. } => {
-                self.print_line(&format!("{FAINT}  failed{FAINT:#}"));
+            AgentEvent::ToolEnded { ok: false, why, .. } => {
+                let why = text::one_line(why);
+                let failed = if why.is_empty() { "failed" } else { "failed: " };
+                self.print_line(&format!("{FAINT}  {failed}{}{FAINT:#}", text::cut(&why, 160)));
             }
             AgentEvent::Used(used) => self.used = *used,
             AgentEvent::Retries { why } => {

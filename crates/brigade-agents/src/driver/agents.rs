@@ -17,6 +17,7 @@ pub const AGENTS: &[Agent] = &[
         program: "codex",
         package: "@openai/codex",
         tested: "0.166.0",
+        login: "`codex login` logs in",
         native: false,
         variables: &["OPENAI_*", "CODEX_*", "AZURE_OPENAI_*"],
         can: AgentCapabilities {
@@ -33,6 +34,7 @@ pub const AGENTS: &[Agent] = &[
         program: "claude",
         package: "@anthropic-ai/claude-code",
         tested: "2.1.325",
+        login: "`claude` and then `/login` logs in",
         native: true,
         variables: &[
             "ANTHROPIC_*",
@@ -62,6 +64,7 @@ pub const AGENTS: &[Agent] = &[
         program: "gemini",
         package: "@google/gemini-cli",
         tested: "0.61.0",
+        login: "`gemini` asks how to log in; or set GEMINI_API_KEY",
         native: false,
         variables: &["GEMINI_*", "GOOGLE_*"],
         can: AgentCapabilities {
@@ -78,6 +81,7 @@ pub const AGENTS: &[Agent] = &[
         program: "opencode",
         package: "opencode-ai",
         tested: "1.18.33",
+        login: "`opencode auth login` logs in",
         native: false,
         variables: &[
             "OPENCODE_*",
@@ -105,6 +109,7 @@ pub const AGENTS: &[Agent] = &[
         program: "copilot",
         package: "@github/copilot",
         tested: "1.0.102",
+        login: "`copilot` and then `/login` logs in",
         native: false,
         variables: &["COPILOT_*", "GITHUB_*", "GH_*"],
         can: AgentCapabilities {
@@ -122,6 +127,7 @@ pub const AGENTS: &[Agent] = &[
         program: "qwen",
         package: "@qwen-code/qwen-code",
         tested: "0.24.4",
+        login: "`qwen` and then `/auth` logs in",
         native: false,
         variables: &["QWEN_*", "DASHSCOPE_*", "OPENAI_*"],
         can: AgentCapabilities {
@@ -142,6 +148,7 @@ const GENERIC_ACP: Agent = Agent {
     program: "",
     package: "",
     tested: "",
+    login: "log in with the agent's own program",
     native: false,
     variables: &[],
     can: AgentCapabilities {
@@ -162,6 +169,20 @@ pub(crate) const IN_PROCESS: Agent = Agent {
     driver: |launch| Box::new(in_process::InProcess::new(&launch)),
     ..GENERIC_ACP
 };
+
+/// Parts of the error messages with which agents say that they are not logged in, in lower case.
+const LOGIN_PROBLEMS: &[&str] = &[
+    "not logged in",
+    "log in",
+    "login",
+    "401",
+    "unauthorized",
+    "unauthenticated",
+    "authentication",
+    "auth method",
+    "api key",
+    "api_key",
+];
 
 /// An agent, and the program to run for it.
 #[derive(Clone, Debug)]
@@ -187,8 +208,7 @@ pub fn is_command(name: &str) -> bool {
 pub fn known_model<'t>(member: &Member<'t>) -> Option<Cow<'t, str>> {
     let is_started_by_claude = member.tmux_pane_id().is_some_and(|pane| !pane.is_empty());
     let choice = member.agent_type().and_then(|agent_type| agent(&agent_type));
-    let is_of_other_vendor =
-        choice.is_some_and(|choice| !choice.agent.native && choice.agent.name != "claude");
+    let is_of_other_vendor = choice.is_some_and(|choice| !choice.agent.native);
     member.model().filter(|_| !(is_started_by_claude && is_of_other_vendor))
 }
 
@@ -204,11 +224,35 @@ pub fn agent(name: &str) -> Option<AgentChoice> {
     Some(AgentChoice { agent: *agent, program: agent.program.to_owned(), arguments: Vec::new() })
 }
 
+impl Agent {
+    /// Returns the reason of a failure in the words of the vendor. If the agent is not logged in, adds what to do.
+    pub fn explain_failure(&self, why: &str) -> String {
+        let text = why.to_lowercase();
+        let is_login = LOGIN_PROBLEMS.iter().any(|problem| text.contains(problem));
+        if is_login { format!("{why}; {}", self.login) } else { why.to_owned() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use brigade_wire::team::Team;
 
     use super::*;
+
+    #[test]
+    fn a_login_problem_names_the_remedy() {
+        let check = |name: &str, why: &str, expected: &str| {
+            assert_eq!(agent(name).unwrap().agent.explain_failure(why), expected);
+        };
+        let missing = "Gemini API key is missing or not configured.";
+        check(
+            "gemini",
+            missing,
+            &format!("{missing}; `gemini` asks how to log in; or set GEMINI_API_KEY"),
+        );
+        check("codex", "401 Unauthorized", "401 Unauthorized; `codex login` logs in");
+        check("codex", "the model is overloaded", "the model is overloaded");
+    }
 
     #[test]
     fn n21_the_model_of_another_vendors_agent_is_not_one_of_claudes() {

@@ -258,7 +258,10 @@ impl Claude {
             if let Some(change) = change.take().filter(|_| ok) {
                 self.emit(AgentEvent::Changed(change));
             }
-            self.emit(AgentEvent::ToolEnded { id: text(part, "/tool_use_id").to_owned(), ok });
+            let reasons = [text(part, "/content"), text(part, "/content/0/text")];
+            let why = reasons.into_iter().find(|reason| !reason.is_empty() && !ok);
+            let why = why.map(one_line).unwrap_or_default();
+            self.emit(AgentEvent::ToolEnded { id: text(part, "/tool_use_id").to_owned(), ok, why });
         }
     }
 

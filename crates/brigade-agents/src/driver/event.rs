@@ -59,6 +59,8 @@ pub enum AgentEvent {
         id: String,
         /// Whether the tool use succeeded.
         ok: bool,
+        /// Why the tool use failed, in one line; empty if it succeeded or the agent gives no reason.
+        why: String,
     },
     /// The agent asks for permission.
     Asks(AgentAsk),

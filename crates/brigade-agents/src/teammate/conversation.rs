@@ -103,7 +103,12 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     }
 
     async fn on_agent_event(&mut self, event: AgentEvent) {
-        let event = self.vitals.with_earlier_usage(event);
+        let event = match self.vitals.with_earlier_usage(event) {
+            AgentEvent::TurnEnded(TurnEnd::Failed(why)) => {
+                AgentEvent::TurnEnded(TurnEnd::Failed(self.config.agent.explain_failure(&why)))
+            }
+            event => event,
+        };
         // Set `session_minute` before `carry_out` saves it together with the session id.
         if let AgentEvent::Ready { session } = &event
             && self.delivery.saved().session.as_ref() != Some(session)

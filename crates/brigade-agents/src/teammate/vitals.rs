@@ -302,7 +302,7 @@ mod tests {
         );
         for next in [
             AgentEvent::Said("Here I am.".to_owned()),
-            AgentEvent::ToolEnded { id: "1".to_owned(), ok: true },
+            AgentEvent::ToolEnded { id: "1".to_owned(), ok: true, why: String::new() },
             AgentEvent::TurnEnded(TurnEnd::Done),
             AgentEvent::TurnEnded(TurnEnd::Failed("the model refused".to_owned())),
         ] {

@@ -119,7 +119,7 @@ impl PendingWork {
                 tool: truncate(tool, MAX_FIELD),
                 about: truncate(about, MAX_FIELD),
             }),
-            AgentEvent::ToolEnded { id, ok } => {
+            AgentEvent::ToolEnded { id, ok, .. } => {
                 self.note(WorkEvent::ToolEnded { id: truncate(id, MAX_FIELD), ok: *ok });
             }
             AgentEvent::Changed(change) => {
@@ -315,7 +315,11 @@ mod tests {
             vec![TeammateEvent::Started, TeammateEvent::Did(AgentEvent::TurnStarted)];
         observed.extend((0..50).map(|number| saying(&format!("{number} "))));
         observed.push(TeammateEvent::Did(tool()));
-        observed.push(TeammateEvent::Did(AgentEvent::ToolEnded { id: "1".into(), ok: false }));
+        observed.push(TeammateEvent::Did(AgentEvent::ToolEnded {
+            id: "1".into(),
+            ok: false,
+            why: String::new(),
+        }));
         observed.extend(["Do", "ne."].map(saying));
         observed.push(TeammateEvent::Did(AgentEvent::TurnEnded(TurnEnd::Failed("tired".into()))));
         // Whitespace alone is not recorded.
@@ -389,6 +393,7 @@ mod tests {
             pending.observe(&TeammateEvent::Did(AgentEvent::ToolEnded {
                 id: number.to_string(),
                 ok: true,
+                why: String::new(),
             }));
         }
         let first = WorkEvent::ToolEnded { id: "10".into(), ok: true };

@@ -38,7 +38,7 @@ fn ready() -> AgentEvent {
 }
 
 fn tool() -> AgentEvent {
-    AgentEvent::ToolEnded { id: "1".into(), ok: true }
+    AgentEvent::ToolEnded { id: "1".into(), ok: true, why: String::new() }
 }
 
 #[test]

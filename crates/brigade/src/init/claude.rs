@@ -68,6 +68,7 @@ mod tests {
             program: "other-cli",
             package: "@other/cli",
             tested: "1.0.0",
+            login: "",
             native: false,
             variables: &[],
             can: AgentCapabilities {

@@ -25,6 +25,14 @@ struct ToolCall {
     started: bool,
 }
 
+/// Returns why a call failed.
+fn failure(update: &Value) -> String {
+    let places =
+        ["/content/0/content/text", "/rawOutput/error", "/rawOutput/message", "/rawOutput"];
+    let reasons = places.map(|place| text(update, place));
+    one_line(reasons.into_iter().find(|reason| !reason.is_empty()).unwrap_or_default())
+}
+
 impl ToolCalls {
     /// Translates an update of a call into events. A pending call does not count as started, because its
     /// input is often still missing.
@@ -43,7 +51,8 @@ impl ToolCalls {
             if ok {
                 events.extend(call.changes.into_iter().map(AgentEvent::Changed));
             }
-            events.push(AgentEvent::ToolEnded { id, ok });
+            let why = if ok { String::new() } else { failure(update) };
+            events.push(AgentEvent::ToolEnded { id, ok, why });
         }
         events
     }
@@ -58,7 +67,8 @@ impl ToolCalls {
     pub(super) fn end(&mut self) -> Vec<AgentEvent> {
         let open = std::mem::take(&mut self.open).into_iter();
         let started_calls = open.filter(|(_, call)| call.started);
-        started_calls.map(|(id, _)| AgentEvent::ToolEnded { id, ok: false }).collect()
+        let ended = |id| AgentEvent::ToolEnded { id, ok: false, why: String::new() };
+        started_calls.map(|(id, _)| ended(id)).collect()
     }
 
     /// Returns the first title of a call.

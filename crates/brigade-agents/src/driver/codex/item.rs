@@ -16,6 +16,19 @@ pub(super) struct Items {
     streamed: BTreeSet<String>,
 }
 
+/// Returns why a tool use failed: the error, or the exit code and the last line of the output.
+fn failure(item: &Value) -> String {
+    let error = text(item, "/error/message");
+    if !error.is_empty() {
+        return one_line(error);
+    }
+    let output = text(item, "/aggregatedOutput").lines().rfind(|line| !line.trim().is_empty());
+    let code = item.get("exitCode").and_then(Value::as_i64).filter(|code| *code != 0);
+    let code = code.map(|code| format!("exit code {code}"));
+    let parts: Vec<String> = code.into_iter().chain(output.map(one_line)).collect();
+    parts.join(": ")
+}
+
 impl Items {
     /// Translates the start or end of an item into events.
     pub(super) fn on_item(&mut self, item: &Value, ended: bool) -> Vec<AgentEvent> {
@@ -33,7 +46,8 @@ impl Items {
             // Some kinds of items cannot fail and have no status.
             let ok = item.get("status").is_none_or(|status| status == "completed");
             let changes = if ok { changes(item) } else { Vec::new() };
-            let ended = AgentEvent::ToolEnded { id, ok };
+            let why = if ok { String::new() } else { failure(item) };
+            let ended = AgentEvent::ToolEnded { id, ok, why };
             return changes.into_iter().map(AgentEvent::Changed).chain([ended]).collect();
         }
         self.tools.insert(id.clone(), item.clone());

@@ -180,9 +180,9 @@ fn render(event: &AgentEvent) -> String {
         AgentEvent::NotTaken(note) => format!("NotTaken {}", note.0),
         AgentEvent::Said(text) => format!("Said {text:?}"),
         AgentEvent::ToolStarted { id, tool, about } => format!("ToolStarted {id} {tool}: {about}"),
-        AgentEvent::ToolEnded { id, ok } => {
-            format!("ToolEnded {id} {}", if *ok { "ok" } else { "not ok" })
-        }
+        AgentEvent::ToolEnded { id, ok: true, .. } => format!("ToolEnded {id} ok"),
+        AgentEvent::ToolEnded { id, why, .. } if why.is_empty() => format!("ToolEnded {id} not ok"),
+        AgentEvent::ToolEnded { id, why, .. } => format!("ToolEnded {id} not ok: {why}"),
         AgentEvent::Asks(ask) => {
             let plan = ask.plan.as_ref().map(|plan| format!(", plan {plan:?}")).unwrap_or_default();
             let (id, tool, tool_use) = (ask.id.0, &ask.tool, &ask.tool_use_id);

@@ -108,6 +108,7 @@ fn plan(env: &TestEnv, name: &str, plan: Option<&str>) -> TeammateConfig {
         program: "cat",
         package: "",
         tested: "",
+        login: "",
         native: false,
         variables: &[],
         can,
