@@ -53,7 +53,7 @@ struct Case {
 impl Case {
     async fn new(env: &TestEnv) -> Self {
         let store = Arc::new(FlakyStore::new(Arc::clone(&env.store)));
-        let env = TestEnv { store: store.clone(), clock: Arc::clone(&env.clock) };
+        let env = TestEnv { store: Arc::<FlakyStore>::clone(&store), clock: Arc::clone(&env.clock) };
         let ask = PermissionAsk {
             tool: "commandExecution",
             tool_use_id: "t",
@@ -195,6 +195,6 @@ fn one_answer_takes_effect_in_every_order() {
 #[test]
 fn one_answer_takes_effect_in_every_order_in_files() {
     check_cases(200, |steps, seed| {
-        Files::run(async |files| check_case(&files.env, &steps, seed).await)
+        Files::run(async |files| check_case(&files.env, &steps, seed).await);
     });
 }
