@@ -8,6 +8,7 @@
 
 mod followed_lead;
 mod parting;
+mod person;
 mod rejoin;
 mod resume;
 
@@ -23,6 +24,7 @@ use rustix::process::Signal;
 
 pub use self::followed_lead::FollowedLead;
 pub use self::parting::Parting;
+pub use self::person::sending_seat;
 pub use self::rejoin::{FoundLead, find_lead, wait_for_lead};
 pub(crate) use self::resume::driven_spec;
 pub use self::resume::{ResumedSession, resume_members};

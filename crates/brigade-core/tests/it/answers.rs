@@ -53,7 +53,8 @@ struct Case {
 impl Case {
     async fn new(env: &TestEnv) -> Self {
         let store = Arc::new(FlakyStore::new(Arc::clone(&env.store)));
-        let env = TestEnv { store: Arc::<FlakyStore>::clone(&store), clock: Arc::clone(&env.clock) };
+        let env =
+            TestEnv { store: Arc::<FlakyStore>::clone(&store), clock: Arc::clone(&env.clock) };
         let ask = PermissionAsk {
             tool: "commandExecution",
             tool_use_id: "t",

@@ -6,7 +6,7 @@ use brigade_core::mail::{self, MAX_TEXT_BYTES, MessageText};
 use serde::Serialize;
 
 use brigade_core::seat::Seat;
-use brigade_host::state;
+use brigade_host::{claude_led, state};
 use brigade_wire::name::MemberName;
 
 use super::note_delay;
@@ -32,7 +32,7 @@ pub(crate) async fn run(
     to: &str,
     message: MessageArgs,
 ) -> Result<u8, CliError> {
-    let seat = context.seat().await?;
+    let seat = claude_led::sending_seat(context, to).await?;
     let text = text(message.text)?;
     let message = MessageText { text: &text, summary: message.summary.as_deref() };
     let sent = with_lock_notice(mail::send(&seat, to, message)).await?;

@@ -228,6 +228,24 @@ fn n1_a_persons_answer_takes_effect_beside_the_leads_dialog() {
     assert!(log.contains("came late and had no effect"), "{log}");
 }
 
+/// A person writes with the authority of the lead, to members that brigade runs.
+#[test]
+fn a_person_writes_to_a_member_beside_the_lead() {
+    let team = ClaudeTeam::new();
+    let sent = team.run(&["send", "rev", "a word of the person"]);
+    assert_eq!(sent.code, Some(0), "{sent}");
+    wait_until("the message", || team.heard().contains("a word of the person"));
+    let heard = team.heard();
+    let verified = r#"teammate_id=\"team-lead\">\na word of the person"#;
+    assert!(heard.contains(verified), "{heard}");
+    // Claude Code would not accept this key, and its model could have chosen the command.
+    let inside = [("BRIGADE_TEAM", TEAM), ("CLAUDE_CODE_SESSION_ID", SESSION)];
+    for (to, environment) in [("nat", &inside[..1]), ("rev", &inside[..])] {
+        let refused = team.cli.run_with_env(&["send", to, "hello"], environment);
+        assert_eq!(refused.code, Some(1), "{to}: {refused}");
+    }
+}
+
 #[test]
 fn n1_an_answer_in_the_leads_dialog_is_final() {
     let team = ClaudeTeam::new();
@@ -531,16 +549,4 @@ fn n14_the_lead_is_told_that_an_agent_is_not_installed() {
     let reports = team.reports();
     let expected = "nat has left the team: it cannot start: not installed: codex; `npm install -g @openai/codex`";
     assert!(reports.contains(expected), "{reports}");
-}
-
-#[test]
-fn n22_the_log_begins_with_the_creation_of_the_team() {
-    let cli = CliEnv::with_session_team();
-    let mail = json!([{
-        "from": "rev", "text": "the first words", "timestamp": "2026-11-15T12:00:00.000Z", "read": false,
-    }]);
-    cli.write(&format!("claude/teams/{TEAM}/inboxes/team-lead.json"), &mail.to_string());
-    let log = cli.run_ok(&["--team", TEAM, "log"]);
-    let (created, message) = (log.find("created"), log.find("the first words"));
-    assert!(created.is_some() && created < message, "{log}");
 }

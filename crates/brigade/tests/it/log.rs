@@ -91,8 +91,8 @@ fn changes_by_other_programs_are_logged() {
     );
     assert_snapshot!(cli.run(&["log"]), @"
     <date>
-    <time>  team-lead → bob     hi  · unread
     <time>  Claude Code         team created
+    <time>  team-lead → bob     hi  · unread
     ");
 }
 
