@@ -1,7 +1,6 @@
 """Ends the session of a real Claude Code lead in one way, resumes it, and checks that its teammate is back.
 
-The teammate is a real Codex, which brigade runs. When the session ends, the teammate is in a turn, owns a task, and has an
-unread message.
+The teammate is a real Codex, which brigade runs. When the session ends, the teammate is in a turn and owns a task.
 """
 
 import os
@@ -89,7 +88,7 @@ def pids(env):
 
 
 def prepare(env, report):
-    """Starts the team, with a teammate in a turn that has a task and an unread message."""
+    """Starts the team, with a teammate in a turn that has a task."""
     lead = env.start_lead("ends")
     prompt = instruction("The first words.", team_tool("send_message", to="team-lead", message="ready"), say("Done."))
     env.spawn_agent(NAME, "codex", prompt)

@@ -27,8 +27,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
+use brigade_wire::body::Body;
 use brigade_wire::inbox::with_message;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
+use brigade_wire::protocol::Protocol;
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -78,7 +80,8 @@ pub async fn last_roster(seat: &Seat) -> Result<Option<Vec<u8>>, RosterError> {
     Ok(last_team(&history).map(|recorded| recorded.config))
 }
 
-/// Like [`revive`], but restores the team `source` under the name of the seat's team. The agents keep their sessions.
+/// Like [`revive`], but restores the team `source` under the name of the seat's team. Then, the caller has to carry over what belongs
+/// to single members: their unread messages, and the sessions of their agents.
 pub async fn revive_from(seat: &Seat, source: &TeamName) -> Result<Option<Revived>, RosterError> {
     let history = seat.store.history_without_work(source).await?;
     let Some(mut recorded) = last_team(&history) else { return Ok(None) };
@@ -99,7 +102,9 @@ pub async fn revive_from(seat: &Seat, source: &TeamName) -> Result<Option<Revive
             let is_member = |name: &str| {
                 name == seat.name.as_str() || recorded.members.iter().any(|m| m == name)
             };
-            let unread = unread(&history, recorded.created, |to, _| is_member(to));
+            let is_same = *source == seat.team;
+            let unread =
+                unread(&history, recorded.created, |_| false, |to, _| is_same && is_member(to));
             let unread = unread.into_iter().filter_map(|(to, _, message)| {
                 let message = copy(message, Uuid::new_v4().to_string())?;
                 Some(UnreadMessage { to: to.to_owned(), message })
@@ -116,13 +121,6 @@ pub async fn revive_from(seat: &Seat, source: &TeamName) -> Result<Option<Revive
             // The store has completed what it had not done when the process died.
             Err(StoreError::TeamExists { .. }) if exists => {}
             revived => drop(revived?),
-        }
-    }
-    for name in recorded.members.iter().filter_map(|name| name.parse::<MemberName>().ok()) {
-        if *source != seat.team
-            && let Some(memory) = store.get_note(source, &name, NoteKind::Memory).await?
-        {
-            store.put_note(team, &name, NoteKind::Memory, Some(&memory)).await?;
         }
     }
     for UnreadMessage { to, message } in &unread {
@@ -229,11 +227,17 @@ pub async fn resend_unread(
     let (lead, team_created) =
         (team.lead().and_then(|lead| lead.name()?.parse().ok()), team.created_at());
     let lead: Option<MemberName> = lead;
-    let history = from.store.history_without_work(&from.team).await?;
+    let mut history = from.store.history_without_work(&from.team).await?;
+    if from.team == to.team {
+        // Messages of the new team are in the same journal.
+        let new = team_created.unwrap_or_default();
+        history.retain(|record| created == new || !record.belongs_to_team(new));
+    }
     let me = from.name.as_str();
-    let unread = unread(&history, created, |to, sender| {
-        to == me || (sender == me && lead.as_ref().is_some_and(|lead| to == lead.as_str()))
-    });
+    let is_lead = |name: &str| lead.as_ref().is_some_and(|lead| name == lead.as_str());
+    let chooses = |to: &str, sender: &str| to == me || (sender == me && is_lead(to));
+    let unread = unread(&history, created, |name| name == me, chooses);
+    let unread = unread.into_iter().filter(|(_, _, message)| stays_valid(message));
     let mut sent = 0;
     for (recipient, key, message) in unread {
         let Ok(recipient) = recipient.parse::<MemberName>() else { continue };
@@ -249,16 +253,31 @@ pub async fn resend_unread(
     Ok(sent)
 }
 
+/// Returns whether a message still means something in another team: a text, or the assignment of a task. Requests and their answers
+/// belong to a turn that has ended.
+fn stays_valid(message: &RawValue) -> bool {
+    let valid = with_message(message.get().as_bytes(), |message| {
+        message.is_some_and(|message| {
+            !matches!(message.body(), Body::Protocol(protocol)
+                if !matches!(protocol, Protocol::TaskAssignment(_)))
+        })
+    });
+    valid.unwrap_or(false)
+}
+
 /// Returns the unread messages of the team that was created at `created`, each with its recipient and key. `chooses` decides by
-/// the recipient and the sender which messages are returned.
+/// the recipient and the sender which messages are returned. Claude Code removes read messages from an inbox. A member for which
+/// `marks_read` returns true only marks them: a message that disappears from its inbox disappeared with the team.
 fn unread(
     history: &[Record],
     created: u64,
+    marks_read: impl Fn(&str) -> bool,
     chooses: impl Fn(&str, &str) -> bool,
 ) -> Vec<(&str, MessageKey, &RawValue)> {
     let read: HashSet<(&str, MessageKey)> = history
         .iter()
         .filter_map(|record| match &record.event {
+            Event::Read { to, gone: true, .. } if marks_read(to) => None,
             Event::Read { to, key, .. } | Event::Shown { to, key } => Some((to.as_str(), *key)),
             _ => None,
         })

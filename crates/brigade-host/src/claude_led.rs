@@ -25,7 +25,7 @@ use rustix::process::Signal;
 pub use self::followed_lead::FollowedLead;
 pub use self::parting::Parting;
 pub use self::person::sending_seat;
-pub use self::rejoin::{FoundLead, find_lead, wait_for_lead};
+pub use self::rejoin::{FoundLead, Rejoined, find_lead, wait_for_lead};
 pub(crate) use self::resume::driven_spec;
 pub use self::resume::{ResumedSession, resume_members};
 
@@ -64,6 +64,7 @@ pub async fn register(
         registry.put_team(&TeamSpec::new(team.clone(), spec.cwd.clone()))?;
     }
     registry.put_member(team, &spec)?;
+    registry.remove_gone(team, &spec.name)?;
     let key = registry.keys(team).member_key(&spec.name).map_err(HostError::failed)?;
     registry.set_joined(team, &spec.name)?;
     Ok(Registration { team: team.clone(), spec, key, _lock: lock, host })
@@ -95,9 +96,8 @@ async fn lock_member(
         if let Some(lock) = take_lock(host, team, name).await? {
             return Ok(lock);
         }
-        if earlier.is_none()
-            && let Some(process) = host.member_process(team, name)?
-        {
+        if let Some(process) = host.member_process(team, name)? {
+            // Repeat the signal: the process may not listen for signals at the moment.
             send_signal(&process, Signal::TERM);
             earlier = Some(process);
         }

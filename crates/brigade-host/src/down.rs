@@ -103,6 +103,7 @@ pub async fn stop(
     {
         // The member's agent does not run, so nobody can agree.
         shutdown::kill(&host, team, names, report).await?;
+        host.registry.add_gone(team, name)?;
         claude_led::remove_member(&host, team, name)?;
         return Ok(Ended::Forced);
     }

@@ -110,6 +110,8 @@ pub enum Trouble {
     ClaudeRuns { name: String, team: String, what: &'static str },
     #[error("a running Claude Code session leads team {team}")]
     ClaudeLeads { team: String },
+    #[error("brigade runs members of team {team} on this host")]
+    RunsMembers { team: String },
     #[error("only Claude Code names its teams like {team}")]
     SessionName { team: String },
     #[error("{name} already runs on this host with other settings: {difference}")]

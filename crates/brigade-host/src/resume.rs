@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use brigade_agents::teammate::{Membership, carry_over};
 use brigade_core::revive::{self, Revived};
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
@@ -14,7 +15,7 @@ use crate::claude_session::ClaudeSession;
 use crate::context::Context;
 use crate::down::choose_team;
 use crate::error::{ErrorKind, HostError, Trouble};
-use crate::host::Host;
+use crate::host::{Host, is_led_remotely};
 use crate::process::send_signal;
 use crate::progress::{Ended, Progress, ReportProgress};
 use crate::spec::{MemberPlace, MemberSpec, TeamSpec};
@@ -49,7 +50,7 @@ impl Resumed {
     /// Returns the result for a team that Claude Code leads or led.
     fn of_session(team: TeamName, session: ResumedSession) -> Self {
         let running = session.joined.len() + session.waiting.len();
-        Self { team, running, dead: Vec::new(), restored: false, session: Some(session) }
+        Self { team, running, dead: session.dead.clone(), restored: false, session: Some(session) }
     }
 }
 
@@ -66,15 +67,23 @@ pub async fn resume(
 ) -> Result<Vec<Resumed>, HostError> {
     let host = context.host()?;
     let mut taken_over = false;
+    let mut resumed = Vec::new();
     let teams: Vec<TeamName> = match named.or(context.named_team()) {
         Some(team) if take_over_as.is_none() && is_of_session(context, team).await? => {
             let session = claude_led::resume_members(context, team, report).await?;
+            if !host.registry.members(team)?.is_empty() {
+                // Members that brigade added to the team run under the supervisor.
+                host.ensure_supervisor().await?;
+            }
             let one = Resumed::of_session(team.clone(), session);
             done(&one)?;
             return Ok(vec![one]);
         }
-        Some(source) => {
-            let team = take_over_as.unwrap_or(source);
+        Some(named) => {
+            let team = take_over_as.unwrap_or(named);
+            // An earlier command may have been interrupted.
+            let pending = host.registry.taking_over(team);
+            let source = &pending.unwrap_or_else(|| named.clone());
             if team != source {
                 prepare_take_over(context, &host, source, team, report).await?;
             }
@@ -85,13 +94,22 @@ pub async fn resume(
             }
             vec![choose_team(context, &host, Some(team)).await?]
         }
-        None => host.registry.teams()?,
+        None => {
+            if context.location().nats().is_none() {
+                for team in host.claude_led().registry.teams()? {
+                    let session = claude_led::resume_members(context, &team, report).await?;
+                    let one = Resumed::of_session(team, session);
+                    done(&one)?;
+                    resumed.push(one);
+                }
+            }
+            host.registry.teams()?
+        }
     };
-    if teams.is_empty() {
+    if teams.is_empty() && resumed.is_empty() {
         let error = HostError::new(ErrorKind::Nothing, Trouble::NoneUp);
         return Err(error.hint("`brigade up` starts a team"));
     }
-    let mut resumed = Vec::new();
     for team in teams {
         let mut restored = taken_over;
         if let Some(source) = host.registry.taking_over(&team) {
@@ -124,13 +142,13 @@ pub async fn resume(
     Ok(resumed)
 }
 
-/// Returns whether Claude Code leads or led the team, and named it after its session. A team of which brigade runs members on this
-/// host does not count: these members do not wait for their lead.
+/// Returns whether Claude Code leads or led the team on this host, and named it after its session.
 async fn is_of_session(context: &Context, team: &TeamName) -> Result<bool, HostError> {
+    let lead = context.seat_of(team.clone(), MemberName::lead());
     Ok(context.location().nats().is_none()
-        && context.host()?.registry.members(team)?.is_empty()
         && ClaudeSession::names_team(team)
-        && !(context.team_exists(team).await? && context.store.is_ours(team).await?))
+        && !context.store.is_ours(team).await?
+        && !is_led_remotely(&lead).await?)
 }
 
 /// Checks that the team `source` can be taken over under the name `team`, and ends the processes of the members that
@@ -143,6 +161,13 @@ async fn prepare_take_over(
     report: ReportProgress<'_>,
 ) -> Result<(), HostError> {
     let name = team.to_string();
+    context.refuse_to_lead(source, "take the team over")?;
+    // Claude's model could have chosen the command.
+    context.person_seat(&context.seat_of(source.clone(), MemberName::lead()))?;
+    if context.store.is_ours(source).await? || !host.registry.members(source)?.is_empty() {
+        let error = HostError::failed(Trouble::RunsMembers { team: source.to_string() });
+        return Err(error.hint(format!("`brigade down {source}` stops them first")));
+    }
     if ClaudeSession::names_team(team) {
         let error = HostError::new(ErrorKind::Usage, Trouble::SessionName { team: name });
         return Err(error.hint("choose another name"));
@@ -276,6 +301,16 @@ async fn add_restored(
             host.registry.add_member(team, &spec)?;
             // The member is already on the roster and has received its prompt.
             host.registry.set_joined(team, &spec.name)?;
+            let (from, to) = (
+                context.seat_of(source.clone(), spec.name.clone()),
+                context.seat_of(team.clone(), spec.name.clone()),
+            );
+            if team != source
+                && let Some(membership) = Membership::present(&to).await?
+            {
+                // The restored roster has the times of the earlier one.
+                carry_over(&from, membership, &to).await.map_err(HostError::failed)?;
+            }
         }
     }
     Ok(())

@@ -33,6 +33,9 @@ pub struct TeamState {
     /// Whether Claude Code has deleted the team at the end of its session. Its members wait for the session.
     #[serde(skip_serializing_if = "is_false")]
     pub is_ended: bool,
+    /// The last id of the Claude Code session that leads or led the team, as far as this host's members know it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_session: Option<String>,
     /// The Claude Code session that leads the team, if it runs on this host and describes itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lead_session: Option<ClaudeSession>,
@@ -130,15 +133,16 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
         let Some(spec) = host.registry.member(&lead.team, &name)? else { continue };
         members.push(member(host, lead, spec).await?);
     }
+    let mut last_session = None;
     for name in waiting {
         let Some(spec) = claude_led.registry.member(&lead.team, &name)? else { continue };
         if !members.iter().any(|member| member.name == name) {
             let mut state = member(&claude_led, lead, spec).await?;
-            let waits =
-                FollowedLead::stored(host, &lead.team, &name)?.filter(|record| record.waits);
-            if let Some(record) = waits {
-                state.judged = waiting_for_lead(&lead.team, &state, &record);
+            let followed = FollowedLead::stored(host, &lead.team, &name)?.unwrap_or_default();
+            if followed.waits {
+                state.judged = waiting_for_lead(&lead.team, &state, &followed);
             }
+            last_session = followed.sessions.last().cloned().or(last_session);
             members.push(state);
         }
     }
@@ -189,6 +193,7 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
         team: lead.team.clone(),
         is_claude_led,
         is_ended,
+        last_session,
         lead_session,
         supervisor: host.supervisor()?.map(|process| process.pid),
         members,

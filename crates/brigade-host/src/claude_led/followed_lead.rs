@@ -25,6 +25,9 @@ pub struct FollowedLead {
     /// Whether the lead's session has ended, so that the member waits for it.
     #[serde(default)]
     pub waits: bool,
+    /// The team that the member is joining. It stays if the process is killed meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) joining: Option<TeamName>,
 }
 
 impl FollowedLead {
@@ -77,9 +80,11 @@ impl Registration {
         {
             record.add_session(&session.session_id);
         }
-        if let Some(membership) = Membership::present(seat).await? {
+        // Later, a member of the same name may be on the roster.
+        if record.membership == Membership::default()
+            && let Some(membership) = Membership::present(seat).await?
+        {
             record.membership = membership;
-            record.waits = false;
         }
         if record == earlier { Ok(()) } else { self.put_followed_lead(&record) }
     }

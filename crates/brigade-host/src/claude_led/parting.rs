@@ -40,13 +40,15 @@ impl Registration {
         }
         let mut record = self.followed_lead()?;
         if self.is_lead_away(seat).await? && !record.sessions.is_empty() {
-            if signal == Some(StopSignal::Requested) {
-                let is_expected = self.host.registry.expects(&self.team, &self.spec.name);
-                return Ok(if is_expected { Parting::Ended } else { Parting::Left });
+            if !self.host.registry.expects(&self.team, &self.spec.name) {
+                return Ok(Parting::Left);
             }
             record.waits = true;
             self.put_followed_lead(&record)?;
-            return Ok(Parting::LeadAway);
+            return Ok(match signal {
+                Some(StopSignal::Requested) => Parting::Ended,
+                Some(StopSignal::HungUp) | None => Parting::LeadAway,
+            });
         }
         if let Some(signal) = signal
             && seat.find_config().await?.is_some()
@@ -63,8 +65,10 @@ impl Registration {
             return Ok(true);
         }
         let team = seat.read(&config)?;
-        let joined = self.followed_lead()?.membership.team_created;
-        Ok(team.created_at().unwrap_or_default() != joined
+        let membership = self.followed_lead()?.membership;
+        let is_known = membership != Membership::default();
+        let created = team.created_at().unwrap_or_default();
+        Ok((is_known && created != membership.team_created)
             || (team.lead_process().is_some()
                 && ClaudeSession::of_lead(&self.host.claude_dir, &team).is_none()))
     }

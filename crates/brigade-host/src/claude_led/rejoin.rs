@@ -6,7 +6,6 @@ use std::time::Duration;
 use brigade_agents::teammate::{Membership, carry_over};
 use brigade_core::roster::{self, MemberPlan, RosterError};
 use brigade_core::seat::Seat;
-use brigade_core::wire::backend;
 use brigade_files::layout;
 use brigade_wire::name::{NameError, TeamName};
 use brigade_wire::team::Team;
@@ -81,12 +80,13 @@ pub async fn wait_for_lead(
     }
 }
 
-/// Returns whether the member on the roster runs in the background, as a member that has joined again does.
-async fn is_background_member(seat: &Seat) -> Result<bool, HostError> {
-    let config = seat.config().await?;
-    let roster = seat.read(&config)?;
-    let backend_type = roster.member(seat.name.as_str()).and_then(|member| member.backend_type());
-    Ok(backend_type.as_deref() == Some(backend::PROCESS))
+/// The result of joining the team of a resumed lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejoined {
+    /// The member is on the roster.
+    Joined,
+    /// Another member has the name.
+    NameTaken,
 }
 
 impl Registration {
@@ -95,43 +95,63 @@ impl Registration {
     ///
     /// From now on, messages of the lead are unverified: Claude Code signs only messages to members that it has started in the
     /// same session.
-    pub async fn rejoin(self, context: &Context, lead: &FoundLead) -> Result<Self, HostError> {
+    pub async fn rejoin(
+        &mut self,
+        context: &Context,
+        lead: &FoundLead,
+    ) -> Result<Rejoined, HostError> {
         let from = context.seat_of(self.team.clone(), self.spec.name.clone());
         let to = context.seat_of(lead.team.clone(), self.spec.name.clone());
-        let FollowedLead { membership: ended, sessions, .. } = self.followed_lead()?;
-        let cwd = self.spec.cwd.to_string_lossy();
-        let plan = MemberPlan::new(&self.spec.agent, &cwd);
-        match roster::join(&to, &to.name, plan).await {
-            Ok(_) => {}
-            // This process was killed before it stored that the member had joined.
-            Err(RosterError::Name(NameError::Taken { .. }))
-                if is_background_member(&to).await? => {}
-            // The lead has started another member of this name.
-            Err(error) => return Err(error.into()),
+        let followed = self.followed_lead()?;
+        let FollowedLead { membership: ended, sessions, .. } = followed.clone();
+        // The member may still be on the roster: its process was killed, and its lead was not.
+        let has_left = lead.team != self.team || Membership::present(&to).await? != Some(ended);
+        if has_left {
+            if !self.join(&to, followed).await? {
+                return Ok(Rejoined::NameTaken);
+            }
+            carry_over(&from, ended, &to).await.map_err(HostError::failed)?;
         }
-        carry_over(&from, ended, &to).await.map_err(HostError::failed)?;
-        let registration = if lead.team == self.team {
-            self
-        } else {
+        if lead.team != self.team {
             let new = register(&self.host, &lead.team, self.spec.clone()).await?;
             if Membership::present(&from).await? == Some(ended) {
                 // A killed lead of an older version leaves its team behind.
                 roster::leave_if_joined_at(&from, &from.name, Some(ended.joined)).await?;
             }
-            self.remove()?;
-            new
-        };
+            let earlier = std::mem::replace(self, new);
+            earlier.host.registry.add_gone(&earlier.team, &earlier.spec.name)?;
+            earlier.remove()?;
+        }
         let mut record = FollowedLead { sessions, ..FollowedLead::default() };
         record.add_session(&lead.session);
-        registration.put_followed_lead(&record)?;
-        registration.record_lead(&to, None).await?;
-        let name = &to.name;
-        let text = format!(
-            "{name} has joined the team again. Claude Code does not sign messages to {name} any more, so {name} treats your \
-             messages as unverified, and answers in the permission dialog have no effect: a person can use `brigade approve`, \
-             `brigade deny` and `brigade stop` in a terminal."
-        );
-        inform_lead(&to, &text).await;
-        Ok(registration)
+        self.put_followed_lead(&record)?;
+        self.record_lead(&to, None).await?;
+        if has_left {
+            let name = &to.name;
+            let text = format!(
+                "{name} has joined the team again. Claude Code does not sign messages to {name} any more, so {name} \
+                 treats your messages as unverified, and answers in the permission dialog have no effect: a person can use \
+                 `brigade approve`, `brigade deny` and `brigade stop` in a terminal."
+            );
+            inform_lead(&to, &text).await;
+        }
+        Ok(Rejoined::Joined)
+    }
+
+    /// Adds the member to the roster. Returns false if another member has the name.
+    async fn join(&self, to: &Seat, followed: FollowedLead) -> Result<bool, HostError> {
+        let was_joining = followed.joining.as_ref() == Some(&to.team);
+        self.put_followed_lead(&FollowedLead { joining: Some(to.team.clone()), ..followed })?;
+        let cwd = self.spec.cwd.to_string_lossy();
+        match roster::join(to, &to.name, MemberPlan::new(&self.spec.agent, &cwd)).await {
+            Ok(_) => Ok(true),
+            // This process was killed before it stored that the member had joined.
+            Err(RosterError::Name(NameError::Taken { .. })) if was_joining => {
+                let other = self.host.member_process(&to.team, &to.name)?;
+                Ok(other.is_none_or(|other| other.pid == std::process::id()))
+            }
+            Err(RosterError::Name(NameError::Taken { .. })) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 }

@@ -22,6 +22,8 @@ use crate::start;
 
 /// How long the members may take to join the team of a lead that is back.
 const JOIN_WITHIN: Duration = Duration::from_secs(20);
+/// How long the process of a member may take to start.
+const STARTS_WITHIN: Duration = Duration::from_secs(1);
 /// How often to check whether the members have joined.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -32,6 +34,8 @@ pub struct ResumedSession {
     pub joined: Vec<MemberName>,
     /// The members that wait for their lead.
     pub waiting: Vec<MemberName>,
+    /// The members whose processes have ended again.
+    pub dead: Vec<MemberName>,
     /// The last id of the lead's session.
     pub session: Option<String>,
     /// Whether the lead's session runs.
@@ -60,24 +64,50 @@ pub async fn resume_members(
             cwd = host.registry.member(team, name)?.map(|spec| spec.cwd);
         }
         if host.member_process(team, name)?.is_none() {
+            // Until it has joined, the member waits.
+            if let Some(followed) = FollowedLead::stored(&host, team, name)? {
+                let followed = FollowedLead { waits: true, ..followed };
+                host.registry.put_followed_lead(team, name, &followed)?;
+            }
             let started = start::waiting_member(&host.self_command, &host.registry, team, name);
             drop(started.map_err(|source| failed(format!("start {name}"), source))?);
         }
     }
     let lead = find_lead(&host.claude_dir, &sessions);
     let is_lead_back = lead.is_some();
+    let joins_in = lead.map_or_else(|| team.clone(), |lead| lead.team);
+    let limit = if is_lead_back { JOIN_WITHIN } else { STARTS_WITHIN };
+    let began = Instant::now();
     let (mut joined, mut waiting) = (Vec::new(), names);
-    if let Some(lead) = lead {
-        let seat = context.seat_of(lead.team, MemberName::lead());
-        let began = Instant::now();
-        while !waiting.is_empty() && began.elapsed() < JOIN_WITHIN {
-            let on_roster = seat.member_names().await?;
-            let is_listed = |name: &MemberName| on_roster.iter().any(|one| one == name.as_str());
-            joined.extend(waiting.extract_if(.., |name| is_listed(name)));
-            tokio::time::sleep(POLL_INTERVAL).await;
+    while !waiting.is_empty() && began.elapsed() < limit {
+        tokio::time::sleep(POLL_INTERVAL).await;
+        let mut left = Vec::new();
+        for name in waiting {
+            let is_back = is_lead_back && is_joined(context, &host, &joins_in, &name).await?;
+            if is_back { joined.push(name) } else { left.push(name) }
         }
+        waiting = left;
     }
-    Ok(ResumedSession { joined, waiting, session: sessions.pop(), is_lead_back, cwd })
+    let mut dead = Vec::new();
+    for name in std::mem::take(&mut waiting) {
+        let runs = host.member_process(team, &name)?.is_some();
+        if runs { waiting.push(name) } else { dead.push(name) }
+    }
+    Ok(ResumedSession { joined, waiting, dead, session: sessions.pop(), is_lead_back, cwd })
+}
+
+/// Returns whether a process runs the member on the team of its lead.
+async fn is_joined(
+    context: &Context,
+    host: &Host,
+    team: &TeamName,
+    name: &MemberName,
+) -> Result<bool, HostError> {
+    let followed = FollowedLead::stored(host, team, name)?.unwrap_or_default();
+    let seat = context.seat_of(team.clone(), name.clone());
+    Ok(!followed.waits
+        && host.member_process(team, name)?.is_some()
+        && Membership::present(&seat).await? == Some(followed.membership))
 }
 
 /// Adds the members of a team to the registry that the journal names, unless they are registered.
@@ -92,9 +122,13 @@ async fn add_recorded(
     let roster = Team::read(&config).map_err(HostError::failed)?;
     let lead = roster.lead().and_then(|lead| Some(lead.name()?.into_owned()));
     let session = roster.lead_session_id().map(Cow::into_owned);
+    let gone = host.registry.gone_members(team)?;
     for member in roster.members() {
         let Some(Ok(name)) = member.name().map(|name| name.parse::<MemberName>()) else { continue };
-        if lead.as_deref() == Some(name.as_str()) || host.registry.member(team, &name)?.is_some() {
+        if lead.as_deref() == Some(name.as_str())
+            || gone.contains(&name)
+            || host.registry.member(team, &name)?.is_some()
+        {
             continue;
         }
         let Some(spec) = driven_spec(context, host, &member, report)? else { continue };
@@ -109,7 +143,7 @@ async fn add_recorded(
             joined: member.joined_at().unwrap_or_default(),
         };
         let sessions = session.clone().into_iter().collect();
-        let record = FollowedLead { sessions, membership, waits: true };
+        let record = FollowedLead { sessions, membership, waits: true, joining: None };
         host.registry.put_followed_lead(team, &spec.name, &record)?;
     }
     Ok(())

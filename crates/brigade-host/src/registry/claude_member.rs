@@ -16,6 +16,8 @@ use crate::spec::MemberSpec;
 
 /// What is known about the lead of a member that Claude Code started.
 const LEAD: &str = "lead.json";
+/// The members that a person stopped, or that have moved to another team of their lead. `brigade resume` does not start them.
+const GONE: &str = "gone.json";
 
 impl Registry {
     /// Stores the settings of a member in place of those of an earlier member of the same name.
@@ -41,6 +43,29 @@ impl Registry {
             remove(&dir.join(TEAM))?;
             // Another process may have added a member in the meantime.
             let _not_empty = fs::remove_dir(&dir);
+        }
+        Ok(())
+    }
+
+    /// Returns the members of a team that `brigade resume` does not start again.
+    pub(crate) fn gone_members(&self, team: &TeamName) -> Result<Vec<MemberName>, HostError> {
+        Ok(read(&self.team_dir(team).join(GONE))?.unwrap_or_default())
+    }
+
+    /// Records that `brigade resume` must not start the member again.
+    pub(crate) fn add_gone(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
+        let mut gone = self.gone_members(team)?;
+        gone.retain(|other| other != name);
+        gone.push(name.clone());
+        write(&self.team_dir(team).join(GONE), &gone)
+    }
+
+    /// Forgets that the member was stopped, because it is started again.
+    pub(crate) fn remove_gone(&self, team: &TeamName, name: &MemberName) -> Result<(), HostError> {
+        let mut gone = self.gone_members(team)?;
+        if gone.contains(name) {
+            gone.retain(|other| other != name);
+            write(&self.team_dir(team).join(GONE), &gone)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use brigade_agents::driver::{Access, AgentChoice};
 use brigade_core::seat::Seat;
-use brigade_host::claude_led::{self, Parting, Registration};
+use brigade_host::claude_led::{self, Parting, Registration, Rejoined};
 use brigade_host::signals::{self, StopSignal};
 use brigade_host::spec::{AccessLevel, ApprovalAuthority};
 use brigade_host::{detach, preflight};
@@ -66,22 +66,22 @@ impl ClaudeMember<'_> {
         mut end: Result<PlayEnd, CliError>,
     ) -> Result<u8, CliError> {
         loop {
-            let PlayEnd { mut pane, signal } = match end {
-                Ok(end) => end,
-                Err(error) => {
-                    registration.remove()?;
-                    return Err(error);
-                }
-            };
-            match registration.part(&seat, signal).await? {
-                Parting::Left => {
+            let signal = end.as_ref().ok().and_then(|end| end.signal);
+            let parting = registration.part(&seat, signal).await?;
+            let mut pane = match (parting, end) {
+                (Parting::LeadAway, end) => end.unwrap_or_default().pane,
+                (Parting::Ended, _) => return Ok(exit::DONE),
+                (Parting::Left, Ok(PlayEnd { mut pane, .. })) => {
                     pane.close();
                     registration.remove()?;
                     return Ok(exit::DONE);
                 }
-                Parting::Ended => return Ok(exit::DONE),
-                Parting::LeadAway => {}
-            }
+                (Parting::Left, Err(error)) => {
+                    registration.leave(&seat, &error.to_one_line()).await?;
+                    registration.remove()?;
+                    return Err(error);
+                }
+            };
             pane.wait_for_lead(registration.followed_lead()?.sessions.last());
             if signal == Some(StopSignal::HungUp) {
                 detach::from_terminal(&registration.log())?;
@@ -94,20 +94,30 @@ impl ClaudeMember<'_> {
     }
 
     /// Waits for the lead, adds the member to the lead's team, and runs the member. Returns `None` if the member was told
-    /// to end, or if the lead did not come back in time.
+    /// to end, if the lead did not come back in time, or if another member has the name.
     async fn wait_and_play(
         &self,
-        registration: Registration,
+        mut registration: Registration,
     ) -> Result<Option<(Registration, Seat, Result<PlayEnd, CliError>)>, CliError> {
         let hours = variable(env::WAIT_FOR_LEAD, str::parse)?;
         let limit = hours.map_or(DEFAULT_WAIT, Duration::from_hours);
-        let sessions = registration.followed_lead()?.sessions;
-        let found = tokio::select! {
-            found = claude_led::wait_for_lead(self.context.claude_dir(), &sessions, limit) => found,
-            signal = until_terminated(&registration) => { signal?; None }
-        };
-        let Some(lead) = found else { return Ok(None) };
-        let registration = registration.rejoin(self.context, &lead).await?;
+        loop {
+            let sessions = registration.followed_lead()?.sessions;
+            let found = tokio::select! {
+                found = claude_led::wait_for_lead(self.context.claude_dir(), &sessions, limit) => found,
+                signal = until_terminated(&registration) => { signal?; None }
+            };
+            let Some(lead) = found else { return Ok(None) };
+            match registration.rejoin(self.context, &lead).await {
+                Ok(Rejoined::Joined) => break,
+                Ok(Rejoined::NameTaken) => {
+                    registration.remove()?;
+                    return Ok(None);
+                }
+                // For example, the lead has ended again.
+                Err(error) => tracing::warn!(team = %lead.team, %error, "cannot join the team"),
+            }
+        }
         let mut seat = self.seat(&registration);
         // Claude Code does not sign messages to members that it has not started in this session.
         let key = registration.key.verify_key();

@@ -38,8 +38,8 @@ pub(crate) async fn run(context: &CliContext, asked: &ResumeArgs) -> Result<u8, 
         resumed.iter().flat_map(|one| &one.dead).map(ToString::to_string).collect();
     if context.json {
         let teams: Vec<_> = resumed.iter().map(|one| &one.team).collect();
-        let waiting: Vec<_> = resumed.iter().filter_map(|one| one.session.as_ref()).collect();
-        let waiting: Vec<_> = waiting.into_iter().flat_map(|session| &session.waiting).collect();
+        let sessions = resumed.iter().filter_map(|one| one.session.as_ref());
+        let waiting: Vec<_> = sessions.flat_map(|session| &session.waiting).collect();
         output::print_json(&json!({ "teams": teams, "dead": dead, "waiting": waiting }))?;
     }
     if resumed.iter().all(|one| one.has_no_members() && !one.restored) {
@@ -59,7 +59,7 @@ pub(crate) async fn run(context: &CliContext, asked: &ResumeArgs) -> Result<u8, 
 fn print_session(team: &TeamName, session: &ResumedSession) -> Result<(), CliError> {
     let names =
         |names: &[MemberName]| names.iter().map(MemberName::as_str).collect::<Vec<_>>().join(", ");
-    let ResumedSession { joined, waiting, session: id, is_lead_back, cwd } = session;
+    let ResumedSession { joined, waiting, session: id, is_lead_back, cwd, .. } = session;
     if !joined.is_empty() {
         output::print(&format!("on the team of Claude Code again: {}\n", names(joined)))?;
     }

@@ -103,9 +103,14 @@ fn task_ids(in_progress: &[u64], assigned: &[u64]) -> String {
 }
 
 /// Describes the Claude Code session that leads a team.
-fn lead_line(session: Option<&ClaudeSession>, now: Timestamp) -> String {
-    let Some(session) = session else {
-        return "Claude Code leads; no running session was found".to_owned();
+fn lead_line(state: &TeamState, now: Timestamp) -> String {
+    let Some(session) = &state.lead_session else {
+        let how =
+            state.last_session.as_ref().map(|id| format!("; `claude --resume {id}` continues"));
+        return format!(
+            "Claude Code leads; no running session was found{}",
+            how.unwrap_or_default()
+        );
     };
     let ClaudeSession { pid, cwd, status, waiting_for, started_at, .. } = session;
     let began = i64::try_from(*started_at).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
@@ -137,7 +142,7 @@ fn render(host: &Host, state: &TeamState, now: Timestamp) -> String {
     }
     text.push('\n');
     if state.is_claude_led && !state.is_ended {
-        let line = lead_line(state.lead_session.as_ref(), now);
+        let line = lead_line(state, now);
         text.push_str(&format!("  {FAINT}{line}{FAINT:#}\n"));
     }
     for error in &state.errors {

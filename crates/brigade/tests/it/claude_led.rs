@@ -1,6 +1,7 @@
 //! A team that Claude Code leads, with a member that brigade drives and a member that Claude Code runs.
 
 use std::process::{Child, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use brigade_core::signature::{KeyTime, SigningKey};
 use brigade_core::store::Outgoing;
@@ -132,12 +133,14 @@ impl ClaudeTeam {
 
     /// Resumes the session as `claude --resume` does, with this team.
     fn resume_session(&self, team: &str) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let now = u64::try_from(now.as_millis()).unwrap();
         let config = json!({
-            "name": team, "createdAt": 1_763_190_000_000_u64, "leadAgentId": format!("team-lead@{team}"),
+            "name": team, "createdAt": now, "leadAgentId": format!("team-lead@{team}"),
             "leadSessionId": SESSION, "leadProcess": { "pid": std::process::id() },
             "members": [{
                 "agentId": format!("team-lead@{team}"), "name": "team-lead", "agentType": "team-lead",
-                "joinedAt": 1_763_190_000_000_u64, "tmuxPaneId": "", "cwd": "/", "subscriptions": [],
+                "joinedAt": now, "tmuxPaneId": "", "cwd": "/", "subscriptions": [],
             }],
         });
         self.cli.write(&format!("claude/teams/{team}/config.json"), &config.to_string());
@@ -147,13 +150,16 @@ impl ClaudeTeam {
     /// Makes rev's agent ask for permission, and returns the id of the request.
     fn ask(&self) -> String {
         self.lead_writes("ASK");
-        wait_for("the request", || {
-            let inbox = self.inbox("team-lead");
-            let texts = inbox.iter().filter_map(|message| message["text"].as_str());
-            let mut bodies = texts.filter_map(|text| serde_json::from_str::<Value>(text).ok());
-            let request = bodies.find(|body| body["type"] == "permission_request")?;
-            Some(request["request_id"].as_str()?.to_owned())
-        })
+        wait_for("the request", || self.requests().into_iter().next())
+    }
+
+    /// Returns the ids of the permission requests in the lead's inbox.
+    fn requests(&self) -> Vec<String> {
+        let inbox = self.inbox("team-lead");
+        let texts = inbox.iter().filter_map(|message| message["text"].as_str());
+        let bodies = texts.filter_map(|text| serde_json::from_str::<Value>(text).ok());
+        let requests = bodies.filter(|body| body["type"] == "permission_request");
+        requests.filter_map(|request| Some(request["request_id"].as_str()?.to_owned())).collect()
     }
 
     /// Answers a request as Claude Code's dialog does.
@@ -477,6 +483,44 @@ fn resume_lets_the_members_wait_for_their_lead() {
     team.cli.run_ok(&["--team", TEAM, "stop", "rev", "--now"]);
 }
 
+/// The lead runs on, and the process of a member is killed.
+#[test]
+fn resume_restarts_a_killed_member_of_a_running_session() {
+    let mut team = ClaudeTeam::new();
+    team.lead_writes("REMEMBER");
+    wait_until("the end of the turn", || team.reports().contains("idle_notification"));
+    team.rev.kill().unwrap();
+    team.rev.wait().unwrap();
+    // Without a name, all teams are resumed.
+    let resumed = team.cli.run(&["resume"]);
+    assert_eq!(resumed.stdout, "on the team of Claude Code again: rev\n", "{resumed}");
+    wait_until("rev's agent", || team.heard().contains("loaded"));
+    assert_eq!(team.roster().iter().filter(|name| *name == "rev").count(), 1);
+    team.cli.run_ok(&["--team", TEAM, "stop", "rev", "--now"]);
+}
+
+/// A message that the agent has not seen arrives after the session was resumed, once.
+#[test]
+fn unread_mail_is_carried_over() {
+    let team = ClaudeTeam::new();
+    // The agent waits for an answer, so the next message waits for the end of its turn.
+    team.ask();
+    team.lead_writes("NOT READ YET");
+    wait_until("the message to be seen", || team.run(&["log"]).stdout.contains("NOT READ YET"));
+    team.end_session();
+    wait_until("rev to wait", || {
+        team.cli.run(&["status"]).stdout.contains("waits for Claude Code")
+    });
+    team.resume_session(TEAM);
+    // The agent does the interrupted turn again, and asks again. The earlier request has ended with the earlier turn.
+    wait_until("the request", || team.reports().contains("permission_request"));
+    assert_eq!(team.reports().matches("permission_request").count(), 1);
+    let approved = team.run(&["approve", &team.requests()[0]]);
+    assert_eq!(approved.code, Some(0), "{approved}");
+    wait_until("the message", || team.heard().contains("NOT READ YET"));
+    assert_eq!(team.heard().matches("NOT READ YET").count(), 1);
+}
+
 #[test]
 fn the_team_of_an_ended_session_is_taken_over_under_another_name() {
     let mut team = ClaudeTeam::new();
@@ -492,6 +536,10 @@ fn the_team_of_an_ended_session_is_taken_over_under_another_name() {
     wait_until("rev to wait", || {
         team.cli.run(&["status"]).stdout.contains("waits for Claude Code")
     });
+    // The model of another session could have chosen this command.
+    let inside = [("CLAUDE_CODE_SESSION_ID", "another")];
+    let refused = team.cli.run_with_env(&["resume", TEAM, "--take-over", "mine"], &inside);
+    assert!(refused.stderr.contains("only a person may act"), "{refused}");
     assert_snapshot!(team.cli.run(&["resume", TEAM, "--take-over", "session-12345678"]), @r"
     --- stderr
     error: only Claude Code names its teams like session-12345678
@@ -537,6 +585,9 @@ fn a_waiting_member_can_be_stopped() {
     ");
     assert_eq!(wait_for("rev to end", || team.rev.try_wait().unwrap()).code(), Some(0));
     assert_eq!(team.cli.run(&["status"]).code, Some(4));
+    // The person has stopped the member, so it does not come back.
+    let resumed = team.cli.run(&["resume", TEAM]);
+    assert_eq!(resumed.code, Some(4), "{resumed}");
 }
 
 #[test]
