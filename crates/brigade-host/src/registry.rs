@@ -249,16 +249,15 @@ impl Registry {
             for file in [STOPPING, JOINED, TROUBLE, PROBLEM, RESTART] {
                 remove(&dir.join(file))?;
             }
+            // First the folder, then the spec: a member with a spec is complete, also after a kill.
+            self.record_folder(team, spec)?;
         }
         let temp = temp(&path);
         write_file(&temp, spec)?;
         let linked = fs::hard_link(&temp, &path);
         remove(&temp)?;
         match linked {
-            Ok(()) => {
-                self.record_folder(team, spec)?;
-                Ok(true)
-            }
+            Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(source) => Err(file_failed("write", &path, source)),
         }
