@@ -101,7 +101,7 @@ pub async fn stop(
     if FollowedLead::stored(&host, team, name)?
         .is_some_and(|record| host.is_claude_led && record.waits)
     {
-        // The member's agent does not run, so nobody can agree.
+        // The member's agent does not run, so it cannot agree.
         shutdown::kill(&host, team, names, report).await?;
         host.registry.add_gone(team, name)?;
         claude_led::remove_member(&host, team, name)?;

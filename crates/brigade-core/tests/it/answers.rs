@@ -1,5 +1,5 @@
 //! Claude Code's dialog and a person answer the same request, in any order. Each process may die at any call of the store.
-//! Exactly one answer takes effect, and everybody sees the same one.
+//! Exactly one answer takes effect, and all views show that answer.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The asking member, its agent, and the answers that the person was told are valid.
+/// The asking member, its agent, and the answers that brigade reported as given.
 struct Case {
     store: Arc<FlakyStore>,
     env: TestEnv,

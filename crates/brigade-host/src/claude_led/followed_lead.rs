@@ -1,4 +1,4 @@
-//! What is known about the lead of a member that Claude Code started. It is stored, so that the member finds its lead again.
+//! The stored facts about the lead of a member that Claude Code started. With them, the member finds its lead again.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::host::Host;
 /// How often to check whether the lead's session has a new id.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What is known about the lead of a member.
+/// The stored facts about the lead of a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FollowedLead {
     /// The ids that the lead's session has had, oldest first. `/clear` and `/branch` give a session a new id.
@@ -52,7 +52,7 @@ impl FollowedLead {
 }
 
 impl Registration {
-    /// Returns what is known about the lead.
+    /// Returns the stored facts about the lead.
     pub fn followed_lead(&self) -> Result<FollowedLead, HostError> {
         let record = self.host.registry.followed_lead(&self.team, &self.spec.name)?;
         Ok(record.unwrap_or_default())

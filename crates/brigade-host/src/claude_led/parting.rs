@@ -1,4 +1,4 @@
-//! Decides what follows when the run of a member that Claude Code started has ended.
+//! Decides the next step after the run of a member that Claude Code started has ended.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use crate::signals::StopSignal;
 /// How long Claude Code may take to delete its team after it has closed the panes of its teammates. Measured: 60 ms.
 const TEAM_DELETED_WITHIN: Duration = Duration::from_millis(500);
 
-/// What follows when the run of a member has ended.
+/// The next step after the run of a member has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parting {
     /// The member has left the team for good.
     Left,
     /// The session of the lead has ended, or its team was created again. The member waits for the lead.
     LeadAway,
-    /// The member was told to end while its lead is away. It can be resumed later.
+    /// A signal ended the member while its lead is away. `brigade resume` can start it again.
     Ended,
 }
 
 impl Registration {
-    /// Decides what follows when the member's run has ended: by a signal, or else because the member is no longer on the
+    /// Decides the next step after the member's run has ended: by a signal, or else because the member is no longer on the
     /// roster. If the member leaves, removes it from the roster and informs the lead.
     ///
     /// Claude Code closes the panes of its teammates when its session ends, but also when a person presses Ctrl-C.

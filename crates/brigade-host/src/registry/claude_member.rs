@@ -14,7 +14,7 @@ use super::{
 use crate::error::HostError;
 use crate::spec::MemberSpec;
 
-/// What is known about the lead of a member that Claude Code started.
+/// The file with the facts about the lead of a member that Claude Code started.
 const LEAD: &str = "lead.json";
 /// The members that a person stopped, or that have moved to another team of their lead. `brigade resume` does not start them.
 const GONE: &str = "gone.json";
@@ -70,7 +70,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Returns what is known about the lead of a member.
+    /// Returns the stored facts about the lead of a member.
     pub(crate) fn followed_lead<T: DeserializeOwned>(
         &self,
         team: &TeamName,
@@ -79,7 +79,7 @@ impl Registry {
         read(&self.member_dir(team, name).join(LEAD))
     }
 
-    /// Stores what is known about the lead of a member.
+    /// Stores the facts about the lead of a member.
     pub(crate) fn put_followed_lead(
         &self,
         team: &TeamName,

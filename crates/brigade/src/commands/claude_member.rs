@@ -93,8 +93,8 @@ impl ClaudeMember<'_> {
         }
     }
 
-    /// Waits for the lead, adds the member to the lead's team, and runs the member. Returns `None` if the member was told
-    /// to end, if the lead did not come back in time, or if another member has the name.
+    /// Waits for the lead, adds the member to the lead's team, and runs the member. Returns `None` if a signal
+    /// ends the member, if the lead does not come back in time, or if another member has the name.
     async fn wait_and_play(
         &self,
         mut registration: Registration,
