@@ -110,6 +110,8 @@ pub enum Trouble {
     ClaudeRuns { name: String, team: String, what: &'static str },
     #[error("a running Claude Code session leads team {team}")]
     ClaudeLeads { team: String },
+    #[error("brigade already leads team {team}")]
+    IsOurs { team: String },
     #[error("brigade runs members of team {team} on this host")]
     RunsMembers { team: String },
     #[error("only Claude Code names its teams like {team}")]

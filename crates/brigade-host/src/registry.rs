@@ -14,7 +14,8 @@
 //!                        problem, restart, log, key; while the member is being stopped, spec.json is named stopping.json
 //! <state>/claude-led/<key of the store>/
 //!                        the same for members that Claude Code started, and lead.json of each member: the sessions
-//!                        of its lead; the supervisor does not read this folder
+//!                        of its lead; <team>/gone.json: members that `brigade resume` does not start; the supervisor
+//!                        does not read this folder
 //! ```
 
 mod claude_member;

@@ -164,7 +164,11 @@ async fn prepare_take_over(
     context.refuse_to_lead(source, "take the team over")?;
     // Claude's model could have chosen the command.
     context.person_seat(&context.seat_of(source.clone(), MemberName::lead()))?;
-    if context.store.is_ours(source).await? || !host.registry.members(source)?.is_empty() {
+    if context.store.is_ours(source).await? {
+        let error = HostError::failed(Trouble::IsOurs { team: source.to_string() });
+        return Err(error.hint(format!("`brigade resume {source}` restarts its members")));
+    }
+    if !host.registry.members(source)?.is_empty() {
         let error = HostError::failed(Trouble::RunsMembers { team: source.to_string() });
         return Err(error.hint(format!("`brigade down {source}` stops them first")));
     }
