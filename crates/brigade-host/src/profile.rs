@@ -114,7 +114,7 @@ struct ProfileFile {
 }
 
 /// The stores in the user's configuration.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Profiles {
     path: PathBuf,
     file: ProfileFile,

@@ -45,7 +45,7 @@ pub(crate) fn location(
         option,
         variable,
         team_file: if is_named { None } else { in_team_file(source)? },
-        profiles: &profiles()?,
+        profiles: &profiles_if_any()?,
         uses_default: !matches!(source, TeamFileSource::Ignored),
         creds: path(&global.creds, env::CREDS)?,
         ca: path(&global.ca, env::CA)?,
@@ -66,6 +66,11 @@ pub(crate) fn named_store(
 pub(crate) fn profiles() -> Result<Profiles, CliError> {
     let dir = env::config_dir().ok_or_else(|| CliError::failed(CliTrouble::NoHome))?;
     Profiles::read(&dir.join("config.toml"))
+}
+
+/// Reads the stores in the user's configuration. Without a home directory there are none.
+fn profiles_if_any() -> Result<Profiles, CliError> {
+    env::config_dir().map_or_else(|| Ok(Profiles::default()), |_| profiles())
 }
 
 /// Returns the store and the credentials that the `brigade.toml` names. If the user does not trust the file, prints a

@@ -92,6 +92,10 @@ fn the_claude_code_folder_can_be_chosen() {
     let homeless = cli.command(&["team", "list"]).env_clear().output().unwrap();
     assert_eq!(homeless.status.code(), Some(1));
     assert_snapshot!(String::from_utf8(homeless.stderr).unwrap(), @"error: there is no home directory: HOME is not set");
+    let state = cli.path("state");
+    let mut both_folders = cli.command(&["--claude-dir", other, "team", "list"]);
+    both_folders.env_clear().env("XDG_STATE_HOME", &state);
+    assert!(both_folders.output().unwrap().status.success(), "no home directory is needed");
 }
 
 /// Only the lead starts members, and only a person starts a command as a member.
