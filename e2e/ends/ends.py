@@ -175,9 +175,9 @@ def life(env, report):
         report.check(f"{step}: the same process runs {NAME}", pids(env) == [runner], pids(env))
         report.check(f"{step}: the task has its owner", tasks == [f"1 in_progress {NAME}"], tasks)
 
-    def resume(step):
+    def resume(step, members):
         env.resume(session)
-        row(f"{step}, then claude --resume", [NAME])
+        row(f"{step}, then claude --resume", members)
         text = f"Hello after {step}."
         env.order(NAME, text, say("Hello."))
         report.check(f"{step}: {NAME} hears the lead again", env.receives("codex", NAME, text, 60), env.pane(NAME)[-400:])
@@ -192,10 +192,16 @@ def life(env, report):
         lead = env.end_session(how)
         eventually(lambda: not lead.is_alive(), 15)
         time.sleep(2)
-        resume(step)
+        resume(step, [NAME])
     spawned = env.run("--team", env.team, "spawn", "luke", "--agent", "codex", environ=env.lead_environ)
     report.check("a member joins late", spawned.returncode == 0, spawned)
     row("late join", [NAME, "luke"])
+    late = [one.pid for one in env.runners("luke")]
+    lead = env.end_session("exit")
+    eventually(lambda: not lead.is_alive(), 15)
+    time.sleep(2)
+    resume("/exit after the late join", [NAME, "luke"])
+    report.check("the same process runs luke", [one.pid for one in env.runners("luke")] == late, late)
     agents = [one for one in processes.tree(runner)[1:] if " guard " not in one.command_line]
     for agent in agents:
         agent.kill()

@@ -4,7 +4,8 @@
 //! commands on this host find the member's process, and so that the person can answer the member's requests.
 //!
 //! When Claude Code's session ends, the process stays, without its pane and without its agent. When the session is resumed,
-//! the member joins the team of the session again, with the session of its agent, its tasks and its unread mail.
+//! the member joins the team of the session again, with the session of its agent, its tasks and its unread mail. Members that
+//! `brigade spawn` added to the team wait in the same way.
 
 mod followed_lead;
 mod parting;
@@ -34,7 +35,7 @@ use crate::error::{HostError, Trouble, failed};
 use crate::process::send_signal;
 use crate::process_lock::{self, ProcessLock};
 use crate::registry::create_dir;
-use crate::spec::{MemberSpec, TeamSpec};
+use crate::spec::{MemberPlace, MemberSpec, TeamSpec};
 
 /// How long an earlier process of a member may take to end after SIGTERM.
 const EARLIER_ENDS_WITHIN: Duration = Duration::from_secs(8);
@@ -80,6 +81,22 @@ pub async fn register_again(
     let Some(lock) = take_lock(&host, team, &spec.name).await? else { return Ok(None) };
     let key = host.registry.keys(team).member_key(&spec.name).map_err(HostError::failed)?;
     Ok(Some(Registration { team: team.clone(), spec, key, _lock: lock, host }))
+}
+
+/// Registers a member that brigade started, and whose lead's session has ended, among those that Claude Code started. The
+/// member waits for its lead like them, and the supervisor no longer restarts it.
+pub async fn register_late_joiner(
+    host: &Host,
+    team: &TeamName,
+    spec: MemberSpec,
+    followed: FollowedLead,
+) -> Result<Registration, HostError> {
+    let name = spec.name.clone();
+    let registration =
+        register(host, team, MemberSpec { place: MemberPlace::Pane, ..spec }).await?;
+    registration.put_followed_lead(&FollowedLead { waits: true, ..followed })?;
+    host.registry.remove_member(team, &name)?;
+    Ok(registration)
 }
 
 /// Takes the lock of a member. If an earlier process of the member holds the lock, ends that process.

@@ -51,6 +51,62 @@ impl FollowedLead {
     }
 }
 
+impl FollowedLead {
+    /// Adds the id of the session that leads the team now, and the membership, unless one is known.
+    async fn update(&mut self, host: &Host, seat: &Seat) -> Result<(), HostError> {
+        if let Some(config) = seat.find_config().await?
+            && let Some(session) = ClaudeSession::of_lead(&host.claude_dir, &seat.read(&config)?)
+        {
+            self.add_session(&session.session_id);
+        }
+        // Later, a member of the same name may be on the roster.
+        if self.membership == Membership::default()
+            && let Some(membership) = Membership::present(seat).await?
+        {
+            self.membership = membership;
+        }
+        Ok(())
+    }
+
+    /// Keeps the facts up to date, in memory, while a member runs. Returns when the lead leads another team.
+    pub async fn follow(&mut self, host: &Host, seat: &Seat) {
+        loop {
+            match self.update(host, seat).await {
+                Ok(()) if self.leads_elsewhere(host, &seat.team) => return,
+                Ok(()) => {}
+                Err(error) => warn(seat, &error),
+            }
+            tokio::time::sleep(CHECK_INTERVAL).await;
+        }
+    }
+
+    /// Returns whether the lead leads another team than this one.
+    fn leads_elsewhere(&self, host: &Host, team: &TeamName) -> bool {
+        find_lead(&host.claude_dir, &self.sessions).is_some_and(|lead| lead.team != *team)
+    }
+
+    /// Returns whether the lead's session has ended, or has created the team again.
+    pub async fn is_lead_away(&self, host: &Host, seat: &Seat) -> Result<bool, HostError> {
+        if self.sessions.is_empty() {
+            return Ok(false);
+        }
+        let Some(config) = seat.find_config().await? else { return Ok(true) };
+        if self.leads_elsewhere(host, &seat.team) {
+            return Ok(true);
+        }
+        let team = seat.read(&config)?;
+        let is_known = self.membership != Membership::default();
+        let created = team.created_at().unwrap_or_default();
+        Ok((is_known && created != self.membership.team_created)
+            || (team.lead_process().is_some()
+                && ClaudeSession::of_lead(&host.claude_dir, &team).is_none()))
+    }
+}
+
+fn warn(seat: &Seat, error: &HostError) {
+    tracing::warn!(team = %seat.team, member = %seat.name, %error, "cannot follow the lead");
+}
+
 impl Registration {
     /// Returns the stored facts about the lead.
     pub fn followed_lead(&self) -> Result<FollowedLead, HostError> {
@@ -74,18 +130,7 @@ impl Registration {
         if let Some(id) = parent_session {
             record.add_session(id);
         }
-        if let Some(config) = seat.find_config().await?
-            && let Some(session) =
-                ClaudeSession::of_lead(&self.host.claude_dir, &seat.read(&config)?)
-        {
-            record.add_session(&session.session_id);
-        }
-        // Later, a member of the same name may be on the roster.
-        if record.membership == Membership::default()
-            && let Some(membership) = Membership::present(seat).await?
-        {
-            record.membership = membership;
-        }
+        record.update(&self.host, seat).await?;
         if record == earlier { Ok(()) } else { self.put_followed_lead(&record) }
     }
 
@@ -93,23 +138,15 @@ impl Registration {
     pub async fn follow_lead(&self, seat: &Seat) {
         loop {
             let followed = match self.record_lead(seat, None).await {
-                Ok(()) => self.leads_elsewhere(),
+                Ok(()) => self.followed_lead(),
                 Err(error) => Err(error),
             };
             match followed {
-                Ok(true) => return,
-                Ok(false) => {}
-                Err(error) => {
-                    tracing::warn!(team = %self.team, member = %seat.name, %error, "cannot follow the lead");
-                }
+                Ok(lead) if lead.leads_elsewhere(&self.host, &self.team) => return,
+                Ok(_) => {}
+                Err(error) => warn(seat, &error),
             }
             tokio::time::sleep(CHECK_INTERVAL).await;
         }
-    }
-
-    /// Returns whether the lead leads another team than the member's.
-    pub(super) fn leads_elsewhere(&self) -> Result<bool, HostError> {
-        let lead = find_lead(&self.host.claude_dir, &self.followed_lead()?.sessions);
-        Ok(lead.is_some_and(|lead| lead.team != self.team))
     }
 }

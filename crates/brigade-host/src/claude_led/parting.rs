@@ -7,7 +7,6 @@ use brigade_core::roster::{self, RosterError};
 use brigade_core::seat::Seat;
 
 use super::{Registration, inform_lead};
-use crate::claude_session::ClaudeSession;
 use crate::error::HostError;
 use crate::signals::StopSignal;
 
@@ -39,7 +38,7 @@ impl Registration {
             tokio::time::sleep(TEAM_DELETED_WITHIN).await;
         }
         let mut record = self.followed_lead()?;
-        if self.is_lead_away(seat).await? && !record.sessions.is_empty() {
+        if record.is_lead_away(&self.host, seat).await? {
             if !self.host.registry.expects(&self.team, &self.spec.name) {
                 return Ok(Parting::Left);
             }
@@ -56,21 +55,6 @@ impl Registration {
             self.leave(seat, &signal.to_string()).await?;
         }
         Ok(Parting::Left)
-    }
-
-    /// Returns whether the lead's session has ended, or has created the team again.
-    async fn is_lead_away(&self, seat: &Seat) -> Result<bool, HostError> {
-        let Some(config) = seat.find_config().await? else { return Ok(true) };
-        if self.leads_elsewhere()? {
-            return Ok(true);
-        }
-        let team = seat.read(&config)?;
-        let membership = self.followed_lead()?.membership;
-        let is_known = membership != Membership::default();
-        let created = team.created_at().unwrap_or_default();
-        Ok((is_known && created != membership.team_created)
-            || (team.lead_process().is_some()
-                && ClaudeSession::of_lead(&self.host.claude_dir, &team).is_none()))
     }
 
     /// Informs the lead that the member ends, and removes the member from the roster. Does nothing if a later member has the

@@ -129,7 +129,7 @@ impl Registration {
         if has_left {
             let name = &to.name;
             let text = format!(
-                "{name} has joined the team again. Claude Code does not sign messages to {name} any more, so {name} \
+                "{name} has joined the team again. In this session, Claude Code does not sign messages to {name}, so {name} \
                  treats your messages as unverified, and answers in the permission dialog have no effect: a person can use \
                  `brigade approve`, `brigade deny` and `brigade stop` in a terminal."
             );
@@ -143,7 +143,12 @@ impl Registration {
         let was_joining = followed.joining.as_ref() == Some(&to.team);
         self.put_followed_lead(&FollowedLead { joining: Some(to.team.clone()), ..followed })?;
         let cwd = self.spec.cwd.to_string_lossy();
-        match roster::join(to, &to.name, MemberPlan::new(&self.spec.agent, &cwd)).await {
+        let plan = MemberPlan::new(&self.spec.agent, &cwd);
+        let plan = match self.spec.model.as_deref() {
+            Some(model) => MemberPlan { model, ..plan },
+            None => plan,
+        };
+        match roster::join(to, &to.name, plan).await {
             Ok(_) => Ok(true),
             // This process was killed before it stored that the member had joined.
             Err(RosterError::Name(NameError::Taken { .. })) if was_joining => {

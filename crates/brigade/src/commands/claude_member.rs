@@ -1,5 +1,6 @@
 //! Runs a member that Claude Code started, until the member leaves the team. While the session of its lead is ended, the
-//! member waits without its agent, and joins the team again when the session is resumed.
+//! member waits without its agent, and joins the team again when the session is resumed. A member that `brigade spawn` added
+//! to the lead's team does the same.
 
 use std::time::Duration;
 
@@ -134,9 +135,9 @@ impl ClaudeMember<'_> {
     ) -> Result<PlayEnd, CliError> {
         let spec = registration.spec();
         let settings = TeammateSettings {
-            program: None,
-            // The model in the arguments is always one of Claude's, even for other agents.
-            model: None,
+            program: spec.program.clone(),
+            // `None` if Claude Code started the member: the model in its arguments is one of Claude's, even for other agents.
+            model: spec.model.clone(),
             access: match spec.access {
                 _ if spec.plan => Access::ReadOnly,
                 AccessLevel::Ask => Access::Ask,
@@ -145,7 +146,7 @@ impl ClaudeMember<'_> {
             lead_key,
             prompt: None,
             cwd: spec.cwd.to_string_lossy().into_owned(),
-            inherits: env::inherited(&self.choice.agent, None),
+            inherits: env::inherited(&self.choice.agent, spec.env.as_deref()),
             // The member's lead is Claude Code, which answers requests.
             answers: ApprovalAuthority::Lead,
             home: self.context.location().clone(),

@@ -16,11 +16,12 @@ use super::claude_member::ClaudeMember;
 use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble, Trouble};
 use crate::{env, exit, progress};
+use brigade_host::claude_led::{self, FollowedLead};
 use brigade_host::error::failed;
 use brigade_host::native::{self, NativeOptions};
 use brigade_host::signals::StopSignal;
 use brigade_host::spec::{AccessLevel, MemberPlace, MemberSpec};
-use brigade_host::{Host, claude_led, process_lock, shutdown, spawn};
+use brigade_host::{Host, detach, process_lock, shutdown, spawn};
 
 pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     let missing = |what| CliError::usage(CliTrouble::NativeArgument { what });
@@ -47,9 +48,27 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
         Some(worktree) => worktree.make(&spec.cwd)?,
         None => spec.cwd.clone(),
     };
-    let code = play(context, &host, team, name, MemberSpec { cwd, ..spec.clone() }).await?;
-    shutdown::remove_left(&host, &seat, &spec).await?;
-    Ok(code)
+    match play(context, &host, team, name, MemberSpec { cwd, ..spec.clone() }).await? {
+        MemberEnd::Left(code) => {
+            shutdown::remove_left(&host, &seat, &spec).await?;
+            Ok(code)
+        }
+        MemberEnd::LeadAway(followed) => {
+            let choice = spawn::known_agent(&spec.agent)?;
+            let registration =
+                claude_led::register_late_joiner(&host, team, spec, followed).await?;
+            detach::from_terminal(&registration.log())?;
+            ClaudeMember { context, choice, task_list: None }.wait(registration).await
+        }
+    }
+}
+
+/// The reason why the run of a member has ended.
+enum MemberEnd {
+    /// The member has left the team. This process ends with an exit code.
+    Left(u8),
+    /// The session of the lead, which is Claude Code, has ended.
+    LeadAway(FollowedLead),
 }
 
 /// Runs a member that Claude Code started, when its lead is back.
@@ -73,7 +92,7 @@ async fn play(
     team: &TeamName,
     name: &MemberName,
     spec: MemberSpec,
-) -> Result<u8, CliError> {
+) -> Result<MemberEnd, CliError> {
     let mut seat = context.seat_of(team.clone(), name.clone());
     if spec.place == MemberPlace::Native {
         let keys = context.host()?.registry.keys(team);
@@ -92,7 +111,7 @@ async fn play(
             report: &progress::print,
         };
         native::run(seat, &spec, options).await?;
-        return Ok(exit::DONE);
+        return Ok(MemberEnd::Left(exit::DONE));
     }
     let Some(choice) = driver::agent(&spec.agent) else {
         return Err(CliError::usage(Trouble::NoAgent { name: spec.agent }));
@@ -125,14 +144,22 @@ async fn play(
         task_list: None,
     };
     let registry = &host.registry;
-    agent_run::play_and_leave(seat, choice, settings, |signal| {
+    let run = agent_run::play_and_leave(seat.clone(), choice, settings, |signal| {
         // The supervisor starts an expected member again.
         registry.expects(team, name).then(|| match signal {
             StopSignal::HungUp => CliTrouble::WindowGone,
             StopSignal::Requested => CliTrouble::Terminated,
         })
-    })
-    .await
+    });
+    let follows = !ours && !host.is_shared && !spec.worktree;
+    let mut followed = FollowedLead::default();
+    let code = tokio::select! {
+        code = run => code?,
+        // The lead has resumed its session with another team.
+        () = followed.follow(host, &seat), if follows => exit::DONE,
+    };
+    let waits = registry.expects(team, name) && followed.is_lead_away(host, &seat).await?;
+    Ok(if waits { MemberEnd::LeadAway(followed) } else { MemberEnd::Left(code) })
 }
 
 /// Returns whether this member is the only Claude Code process that uses the team's files: brigade leads the team

@@ -454,6 +454,36 @@ fn a_member_joins_the_other_team_of_a_resumed_session() {
     assert_eq!(status[0]["members"][0]["pid"], team.rev.id(), "{status}");
 }
 
+/// A member that a person added joins again, too. The supervisor runs it until the session ends.
+#[test]
+fn a_late_joiner_waits_for_an_ended_session_and_joins_again() {
+    let team = ClaudeTeam::new();
+    let agent = format!("acp:{FAKE_AGENT}");
+    let spawned = team.run(&["spawn", "luke", "--agent", &agent]);
+    assert_eq!(spawned.code, Some(0), "{spawned}");
+    let pid_of_luke = || {
+        let status: Value = serde_json::from_str(&team.run(&["status", "--json"]).stdout).unwrap();
+        let members = status[0]["members"].as_array()?.clone();
+        members.iter().find(|member| member["name"] == "luke")?["pid"].as_u64()
+    };
+    let pid = wait_for("luke's process", pid_of_luke);
+    team.end_session();
+    wait_until("luke to wait", || {
+        team.cli.run(&["status"]).stdout.matches("waits for Claude Code").count() == 2
+    });
+    assert_eq!(pid_of_luke(), Some(pid));
+    assert!(!team.cli.path(&format!("claude/teams/{TEAM}")).exists());
+    team.resume_session(TEAM);
+    wait_until("luke to join again", || team.roster().contains(&"luke".to_owned()));
+    wait_until("the report", || team.reports().contains("luke has joined the team again"));
+    assert_eq!(pid_of_luke(), Some(pid));
+    let stopped = team.run(&["stop", "luke", "--now"]);
+    assert_eq!(stopped.code, Some(0), "{stopped}");
+    assert!(!team.roster().contains(&"luke".to_owned()));
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    wait_until("luke's process to end", || rustix::process::test_kill_process(pid).is_err());
+}
+
 /// N12: after a reboot, nothing runs, and the person wants the team back.
 #[test]
 fn resume_lets_the_members_wait_for_their_lead() {
