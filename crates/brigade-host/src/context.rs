@@ -147,7 +147,7 @@ impl Context {
         host_at(location, &self.claude_dir, &self.state_dir, programs, self.host_name.clone())
     }
 
-    fn registry(&self) -> Registry {
+    pub(crate) fn registry(&self) -> Registry {
         registry_at(&self.home, &self.claude_dir, &self.state_dir)
     }
 

@@ -119,8 +119,7 @@ impl Host {
         team: &TeamName,
         name: &MemberName,
     ) -> Result<Option<Process>, HostError> {
-        let holder = process_lock::holder(&self.registry.seat(team, name));
-        holder.map_err(|source| failed("find the member's process", source))
+        self.registry.member_process(team, name)
     }
 
     /// Returns the supervisor's process, or `None` if the supervisor is not running.

@@ -28,13 +28,15 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use brigade_agents::driver;
+use brigade_core::pulse::Process;
 use brigade_wire::name::{MemberName, TeamName};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{HostError, file_failed};
+use crate::error::{HostError, failed, file_failed};
 use crate::keys::KeyRing;
 use crate::leftovers::{self, temp};
+use crate::process_lock;
 use crate::spec::{MemberSpec, TeamSpec};
 
 const TEAM: &str = "team.json";
@@ -324,6 +326,16 @@ impl Registry {
     /// Returns the path of the lock file that the process running the member holds.
     pub fn seat(&self, team: &TeamName, name: &MemberName) -> PathBuf {
         self.member_dir(team, name).join(SEAT)
+    }
+
+    /// Returns the process that holds the member's lock, or `None` if there is no such process.
+    pub(crate) fn member_process(
+        &self,
+        team: &TeamName,
+        name: &MemberName,
+    ) -> Result<Option<Process>, HostError> {
+        let holder = process_lock::holder(&self.seat(team, name));
+        holder.map_err(|source| failed("find the member's process", source))
     }
 
     /// Returns the path of the log file of a member that has no terminal.

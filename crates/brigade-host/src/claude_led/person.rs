@@ -11,10 +11,9 @@ use crate::error::HostError;
 pub async fn sending_seat(context: &Context, to: &str) -> Result<Seat, HostError> {
     if context.named_member().is_none() && context.location().nats().is_none() {
         let team = context.team().await?;
-        let host = context.host()?.claude_led();
         if let Ok(name) = to.parse::<MemberName>()
             && !context.store.is_ours(&team).await?
-            && host.member_process(&team, &name)?.is_some()
+            && context.registry().claude_led().member_process(&team, &name)?.is_some()
         {
             return context.person_seat(&context.seat_of(team, MemberName::lead()));
         }
