@@ -90,16 +90,27 @@ pub fn reap_orphans(child: Option<u32>) {
     use rustix::process::{WaitOptions, waitpid};
     let me = rustix::process::getpid().as_raw_nonzero().get();
     let child = child.and_then(|child| i32::try_from(child).ok());
-    for one in processes() {
-        if one.has_ended && one.parent == me && Some(one.pid) != child {
-            let _already_gone = waitpid(Pid::from_raw(one.pid), WaitOptions::NOHANG);
-        }
+    for orphan in children(me).into_iter().filter(|pid| Some(*pid) != child) {
+        // Does nothing if the process is still running.
+        let _already_gone = waitpid(Pid::from_raw(orphan), WaitOptions::NOHANG);
     }
 }
 
 /// Does nothing: outside Linux, this process adopts no orphans.
 #[cfg(not(target_os = "linux"))]
 pub fn reap_orphans(_: Option<u32>) {}
+
+/// Returns the children of a process, including those that have exited. Returns none if the kernel does not list them.
+#[cfg(target_os = "linux")]
+fn children(pid: i32) -> Vec<i32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let lists =
+        threads.flatten().map(|thread| std::fs::read_to_string(thread.path().join("children")));
+    let pids = lists.flatten().flat_map(|list| {
+        list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()
+    });
+    pids.collect()
+}
 
 /// A process in `/proc`.
 #[cfg(target_os = "linux")]
@@ -110,33 +121,52 @@ struct ProcessEntry {
     has_ended: bool,
 }
 
-/// Returns all processes on this system.
+/// Returns a process, or `None` if it does not exist.
 #[cfg(target_os = "linux")]
-fn processes() -> Vec<ProcessEntry> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let parse = |entry: std::fs::DirEntry| {
-        let pid = entry.file_name().to_str()?.parse().ok()?;
-        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-        // The program name, in parentheses, may contain any character. State and parent follow the last `)`.
-        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-        let has_ended = fields.next() == Some("Z");
-        Some(ProcessEntry { pid, parent: fields.next()?.parse().ok()?, has_ended })
-    };
-    entries.flatten().filter_map(parse).collect()
+fn process_entry(pid: i32) -> Option<ProcessEntry> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    // The program name, in parentheses, may contain any character. State and parent follow the last `)`.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let has_ended = fields.next() == Some("Z");
+    Some(ProcessEntry { pid, parent: fields.next()?.parse().ok()?, has_ended })
 }
 
 /// Returns all descendants of `root` that have not exited.
+///
+/// Reading the lists of children costs little, but a process that loses its parent meanwhile may be missed. So an empty
+/// result is confirmed by a scan of all processes.
 #[cfg(target_os = "linux")]
 fn descendants(root: Pid) -> Vec<Pid> {
-    let mut listed = processes();
-    listed.retain(|one| !one.has_ended);
-    let mut found = vec![root.as_raw_nonzero().get()];
+    let root = root.as_raw_nonzero().get();
+    let mut found = vec![root];
+    let mut at = 0;
+    while let Some(&parent) = found.get(at) {
+        found.extend(children(parent));
+        at += 1;
+    }
+    let runs = |pid: &i32| process_entry(*pid).is_some_and(|one| !one.has_ended);
+    let mut running: Vec<i32> = found.into_iter().skip(1).filter(runs).collect();
+    if running.is_empty() {
+        running = scanned_descendants(root);
+    }
+    running.into_iter().filter_map(Pid::from_raw).collect()
+}
+
+/// Returns all descendants of `root` that have not exited, found among all processes on this system.
+#[cfg(target_os = "linux")]
+fn scanned_descendants(root: i32) -> Vec<i32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let listed: Vec<ProcessEntry> =
+        pids.filter_map(process_entry).filter(|one| !one.has_ended).collect();
+    let mut found = vec![root];
     let mut at = 0;
     while let Some(&parent) = found.get(at) {
         found.extend(listed.iter().filter(|one| one.parent == parent).map(|one| one.pid));
         at += 1;
     }
-    found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
+    found.split_off(1)
 }
 
 /// Returns all processes in the process group of `root`, except `root`. This non-Linux version is untested.

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use rustix::process::{getpid, getppid, setsid};
+use rustix::process::{Pid, getpid, getppid, setsid};
 use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -13,28 +13,26 @@ use brigade_host::process_tree;
 use crate::error::{CliError, failed};
 use crate::exit;
 
-/// How often to check whether the parent process still exists.
+/// How often to check whether the parent process still exists, on systems that do not report its end.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Once in this many polls, reap orphaned descendant processes.
-const POLLS_PER_REAP: u64 = 5;
 /// How long to wait after SIGTERM until the agent's processes have exited.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs a program in a new process session. Terminates the whole session when the program exits, on SIGTERM, or
 /// when the parent process dies.
 pub(crate) async fn run(program: &[OsString]) -> Result<u8, CliError> {
-    let parent = getppid();
+    let mut parent_ended = std::pin::pin!(until_parent_ends(getppid()));
     // Fails only if this process already leads a session, which is fine.
     let _already_leads = setsid();
     process_tree::adopt();
-    let mut terminate =
-        signal(SignalKind::terminate()).map_err(|source| failed("listen for signals", source))?;
+    let listen = |kind| signal(kind).map_err(|source| failed("listen for signals", source));
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut child_ended = listen(SignalKind::child())?;
     let [name, args @ ..] = program else { return Ok(exit::USAGE) };
     let mut child = Command::new(name)
         .args(args)
         .spawn()
         .map_err(|source| failed(format!("start {}", name.display()), source))?;
-    let mut polls = 0;
     let code = loop {
         tokio::select! {
             status = child.wait() => {
@@ -42,17 +40,46 @@ pub(crate) async fn run(program: &[OsString]) -> Result<u8, CliError> {
                 break code.and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::FAILED);
             }
             _ = terminate.recv() => break exit::DONE,
-            () = tokio::time::sleep(POLL_INTERVAL) => {
-                if getppid() != parent {
-                    break exit::DONE;
-                }
-                polls += 1;
-                if polls % POLLS_PER_REAP == 0 {
-                    process_tree::reap_orphans(child.id());
-                }
-            }
+            () = &mut parent_ended => break exit::DONE,
+            _ = child_ended.recv() => process_tree::reap_orphans(child.id()),
         }
     };
     process_tree::end(getpid(), GRACE).await;
     Ok(code)
+}
+
+/// Waits until the parent process has ended. The kernel reports its end, so an idle guard needs no processor time.
+#[cfg(target_os = "linux")]
+async fn until_parent_ends(parent: Option<Pid>) {
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::process::{PidfdFlags, pidfd_open};
+    let Some(pid) = parent else { return };
+    let opened = pidfd_open(pid, PidfdFlags::empty());
+    // If the parent had ended before, the file belongs to another process.
+    if let Ok(fd) = opened
+        && getppid() == parent
+    {
+        let (ended, is_ended) = tokio::sync::oneshot::channel();
+        let watch = move || {
+            let _interrupted = poll(&mut [PollFd::new(&fd, PollFlags::IN)], None);
+            let _guard_ends = ended.send(());
+        };
+        if std::thread::Builder::new().name("brigade-parent".into()).spawn(watch).is_ok() {
+            let _reported = is_ended.await;
+        }
+    }
+    // Usually, the parent has ended by now.
+    poll_parent(parent).await;
+}
+
+/// Waits until the parent process has ended. Untested on other systems than Linux.
+#[cfg(not(target_os = "linux"))]
+async fn until_parent_ends(parent: Option<Pid>) {
+    poll_parent(parent).await;
+}
+
+async fn poll_parent(parent: Option<Pid>) {
+    while getppid() == parent {
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
 }
