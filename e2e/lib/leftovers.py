@@ -10,6 +10,8 @@ EXPECTED = {
     "state/files/*/*/work/*.jsonl": "the journals of the members' work",
     "state/files/*/*/mail/*.state": "how far each journal is written; a later team with the same name continues there",
     "state/files/*/*/board.seen": "the last known state of the board",
+    "state/files/*/*/scanner": "locked by the process that scans all native files of the team",
+    "state/files/*/*/departures": "written when a member has left",
     "state/files/*/*/intent": "the change that a process is about to make, empty",
     "state/files/*/*/created": "when brigade created the team, to distinguish teams with the same name",
     "state/files/*/*/shared": "an empty file; it exists because Claude Code also wrote the roster",

@@ -42,6 +42,8 @@ OPENED_FOR_WRITING = {
     "roster.json*": "the last known state of the roster",
     "folder*": "the team folder in which the roster was last seen",
     "intent": "who made a change that is not recorded yet",
+    "scanner": "locked while this process records the changes of other programs",
+    "departures": "wakes the members when a member has left",
 }
 
 

@@ -64,8 +64,8 @@ use brigade_core::roster::{Activity, RosterError};
 use brigade_core::seat::Seat;
 use brigade_core::store::{NoteKind, StoreError, Watch};
 
-/// How often the inbox is checked when no event announces new mail.
-const INBOX_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// After this time, a member repeats what it could not do: read its inbox, send a message, mark a message as shown.
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 /// How long a member waits for its roster entry to appear.
 const ENTRY_WAIT: Duration = Duration::from_secs(10);
 /// How often the member checks whether its roster entry has appeared.
@@ -186,6 +186,10 @@ struct TeammateLoop<S> {
     failed: Option<String>,
     activity: Option<Activity>,
     vitals: Vitals,
+    /// The team's events that concern the member.
+    watch: Watch,
+    /// The most important effect of the events that were read at the end of a turn.
+    noticed: Option<EventEffect>,
     observer: S,
 }
 
@@ -221,9 +225,9 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
     typed: mpsc::UnboundedReceiver<String>,
     observer: S,
 ) -> Result<(), TeammateError> {
-    let mut watch = config.seat.store.watch_without_work(&config.seat.team).await?;
+    let watch = config.seat.watch_own().await?;
     wait_for_roster_entry(&config.seat).await?;
-    let mut teammate = TeammateLoop::new(config, observer).await?;
+    let mut teammate = TeammateLoop::new(config, watch, observer).await?;
     let mut typed = Some(typed);
     let mut failed_starts = 0;
     loop {
@@ -233,7 +237,7 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
         teammate.withdraw_requests(|_| true).await;
         let exit_reason = match teammate.start() {
             Ok(mut agent) => {
-                let end = teammate.converse(&mut agent, &mut watch, &mut typed).await;
+                let end = teammate.converse(&mut agent, &mut typed).await;
                 let died = match end {
                     ConversationEnd::Left => None,
                     ConversationEnd::Died(why) => {
@@ -268,7 +272,7 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
             continue;
         }
         teammate.mark_failed(&why).await;
-        if !teammate.wait_for_mail(&mut watch, &mut typed).await {
+        if !teammate.wait_for_mail(&mut typed).await {
             return Ok(());
         }
         failed_starts = 0;
@@ -312,7 +316,7 @@ fn with_last_output(why: String, output: &str) -> String {
 }
 
 impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
-    async fn new(config: TeammateConfig, observer: S) -> Result<Self, TeammateError> {
+    async fn new(config: TeammateConfig, watch: Watch, observer: S) -> Result<Self, TeammateError> {
         let seat = &config.seat;
         let (team_created, joined, generation, lead) = {
             let config = seat.config().await?;
@@ -373,6 +377,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             failed: None,
             activity: None,
             vitals,
+            watch,
+            noticed: None,
             observer,
             config,
         })
@@ -480,16 +486,17 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     }
 
     /// Waits for a reason to start the agent again. Returns `false` if the member has left the team.
-    async fn wait_for_mail(
-        &mut self,
-        watch: &mut Watch,
-        typed: &mut Option<mpsc::UnboundedReceiver<String>>,
-    ) -> bool {
+    async fn wait_for_mail(&mut self, typed: &mut Option<mpsc::UnboundedReceiver<String>>) -> bool {
         loop {
+            match self.noticed.take() {
+                Some(EventEffect::Mail) => return true,
+                Some(EventEffect::Left) => return false,
+                Some(EventEffect::None) | None => {}
+            }
             self.beat().await;
             tokio::select! {
                 () = tokio::time::sleep(REPORT_INTERVAL) => self.send_unsent().await,
-                record = watch.next_shared() => match record.map(|record| self.on_team_event(&record)) {
+                record = self.watch.next_shared() => match record.map(|record| self.on_team_event(&record)) {
                     Some(EventEffect::Mail) => return true,
                     Some(EventEffect::None) => {}
                     Some(EventEffect::Left) | None => return false,

@@ -353,7 +353,7 @@ pub async fn mark(seat: &Seat, keys: &[MessageKey], mark: Mark) -> Result<(), St
 pub async fn receive(seat: &Seat, timeout: Duration) -> Result<Vec<Mail>, MailError> {
     let end = Instant::now() + timeout.min(MAX_WAIT);
     // Start the watch before reading the inbox, so that a message that arrives in between wakes this loop.
-    let mut watch = seat.store.watch_without_work(&seat.team).await?;
+    let mut watch = seat.watch_own().await?;
     loop {
         let mail = inbox(seat, &seat.name, InboxFilter::Unread).await?;
         if !mail.is_empty() {

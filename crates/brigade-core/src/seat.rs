@@ -139,6 +139,11 @@ impl Seat {
         self.store.watch_without_work(&self.team).await
     }
 
+    /// Subscribes to the events that concern the seat's member.
+    pub async fn watch_own(&self) -> Result<Watch, StoreError> {
+        self.store.watch_member(&self.team, &self.name).await
+    }
+
     /// Returns the team's past events, except work events.
     pub async fn history_without_work(&self) -> Result<Vec<Record>, StoreError> {
         self.store.history_without_work(&self.team).await

@@ -19,6 +19,8 @@
 //!     roster.json, board.seen           the roster and the board as last seen
 //!     folder                            the team folder in which the roster was last seen
 //!     intent                            the change that a process is about to make, and its author
+//!     scanner                           locked by the process that scans all native files of the team
+//!     departures                        written when a member has left, or the team was deleted or created
 //!     created, shared                   when brigade created the team; whether others write to it
 //!     creating, deleting                exist while brigade creates or deletes the team
 //!     decided/QUESTION                  a final answer
@@ -81,6 +83,10 @@ pub(crate) const SHARED: &str = "shared";
 /// For each kind of lock, this file first records the last lock that a brigade process created.
 /// Then follow eight bytes for each task number: the task's last seen revision, or zero.
 pub(crate) const BOARD_SEEN: &str = "board.seen";
+/// Locked by the process that scans all native files of the team.
+pub(crate) const SCANNER: &str = "scanner";
+/// Written when a member has left, or the team was deleted or created. Members watch it.
+pub(crate) const DEPARTURES: &str = "departures";
 /// The folder of final answers: the first answer to a question wins.
 pub const DECIDED: &str = "decided";
 /// The folder of copies of damaged files.

@@ -361,6 +361,15 @@ impl EventLog for FileStore {
         watch::start(self, team, WatchScope::WithoutWork)
     }
 
+    async fn watch_member(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+    ) -> Result<Watch, StoreError> {
+        self.team_dir(team)?;
+        watch::member::start(self, team, member)
+    }
+
     async fn event_stream(
         &self,
         team: &TeamName,

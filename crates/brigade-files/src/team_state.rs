@@ -19,8 +19,8 @@ use rustix::fs::OFlags;
 use super::dir::{Dir, Fsync, PRIVATE, is_read_only};
 use super::journal::Journal;
 use super::layout::{
-    BOARD_SEEN, CREATED, CREATING, DELETING, INTENT, LAST_ROSTER, MAIL, SHARED, TEAM_JOURNAL, WORK,
-    member_journal,
+    BOARD_SEEN, CREATED, CREATING, DELETING, DEPARTURES, INTENT, LAST_ROSTER, MAIL, SHARED,
+    TEAM_JOURNAL, WORK, member_journal,
 };
 use super::lock_mutex;
 use super::temp_file::{self, TempFile};
@@ -83,6 +83,13 @@ impl TeamStateDir {
     /// Returns whether the folder still exists.
     pub(crate) fn exists(&self) -> bool {
         self.journal.exists() && self.member_journal_folders().into_iter().all(Dir::exists)
+    }
+
+    /// Wakes the members that watch for departures. If this fails, they notice a departure a while later.
+    pub(crate) fn announce_departures(&self) {
+        if let Ok(file) = self.dir.private_file(DEPARTURES, OFlags::empty()) {
+            let _unnoticed = rustix::io::pwrite(file, b"\n", 0);
+        }
     }
 
     /// Returns the folders that hold one journal per member.

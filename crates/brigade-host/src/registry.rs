@@ -146,7 +146,7 @@ impl Registry {
         others.flat_map(|other| other.teams().unwrap_or_default()).collect()
     }
 
-    fn team_dir(&self, team: &TeamName) -> PathBuf {
+    pub(crate) fn team_dir(&self, team: &TeamName) -> PathBuf {
         self.dir.join(team.as_str())
     }
 

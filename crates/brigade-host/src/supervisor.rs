@@ -5,14 +5,16 @@
 //! supervisor finds them by the locks they hold.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use brigade_core::approvals::Approval;
 use brigade_core::board;
 use brigade_core::event::Event;
 use brigade_core::mail::{self, MessageText};
+use brigade_core::pulse::Process;
 use brigade_core::roster::{self, Activity, MemberPlan, RosterError};
 use brigade_core::seat::Seat;
 use brigade_core::signature::SigningKey;
@@ -30,13 +32,20 @@ use crate::links::SupervisedLinks;
 use crate::policy_answers::{RequestSchedule, Requests};
 use crate::process::send_signal;
 use crate::progress::Log;
+use crate::registry::Registry;
 use crate::restarts::{RestartStep, Restarts};
 use crate::spec::{MemberPlace, MemberSpec};
-use crate::{Host, down, policy_answers, process_lock, shutdown, signals, start, state, up};
+use crate::{
+    Host, down, policy_answers, process, process_lock, shutdown, signals, start, state, up,
+};
 
 /// How often to check all teams while no event arrives.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// How long the supervisor keeps running when no team is up and no link should run.
+/// How often to check a member completely while its process runs and its files do not change.
+const MEMBER_INTERVAL: Duration = Duration::from_secs(10);
+/// After this time, a further change of a folder has another time.
+const FOLDER_SETTLES: Duration = Duration::from_millis(100);
+/// How long the supervisor keeps running when no team is up and no link should run, and none ever was.
 const LINGER: Duration = Duration::from_secs(3);
 
 /// A team that this process supervises.
@@ -44,6 +53,8 @@ struct SupervisedTeam {
     /// The lead's seat.
     seat: Seat,
     members: HashMap<MemberName, SupervisedMember>,
+    /// The members that should run, and when the team's folder had last changed when they were listed.
+    listed: Option<(SystemTime, Vec<MemberName>)>,
     /// Whether a permission request has arrived and was not checked against the rules yet.
     asked: Arc<AtomicBool>,
     request_schedule: RequestSchedule,
@@ -57,6 +68,22 @@ impl Drop for SupervisedTeam {
     }
 }
 
+impl SupervisedTeam {
+    /// Returns the members that should run on this host. They are listed again when the team's folder or a member has changed.
+    fn list_members(&mut self, registry: &Registry) -> Result<Vec<MemberName>, HostError> {
+        let changed = folder_changed(&registry.team_dir(&self.seat.team));
+        if let (Some(changed), Some((listed, names))) = (changed, &self.listed)
+            && changed == *listed
+        {
+            return Ok(names.clone());
+        }
+        let names = registry.members(&self.seat.team)?;
+        self.members.retain(|name, _| names.contains(name));
+        self.listed = changed.map(|changed| (changed, names.clone()));
+        Ok(names)
+    }
+}
+
 /// A member that this process supervises.
 #[derive(Default)]
 struct SupervisedMember {
@@ -64,6 +91,46 @@ struct SupervisedMember {
     child: Option<Child>,
     /// The last error of this member, which is logged and recorded once; `None` before the first check.
     last_error: Option<String>,
+    /// The facts at the last complete check, if the member's process ran.
+    running: Option<RunningMember>,
+}
+
+/// A member whose process runs.
+struct RunningMember {
+    process: Process,
+    /// When the files in the member's folder last changed.
+    folder_changed: Option<SystemTime>,
+    /// When the member was checked completely.
+    checked: Duration,
+}
+
+impl SupervisedMember {
+    /// Returns whether nothing has happened since the last complete check: the process runs, and no command has changed the
+    /// member's files. This check costs little, so that a large idle team costs little.
+    fn is_unchanged(
+        &mut self,
+        registry: &Registry,
+        team: &TeamName,
+        name: &MemberName,
+        now: Duration,
+    ) -> bool {
+        let Some(running) = &self.running else { return false };
+        let has_exited = match &mut self.child {
+            Some(child) => !matches!(child.try_wait(), Ok(None)),
+            None => !process::is_running(&running.process),
+        };
+        !has_exited
+            && now.saturating_sub(running.checked) < MEMBER_INTERVAL
+            && running.folder_changed.is_some()
+            && folder_changed(&registry.member_dir(team, name)) == running.folder_changed
+    }
+}
+
+/// Returns when the list of files in a folder last changed. `None` just after a change: the next one may have the same time.
+fn folder_changed(folder: &Path) -> Option<SystemTime> {
+    let folder = std::fs::metadata(folder);
+    let changed = folder.and_then(|folder| folder.modified()).ok()?;
+    changed.elapsed().is_ok_and(|age| age > FOLDER_SETTLES).then_some(changed)
 }
 
 struct Supervisor<'c> {
@@ -100,6 +167,7 @@ impl Supervisor<'_> {
     async fn run_loop(&mut self) -> Result<(), HostError> {
         let mut signal = std::pin::pin!(signals::stop_signal());
         let mut last_up = Instant::now();
+        let mut was_up = false;
         loop {
             // While the NATS server is unreachable, a check may take minutes. A signal interrupts the check.
             let is_up = tokio::select! {
@@ -108,7 +176,8 @@ impl Supervisor<'_> {
             };
             if is_up {
                 last_up = Instant::now();
-            } else if last_up.elapsed() > LINGER {
+                was_up = true;
+            } else if was_up || last_up.elapsed() > LINGER {
                 return Ok(());
             }
             tokio::select! {
@@ -161,10 +230,13 @@ impl Supervisor<'_> {
                 }
             }
         }
-        let members = self.host.registry.members(team)?;
-        supervised.members.retain(|name, _| members.contains(name));
-        for name in members {
+        for name in supervised.list_members(&self.host.registry)? {
             let member = supervised.members.entry(name.clone()).or_default();
+            if member.is_unchanged(&self.host.registry, team, &name, now) {
+                continue;
+            }
+            // The member may have been withdrawn.
+            supervised.listed = None;
             let checked =
                 check_member(&self.host, &supervised.seat, &name, member, now, self.log).await;
             let error = checked.err().map(|error| error.to_one_line()).unwrap_or_default();
@@ -190,20 +262,22 @@ impl Supervisor<'_> {
         let (lead, has_asked) = (seat.name.clone(), Arc::clone(&asked));
         let watching = tokio::spawn(async move {
             while let Some(record) = watch.next_shared().await {
-                // Work events, which report what agents say and do, need no reaction.
-                if matches!(record.event, Event::Worked { .. }) {
-                    continue;
-                }
-                if record.event.mailbox() == Some(lead.as_str())
-                    && Approval::from_record(&record, 0).is_some()
-                {
+                let has_request = record.event.mailbox() == Some(lead.as_str())
+                    && Approval::from_record(&record, 0).is_some();
+                if has_request {
                     has_asked.store(true, Ordering::Relaxed);
                 }
-                woken.notify_one();
+                // Other events, such as mail between members, need no reaction.
+                if has_request
+                    || matches!(record.event, Event::MemberLeft { .. } | Event::TeamDeleted {})
+                {
+                    woken.notify_one();
+                }
             }
         });
         let request_schedule = RequestSchedule::default();
-        Ok(SupervisedTeam { seat, members: HashMap::new(), asked, request_schedule, watching })
+        let members = HashMap::new();
+        Ok(SupervisedTeam { seat, members, listed: None, asked, request_schedule, watching })
     }
 }
 
@@ -216,6 +290,8 @@ async fn check_member(
     log: Log<'_>,
 ) -> Result<(), HostError> {
     let (registry, team) = (&host.registry, &seat.team);
+    member.running = None;
+    let folder_changed = folder_changed(&registry.member_dir(team, name));
     let Some(spec) = registry.member(team, name)? else { return Ok(()) };
     // If shortening the log fails, the next check tries again.
     let _shortened = start::shorten(&registry.log(team, name));
@@ -251,6 +327,10 @@ async fn check_member(
         _ => {}
     }
     let step = member.restarts.step(process.is_some(), spec.restart, now);
+    if step == RestartStep::Wait {
+        let checked = now;
+        member.running = process.map(|process| RunningMember { process, folder_changed, checked });
+    }
     if step != RestartStep::Wait
         && let Some(other) = state::remote_host(host, seat, name).await?
     {

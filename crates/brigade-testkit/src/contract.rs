@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::board::{self, TaskPlan};
-use brigade_core::event::Event;
+use brigade_core::event::{Event, Record};
 use brigade_core::mail;
 use brigade_core::roster;
 use brigade_core::store::{Mark, Outgoing, Revision, Store, StoreError};
@@ -60,6 +60,7 @@ macro_rules! contract_tests {
             a_member_cannot_fill_the_board
             a_member_has_a_limited_number_of_open_requests
             a_watch_reports_every_change_once
+            a_watch_of_a_member_reports_what_concerns_the_member
             history_outlives_the_team
             a_question_has_one_decision
             a_mailbox_has_its_own_history
@@ -236,6 +237,47 @@ pub async fn no_team_is_an_error(store: Arc<dyn Store>) {
     no_team(store.create_task(&team, &write, &by).await.unwrap_err());
     no_team(store.watch(&team).await.unwrap_err());
     no_team(store.replace_team(&team, b"{}", Revision(0), &by).await.unwrap_err());
+}
+
+/// A watch of a member reports its mail, its own actions and its removal, each once. It may report other events, too.
+pub async fn a_watch_of_a_member_reports_what_concerns_the_member(store: Arc<dyn Store>) {
+    let env = TestEnv::build(store).await;
+    let lead = env.seat("team-lead");
+    env.say("bob", "alice", "before").await;
+    env.say("alice", "bob", "before").await;
+    let mut watch = env.seat("alice").watch_own().await.unwrap();
+    env.say("bob", "alice", "to alice").await;
+    env.say("alice", "bob", "to bob").await;
+    env.say("bob", "team-lead", "for others").await;
+    board::add(&lead, &TaskPlan { subject: "paint".into(), ..TaskPlan::default() }).await.unwrap();
+    board::claim(&env.seat("alice"), brigade_wire::name::TaskId::new(1).unwrap()).await.unwrap();
+    let mut reported = Vec::new();
+    let collect = |record: Arc<Record>, reported: &mut Vec<String>| match &record.event {
+        Event::Sent { to, .. } if to == "alice" => reported.push("mail to alice".to_owned()),
+        Event::Sent { to, .. } if record.by.as_deref() == Some("alice") => {
+            reported.push(format!("mail by alice to {to}"));
+        }
+        Event::Task { id, .. } if record.by.as_deref() == Some("alice") => {
+            reported.push(format!("task {id} by alice"));
+        }
+        Event::MemberLeft { name } => reported.push(format!("{name} left")),
+        _ => {}
+    };
+    let short = Duration::from_millis(500);
+    watch.refresh();
+    while let Ok(Some(record)) = tokio::time::timeout(short, watch.next_shared()).await {
+        collect(record, &mut reported);
+    }
+    reported.sort();
+    assert_eq!(reported, ["mail by alice to bob", "mail to alice", "task 1 by alice"]);
+    // A second refresh reports nothing again.
+    watch.refresh();
+    roster::leave(&lead, &member("alice")).await.unwrap();
+    let mut reported = Vec::new();
+    while let Ok(Some(record)) = tokio::time::timeout(short, watch.next_shared()).await {
+        collect(record, &mut reported);
+    }
+    assert_eq!(reported, ["alice left"]);
 }
 
 /// A watch reports each change to mail, board and roster once.

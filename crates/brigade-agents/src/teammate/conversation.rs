@@ -3,17 +3,17 @@
 use std::io;
 
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::running_agent::RunningAgent;
-use super::{INBOX_CHECK_INTERVAL, TeammateError, TeammateEvent, TeammateLoop};
+use super::{RETRY_INTERVAL, TeammateError, TeammateEvent, TeammateLoop};
 use crate::delivery::{Action, Item};
 use crate::driver::{Access, AgentAsk, AgentEvent, DriverOutput, PermissionAnswer, TurnEnd};
 use brigade_core::event;
 use brigade_core::handshake::{self, PermissionAsk, RequestKind};
 use brigade_core::mail;
 use brigade_core::roster::{self, Activity, RosterError};
-use brigade_core::store::{Mark, StoreError, Watch};
+use brigade_core::store::{Mark, StoreError};
 
 /// How a conversation ended.
 pub(super) enum ConversationEnd {
@@ -28,11 +28,12 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     pub(super) async fn converse(
         &mut self,
         agent: &mut RunningAgent,
-        watch: &mut Watch,
         typed: &mut Option<mpsc::UnboundedReceiver<String>>,
     ) -> ConversationEnd {
         let mut buffer = vec![0; 64 * 1024];
-        let mut next_check = Instant::now();
+        // `None` if the inbox must be checked now.
+        let mut last_check = None;
+        let mut has_failed = false;
         loop {
             if let Some(why) = self.pump(agent).await {
                 return ConversationEnd::Died(why);
@@ -40,31 +41,48 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             if self.cannot_save.is_some() {
                 return ConversationEnd::Left;
             }
+            match self.noticed.take() {
+                Some(EventEffect::Mail) => last_check = None,
+                Some(EventEffect::Left) => return ConversationEnd::Left,
+                Some(EventEffect::None) | None => {}
+            }
             self.beat().await;
+            let is_pending = has_failed || !self.shown.is_empty() || self.unsent.is_some();
+            let interval = match is_pending {
+                true => RETRY_INTERVAL,
+                false => self.config.seat.store.recheck_interval(),
+            };
+            let next_check = last_check.map_or_else(Instant::now, |at| at + interval);
             tokio::select! {
                 read = agent.read(&mut buffer) => match read {
                     Ok(0) => return ConversationEnd::Died(agent.end_message().to_owned()),
                     Ok(count) => self.driver.on_output(buffer.get(..count).unwrap_or_default()),
                     Err(error) => return ConversationEnd::Died(format!("cannot read the agent's output: {error}")),
                 },
-                record = watch.next_shared() => match record {
+                record = self.watch.next_shared() => match record {
                     Some(record) => match self.on_team_event(&record) {
-                        EventEffect::Mail => next_check = Instant::now(),
+                        EventEffect::Mail => last_check = None,
                         EventEffect::Left => return ConversationEnd::Left,
                         EventEffect::None => {}
                     },
                     None => return ConversationEnd::Left,
                 },
                 line = next_line(typed) => self.typed(line).await,
+                // The next round saves the pulse.
+                () = sleep(self.config.seat.store.pulse_interval()) => {}
                 () = sleep_until(next_check) => {
-                    next_check = Instant::now() + INBOX_CHECK_INTERVAL;
+                    last_check = Some(Instant::now());
+                    has_failed = false;
                     self.send_unsent().await;
                     match self.check_inbox().await {
                         Ok(true) => {}
                         Ok(false) | Err(TeammateError::Store(StoreError::NoTeam { .. })) => {
                             return ConversationEnd::Left;
                         }
-                        Err(error) => self.trouble("cannot check the inbox", &error),
+                        Err(error) => {
+                            has_failed = true;
+                            self.trouble("cannot check the inbox", &error);
+                        }
                     }
                 }
             }
@@ -251,6 +269,15 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         }
     }
 
+    /// Handles the team's events so far, so that the report about a turn contains everything that the member has done.
+    pub(super) fn read_events(&mut self) {
+        self.watch.refresh();
+        while let Some(record) = self.watch.try_next() {
+            let effect = self.on_team_event(&record);
+            self.noticed = self.noticed.max(Some(effect));
+        }
+    }
+
     /// Handles a team event and returns its effect on this member.
     pub(super) fn on_team_event(&mut self, record: &event::Record) -> EventEffect {
         let me = self.config.seat.name.as_str();
@@ -265,6 +292,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                 }
                 EventEffect::None
             }
+            // The new team may not have this member. The check of the inbox finds out.
+            event::Event::TeamCreated { .. } => EventEffect::Mail,
             event::Event::MemberLeft { name } if name == me => EventEffect::Left,
             event::Event::TeamDeleted {} => EventEffect::Left,
             _ => {
@@ -277,14 +306,14 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     }
 }
 
-/// The meaning of a team event for this member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The meaning of a team event for this member, the most important one last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EventEffect {
+    None,
     /// The member has new mail.
     Mail,
     /// The member was removed, or its team was deleted.
     Left,
-    None,
 }
 
 /// Waits for the next line that a person types. Never returns once the channel is closed.

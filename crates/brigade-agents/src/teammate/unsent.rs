@@ -23,6 +23,11 @@ pub(super) struct UnsentMail {
 }
 
 impl UnsentMail {
+    /// Returns whether anything waits to be sent.
+    pub(super) fn is_some(&self) -> bool {
+        !self.asks.is_empty() || !self.reports.is_empty()
+    }
+
     /// Returns why the agent's requests could not be sent; `None` if no request waits to be sent.
     pub(super) fn why_not_asked(&self) -> Option<String> {
         (!self.asks.is_empty()).then(|| self.why.clone())
@@ -47,6 +52,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
 
     /// Reports to the lead how the member's last turn ended. If the report cannot be sent, it is sent later.
     pub(super) async fn inform_lead(&mut self, end: &TurnEnd) {
+        self.read_events();
         let Some(report) = self.report(end) else { return };
         self.send_report(report).await;
     }

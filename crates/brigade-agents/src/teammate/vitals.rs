@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{TeammateEvent, TeammateLoop};
 use crate::driver::{AgentEvent, TurnEnd, Usage, UsageRestarts};
-use brigade_core::pulse::{self, Pulse, REPORT_INTERVAL, ReportedState};
+use brigade_core::pulse::{self, Pulse, ReportedState};
 use brigade_core::roster::Activity;
 
 /// How long a limit that ended a turn is reported.
@@ -126,13 +126,14 @@ impl Limit {
 }
 
 impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
-    /// Publishes the member's pulse if the state changed or the last pulse is older than [`REPORT_INTERVAL`].
+    /// Publishes the member's pulse if the state changed or the last pulse is too old.
     pub(super) async fn beat(&mut self) {
         let state = self.state();
         let now = self.config.seat.clock.now();
         let last = self.vitals.last.as_ref();
         let same = last.filter(|last| last.state == state);
-        let beat = SignedDuration::try_from(REPORT_INTERVAL).unwrap_or_default();
+        let interval = self.config.seat.store.pulse_interval();
+        let beat = SignedDuration::try_from(interval).unwrap_or_default();
         if same.is_some_and(|last| now.duration_since(last.at) < beat) {
             return;
         }

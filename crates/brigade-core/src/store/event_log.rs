@@ -26,9 +26,10 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use brigade_wire::name::TeamName;
+use brigade_wire::name::{MemberName, TeamName};
 use jiff::SignedDuration;
 use tokio::sync::mpsc;
 
@@ -57,6 +58,21 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     /// Like [`EventLog::watch`], but for readers that ignore work events and need not be woken by them.
     async fn watch_without_work(&self, team: &TeamName) -> Result<Watch, StoreError> {
         self.watch(team).await
+    }
+
+    /// Subscribes to the events that concern one member: its mail, its own actions, its removal and the end or new creation of the team. Other
+    /// events may arrive, too. The member's own actions may arrive only after [`Watch::refresh`].
+    async fn watch_member(
+        &self,
+        team: &TeamName,
+        _member: &MemberName,
+    ) -> Result<Watch, StoreError> {
+        self.watch_without_work(team).await
+    }
+
+    /// Returns how often a reader of a watch looks for itself, in case the watch has missed an event.
+    fn recheck_interval(&self) -> Duration {
+        Duration::from_mins(1)
     }
 
     /// Returns whether the store deletes old events, so that a history may lack its beginning.
@@ -137,6 +153,8 @@ impl EventStream {
 pub struct Watch {
     /// The watches share their records. In a large team, each record waits in many watches at once.
     events: mpsc::UnboundedReceiver<Arc<Record>>,
+    /// Makes the producer send the events that it has not sent yet.
+    refresh: Option<Box<dyn Fn() + Send + Sync>>,
     /// Stops the producer when dropped.
     _source: Box<dyn Send + Sync>,
 }
@@ -147,7 +165,25 @@ impl Watch {
         events: mpsc::UnboundedReceiver<Arc<Record>>,
         source: impl Send + Sync + 'static,
     ) -> Self {
-        Self { events, _source: Box::new(source) }
+        Self { events, refresh: None, _source: Box::new(source) }
+    }
+
+    /// Returns the watch with a function that makes the producer send the events that it has not sent yet.
+    #[must_use]
+    pub fn with_refresh(self, refresh: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { refresh: Some(Box::new(refresh)), ..self }
+    }
+
+    /// Makes the events available that the store has recorded so far. For watches of a member.
+    pub fn refresh(&self) {
+        if let Some(refresh) = &self.refresh {
+            refresh();
+        }
+    }
+
+    /// Returns the next event if there is one.
+    pub fn try_next(&mut self) -> Option<Arc<Record>> {
+        self.events.try_recv().ok()
     }
 
     /// Waits for the next event; `None` when the watch has ended.

@@ -176,6 +176,11 @@ pub trait Notes: fmt::Debug + Send + Sync {
         note: Option<&[u8]>,
     ) -> Result<(), StoreError>;
 
+    /// Returns how often a member's process saves its pulse even if its state has not changed.
+    fn pulse_interval(&self) -> Duration {
+        Duration::from_secs(20)
+    }
+
     /// Returns whether every member can read every member's pulse.
     fn pulses_are_public(&self) -> bool {
         false

@@ -262,12 +262,16 @@ impl SeenGuard<'_> {
             use Event::{Member, MemberLeft, TeamCreated, TeamDeleted};
             matches!(event, TeamCreated { .. } | TeamDeleted {} | Member { .. } | MemberLeft { .. })
         };
+        let has_departures = events.iter().any(|event| !matches!(event, Event::Member { .. }));
         // A process that found the differences may have died after it recorded the events.
         let is_new = by.is_some() || !self.team_state.has_recorded(&events, is_about)?;
         let end = match is_new && !events.is_empty() {
             true => Some(self.team_state.record_events(clock, author.as_ref(), events)?),
             false => None,
         };
+        if has_departures {
+            self.team_state.announce_departures();
+        }
         match config {
             Some(config) => self.team_state.write(LAST_ROSTER, config)?,
             None => {

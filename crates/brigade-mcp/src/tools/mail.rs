@@ -165,7 +165,7 @@ pub(super) async fn wait_for_messages(
     let seconds = args.timeout_seconds.unwrap_or(DEFAULT_WAIT).min(MAX_WAIT);
     let end = began + Duration::from_secs(seconds);
     // Start watching before reading the inbox, so that a message that arrives in between is not missed.
-    let mut watch = seat.watch_without_work().await?;
+    let mut watch = seat.watch_own().await?;
     let mut next_progress = began + PROGRESS_INTERVAL;
     loop {
         let unseen = call.unseen().await?;

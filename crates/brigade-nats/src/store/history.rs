@@ -1,6 +1,7 @@
 //! The event history: records events, reads the history and watches for new events.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use brigade_core::event::{Event, EventAuthor, Record, RefusedEvent};
@@ -69,6 +70,11 @@ impl EventLog for NatsStore {
 
     fn refused_events(&self, team: &TeamName) -> Vec<(RefusedEvent, usize)> {
         self.refused.counts(team)
+    }
+
+    /// The connection may be interrupted.
+    fn recheck_interval(&self) -> Duration {
+        Duration::from_secs(10)
     }
 
     async fn watch_without_work(&self, team: &TeamName) -> Result<Watch, StoreError> {

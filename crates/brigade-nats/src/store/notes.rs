@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use brigade_core::pulse::REPORT_INTERVAL;
 use brigade_core::store::{NoteKind, Notes, Question, StoreError};
 use brigade_wire::name::{MemberName, TeamName};
 
@@ -50,6 +51,11 @@ impl Notes for NatsStore {
         let stream = subjects.stream(Stream::Team);
         let found = self.connection.last(&stream, &subject, "read a decision").await?;
         Ok(found.map(|found| found.payload.to_vec()))
+    }
+
+    /// A pulse expires, and members on other hosts trust it only for a while.
+    fn pulse_interval(&self) -> Duration {
+        REPORT_INTERVAL
     }
 
     async fn put_note(
