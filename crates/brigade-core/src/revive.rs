@@ -140,20 +140,29 @@ pub async fn revive_from(seat: &Seat, source: &TeamName) -> Result<Option<Revive
 fn last_team(history: &[Record]) -> Option<RecordedTeam> {
     let mut recorded: Option<(OrderedObject, BTreeMap<u64, Vec<u8>>)> = None;
     let mut is_deleted = false;
+    // The tasks that disappeared with the team. Claude Code keeps the board of a session that it can resume.
+    let mut deleted_tasks: HashSet<u64> = HashSet::new();
     for record in history {
         match &record.event {
             Event::TeamDeleted {} => is_deleted = true,
             // The board and the members disappear with the team. That is no reason not to restore them.
-            Event::TaskDeleted { .. } | Event::MemberLeft { .. } if is_deleted => {}
+            Event::TaskDeleted { id } if is_deleted => drop(deleted_tasks.insert(*id)),
+            Event::MemberLeft { .. } if is_deleted => {}
             Event::TeamCreated { team } => {
                 is_deleted = false;
                 let Ok(config) = serde_json::from_str::<OrderedObject>(team.get()) else {
                     continue;
                 };
-                let same =
-                    recorded.as_ref().is_some_and(|(known, _)| created(known) == created(&config));
-                let tasks = recorded.take().filter(|_| same).map(|(_, tasks)| tasks);
-                recorded = Some((config, tasks.unwrap_or_default()));
+                let deleted = std::mem::take(&mut deleted_tasks);
+                let tasks = match recorded.take() {
+                    Some((known, tasks)) if created(&known) == created(&config) => tasks,
+                    Some((known, mut tasks)) if is_same_session(&known, &config) => {
+                        tasks.retain(|id, _| !deleted.contains(id));
+                        tasks
+                    }
+                    _ => BTreeMap::new(),
+                };
+                recorded = Some((config, tasks));
             }
             Event::Member { name, member, .. } => {
                 if let Some((config, _)) = &mut recorded {
@@ -334,6 +343,13 @@ fn field<T: for<'d> Deserialize<'d>>(object: &OrderedObject, name: &str) -> Opti
 
 fn created(config: &OrderedObject) -> Option<u64> {
     field(config, "createdAt")
+}
+
+/// Returns whether the same Claude Code session created both teams. A resumed session creates its team again, with another
+/// creation time, and continues with the same board.
+fn is_same_session(a: &OrderedObject, b: &OrderedObject) -> bool {
+    let session = |config| field::<String>(config, "leadSessionId").filter(|id| !id.is_empty());
+    session(a).is_some() && session(a) == session(b)
 }
 
 fn members(config: &OrderedObject) -> Vec<MemberId> {

@@ -1,5 +1,8 @@
 //! A team that Claude Code leads, with a member that brigade drives and a member that Claude Code runs.
 
+mod ended;
+mod person;
+
 use std::process::{Child, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -128,7 +131,17 @@ impl ClaudeTeam {
         std::fs::remove_file(session).unwrap();
         let pid = rustix::process::Pid::from_child(&self.rev);
         rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
-        std::fs::remove_dir_all(self.cli.path(&format!("claude/teams/{TEAM}"))).unwrap();
+        // rev may write to its team meanwhile.
+        let folder = self.cli.path(&format!("claude/teams/{TEAM}"));
+        wait_until("the team to be deleted", || std::fs::remove_dir_all(&folder).is_ok());
+    }
+
+    /// Ends the session, and waits until rev waits for it.
+    fn end_session_and_wait(&self) {
+        self.end_session();
+        wait_until("rev to wait", || {
+            self.cli.run(&["status"]).stdout.contains("waits for Claude Code")
+        });
     }
 
     /// Resumes the session as `claude --resume` does, with this team.
@@ -177,6 +190,12 @@ impl ClaudeTeam {
 
     fn run(&self, args: &[&str]) -> Outcome {
         self.cli.run_with_env(args, &[("BRIGADE_TEAM", TEAM)])
+    }
+
+    /// Adds `luke` to the team with `brigade spawn`.
+    fn spawn_luke(&self) {
+        let spawned = self.run(&["spawn", "luke", "--agent", &format!("acp:{FAKE_AGENT}")]);
+        assert_eq!(spawned.code, Some(0), "{spawned}");
     }
 
     /// Returns the option that the agent got, for example `allow-it`.
@@ -232,24 +251,6 @@ fn n1_a_persons_answer_takes_effect_beside_the_leads_dialog() {
     let log = team.run(&["log", "--work"]).to_string();
     assert!(log.contains("approved rev's permission request (by person)"), "{log}");
     assert!(log.contains("came late and had no effect"), "{log}");
-}
-
-/// A person writes with the authority of the lead, to members that brigade runs.
-#[test]
-fn a_person_writes_to_a_member_beside_the_lead() {
-    let team = ClaudeTeam::new();
-    let sent = team.run(&["send", "rev", "a word of the person"]);
-    assert_eq!(sent.code, Some(0), "{sent}");
-    wait_until("the message", || team.heard().contains("a word of the person"));
-    let heard = team.heard();
-    let verified = r#"teammate_id=\"team-lead\">\na word of the person"#;
-    assert!(heard.contains(verified), "{heard}");
-    // Claude Code would not accept this key, and its model could have chosen the command.
-    let inside = [("BRIGADE_TEAM", TEAM), ("CLAUDE_CODE_SESSION_ID", SESSION)];
-    for (to, environment) in [("nat", &inside[..1]), ("rev", &inside[..])] {
-        let refused = team.cli.run_with_env(&["send", to, "hello"], environment);
-        assert_eq!(refused.code, Some(1), "{to}: {refused}");
-    }
 }
 
 #[test]
@@ -458,9 +459,7 @@ fn a_member_joins_the_other_team_of_a_resumed_session() {
 #[test]
 fn a_late_joiner_waits_for_an_ended_session_and_joins_again() {
     let team = ClaudeTeam::new();
-    let agent = format!("acp:{FAKE_AGENT}");
-    let spawned = team.run(&["spawn", "luke", "--agent", &agent]);
-    assert_eq!(spawned.code, Some(0), "{spawned}");
+    team.spawn_luke();
     let pid_of_luke = || {
         let status: Value = serde_json::from_str(&team.run(&["status", "--json"]).stdout).unwrap();
         let members = status[0]["members"].as_array()?.clone();
@@ -490,10 +489,7 @@ fn resume_lets_the_members_wait_for_their_lead() {
     let mut team = ClaudeTeam::new();
     team.lead_writes("REMEMBER");
     wait_until("the end of the turn", || team.reports().contains("idle_notification"));
-    team.end_session();
-    wait_until("rev to wait", || {
-        team.cli.run(&["status"]).stdout.contains("waits for Claude Code")
-    });
+    team.end_session_and_wait();
     team.rev.kill().unwrap();
     team.rev.wait().unwrap();
     // No command may create the folder of the team: a resumed session would find its name taken.
@@ -537,10 +533,7 @@ fn unread_mail_is_carried_over() {
     team.ask();
     team.lead_writes("NOT READ YET");
     wait_until("the message to be seen", || team.run(&["log"]).stdout.contains("NOT READ YET"));
-    team.end_session();
-    wait_until("rev to wait", || {
-        team.cli.run(&["status"]).stdout.contains("waits for Claude Code")
-    });
+    team.end_session_and_wait();
     team.resume_session(TEAM);
     // The agent does the interrupted turn again, and asks again. The earlier request has ended with the earlier turn.
     wait_until("the request", || team.reports().contains("permission_request"));
@@ -549,39 +542,6 @@ fn unread_mail_is_carried_over() {
     assert_eq!(approved.code, Some(0), "{approved}");
     wait_until("the message", || team.heard().contains("NOT READ YET"));
     assert_eq!(team.heard().matches("NOT READ YET").count(), 1);
-}
-
-#[test]
-fn the_team_of_an_ended_session_is_taken_over_under_another_name() {
-    let mut team = ClaudeTeam::new();
-    team.lead_writes("REMEMBER");
-    wait_until("the end of the turn", || team.reports().contains("idle_notification"));
-    assert_snapshot!(team.cli.run(&["resume", TEAM, "--take-over", "mine"]), @r"
-    --- stderr
-    error: a running Claude Code session leads team session-e0c67a80
-    hint: end its session first, or work with its members there
-    --- exit 1
-    ");
-    team.end_session();
-    wait_until("rev to wait", || {
-        team.cli.run(&["status"]).stdout.contains("waits for Claude Code")
-    });
-    // The model of another session could have chosen this command.
-    let inside = [("CLAUDE_CODE_SESSION_ID", "another")];
-    let refused = team.cli.run_with_env(&["resume", TEAM, "--take-over", "mine"], &inside);
-    assert!(refused.stderr.contains("only a person may act"), "{refused}");
-    assert_snapshot!(team.cli.run(&["resume", TEAM, "--take-over", "session-12345678"]), @r"
-    --- stderr
-    error: only Claude Code names its teams like session-12345678
-    hint: choose another name
-    --- exit 2
-    ");
-    let taken_over = team.cli.run(&["resume", TEAM, "--take-over", "mine"]);
-    assert_eq!(taken_over.stdout, "team mine is up again with 1 member\n", "{taken_over}");
-    wait_for("rev to end", || team.rev.try_wait().unwrap());
-    wait_until("rev's agent", || team.heard().contains("loaded"));
-    assert_eq!(team.heard().matches("begun").count(), 1);
-    team.cli.run_ok(&["down", "mine", "--now"]);
 }
 
 /// After a kill, a resumed lead may start a member of the same name, while the process of the earlier one still runs.
@@ -598,26 +558,6 @@ fn a_new_member_of_the_same_name_replaces_the_earlier_process() {
     wait_until("the new agent", || team.heard().matches("begun").count() == 2);
     new.kill().unwrap();
     new.wait().unwrap();
-}
-
-/// A person can stop a member that waits.
-#[test]
-fn a_waiting_member_can_be_stopped() {
-    let mut team = ClaudeTeam::new();
-    team.end_session();
-    wait_until("rev to wait", || {
-        team.cli.run(&["status"]).stdout.contains("waits for Claude Code")
-    });
-    assert_snapshot!(team.cli.run(&["--team", TEAM, "stop", "rev"]), @r"
-    --- stderr
-    rev: stopping
-    rev: ended
-    ");
-    assert_eq!(wait_for("rev to end", || team.rev.try_wait().unwrap()).code(), Some(0));
-    assert_eq!(team.cli.run(&["status"]).code, Some(4));
-    // The person has stopped the member, so it does not come back.
-    let resumed = team.cli.run(&["resume", TEAM]);
-    assert_eq!(resumed.code, Some(4), "{resumed}");
 }
 
 #[test]

@@ -1,0 +1,74 @@
+//! Commands after the session of a Claude Code lead has ended.
+
+use insta::assert_snapshot;
+
+use super::{ClaudeTeam, TEAM};
+use crate::process::{wait_for, wait_until};
+
+#[test]
+fn the_team_of_an_ended_session_is_taken_over_under_another_name() {
+    let mut team = ClaudeTeam::new();
+    team.lead_writes("REMEMBER");
+    wait_until("the end of the turn", || team.reports().contains("idle_notification"));
+    assert_snapshot!(team.cli.run(&["resume", TEAM, "--take-over", "mine"]), @r"
+    --- stderr
+    error: a running Claude Code session leads team session-e0c67a80
+    hint: end its session first, or work with its members there
+    --- exit 1
+    ");
+    team.end_session_and_wait();
+    // The model of another session could have chosen this command.
+    let inside = [("CLAUDE_CODE_SESSION_ID", "another")];
+    let refused = team.cli.run_with_env(&["resume", TEAM, "--take-over", "mine"], &inside);
+    assert!(refused.stderr.contains("only a person may act"), "{refused}");
+    assert_snapshot!(team.cli.run(&["resume", TEAM, "--take-over", "session-12345678"]), @r"
+    --- stderr
+    error: only Claude Code names its teams like session-12345678
+    hint: choose another name
+    --- exit 2
+    ");
+    let taken_over = team.cli.run(&["resume", TEAM, "--take-over", "mine"]);
+    assert_eq!(taken_over.stdout, "team mine is up again with 1 member\n", "{taken_over}");
+    wait_for("rev to end", || team.rev.try_wait().unwrap());
+    wait_until("rev's agent", || team.heard().contains("loaded"));
+    assert_eq!(team.heard().matches("begun").count(), 1);
+    team.cli.run_ok(&["down", "mine", "--now"]);
+}
+
+/// Claude Code deletes its team at the end of its session, creates it again when the session is resumed, and keeps the board.
+#[test]
+fn a_take_over_keeps_the_board_of_a_session_that_was_resumed_before() {
+    let team = ClaudeTeam::new();
+    let added = team.run(&["--as", "team-lead", "task", "add", "build", "--owner", "rev"]);
+    assert_eq!(added.code, Some(0), "{added}");
+    let added = team.run(&["--as", "team-lead", "task", "add", "drop"]);
+    assert_eq!(added.code, Some(0), "{added}");
+    team.end_session_and_wait();
+    team.resume_session(TEAM);
+    wait_until("rev to join again", || team.roster().contains(&"rev".to_owned()));
+    let removed = team.run(&["--as", "team-lead", "task", "delete", "2"]);
+    assert_eq!(removed.code, Some(0), "{removed}");
+    team.end_session_and_wait();
+    let taken_over = team.cli.run(&["resume", TEAM, "--take-over", "mine"]);
+    assert!(taken_over.stderr.contains("1 member, 1 task,"), "{taken_over}");
+    let tasks = team.cli.run(&["--team", "mine", "task", "list"]);
+    assert!(tasks.stdout.contains("build") && !tasks.stdout.contains("drop"), "{tasks}");
+    team.cli.run_ok(&["down", "mine", "--now"]);
+}
+
+/// A person can stop a member that waits.
+#[test]
+fn a_waiting_member_can_be_stopped() {
+    let mut team = ClaudeTeam::new();
+    team.end_session_and_wait();
+    assert_snapshot!(team.cli.run(&["--team", TEAM, "stop", "rev"]), @r"
+    --- stderr
+    rev: stopping
+    rev: ended
+    ");
+    assert_eq!(wait_for("rev to end", || team.rev.try_wait().unwrap()).code(), Some(0));
+    assert_eq!(team.cli.run(&["status"]).code, Some(4));
+    // The person has stopped the member, so it does not come back.
+    let resumed = team.cli.run(&["resume", TEAM]);
+    assert_eq!(resumed.code, Some(4), "{resumed}");
+}
