@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use brigade_agents::teammate::{Membership, carry_over};
 use brigade_core::revive::{self, Revived};
+use brigade_core::roster;
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
 use brigade_wire::name::{MemberName, TeamName};
@@ -238,8 +239,16 @@ async fn restore(
     }
     let Some(revived) = revive::revive_from(&lead, source).await? else { return Ok(false) };
     let restored = revived != Revived::default();
+    let mut members = revived.members;
+    if team != source {
+        // The journal does not know about members that were stopped after the session of their lead had ended.
+        for name in context.registry().claude_led().gone_members(source)? {
+            roster::leave(&lead, &name).await?;
+            members.retain(|member| *member != name.as_str());
+        }
+    }
     if restored {
-        let Revived { members, tasks, messages } = revived;
+        let (tasks, messages) = (revived.tasks, revived.messages);
         report(Progress::Restored(team.clone(), members.len(), tasks, messages));
     }
     Ok(restored)

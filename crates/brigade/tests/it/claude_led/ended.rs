@@ -72,3 +72,20 @@ fn a_waiting_member_can_be_stopped() {
     let resumed = team.cli.run(&["resume", TEAM]);
     assert_eq!(resumed.code, Some(4), "{resumed}");
 }
+
+#[test]
+fn a_take_over_leaves_stopped_members_out() {
+    let team = ClaudeTeam::new();
+    let added = team.run(&["--as", "team-lead", "task", "add", "build", "--owner", "rev"]);
+    assert_eq!(added.code, Some(0), "{added}");
+    team.end_session_and_wait();
+    team.cli.run_ok(&["--team", TEAM, "stop", "rev"]);
+    let taken_over = team.cli.run(&["resume", TEAM, "--take-over", "mine"]);
+    // nat is still on the roster; Claude Code ran it.
+    assert!(taken_over.stderr.contains("1 member, 1 task,"), "{taken_over}");
+    let status = team.cli.run(&["status", "--json"]);
+    assert!(!status.stdout.contains("\"rev\""), "{status}");
+    let tasks = team.cli.run_ok(&["--team", "mine", "task", "list", "--json"]);
+    assert!(tasks.contains("build") && !tasks.contains("rev"), "{tasks}");
+    team.cli.run_ok(&["down", "mine", "--now"]);
+}
