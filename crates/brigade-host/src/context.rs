@@ -398,7 +398,10 @@ impl Context {
             .flat_map(Team::members)
             .filter_map(|member| Some(member.name()?.into_owned()))
             .collect();
-        let error = error.hint(format!("add `--as NAME`, or set {}", variables::AS));
+        let lead = roster.as_ref().and_then(Team::lead).and_then(|lead| lead.name());
+        let lead =
+            lead.map(|lead| format!("; `--as {lead}` acts as Claude Code")).unwrap_or_default();
+        let error = error.hint(format!("add `--as NAME`, or set {}{lead}", variables::AS));
         Err(if members.is_empty() { error } else { error.hint(members_hint(&members)) })
     }
 

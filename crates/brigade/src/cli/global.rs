@@ -24,8 +24,9 @@ pub(crate) struct GlobalArgs {
 
     /// Act as this member [env: BRIGADE_AS]
     ///
-    /// Default: `team-lead` in a team that brigade created. Required in a team that Claude Code
-    /// created, except for commands that only read.
+    /// Default: `team-lead` in a team that brigade created. In a team that Claude Code leads,
+    /// `team-lead` is Claude Code. There, only commands that read, `approve`, `deny`, `stop`, `down`,
+    /// `spawn`, and `send` to a member that brigade runs need no name: they act for the person.
     #[arg(long = "as", global = true, value_name = "NAME")]
     pub(crate) me: Option<MemberName>,
 

@@ -45,7 +45,7 @@ fn acting_as_a_claude_code_lead_must_be_explicit() {
     assert_snapshot!(cli.run(&["send", "bob", "hi"]), @"
     --- stderr
     error: Claude Code leads team theirs; name the member you act as
-    hint: add `--as NAME`, or set BRIGADE_AS
+    hint: add `--as NAME`, or set BRIGADE_AS; `--as team-lead` acts as Claude Code
     hint: members: team-lead, bob
     --- exit 1
     ");
@@ -53,7 +53,7 @@ fn acting_as_a_claude_code_lead_must_be_explicit() {
     assert_snapshot!(cli.run(&["inbox"]), @"
     --- stderr
     error: Claude Code leads team theirs; name the member you act as
-    hint: add `--as NAME`, or set BRIGADE_AS
+    hint: add `--as NAME`, or set BRIGADE_AS; `--as team-lead` acts as Claude Code
     hint: members: team-lead, bob
     --- exit 1
     ");

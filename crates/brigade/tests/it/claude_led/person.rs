@@ -20,3 +20,17 @@ fn a_person_writes_to_a_member_beside_the_lead() {
         assert_eq!(refused.code, Some(1), "{to}: {refused}");
     }
 }
+
+/// brigade runs a member that `brigade spawn` added, so the person can write to it, too.
+#[test]
+fn a_person_writes_to_a_member_that_was_added_with_spawn() {
+    let team = ClaudeTeam::new();
+    team.spawn_luke();
+    let sent = team.run(&["send", "luke", "a word of the person"]);
+    assert_eq!(sent.code, Some(0), "{sent}");
+    wait_until("the message", || team.heard().contains("a word of the person"));
+    let inside = [("BRIGADE_TEAM", TEAM), ("CLAUDE_CODE_SESSION_ID", SESSION)];
+    let refused = team.cli.run_with_env(&["send", "luke", "hello"], &inside);
+    assert!(refused.stderr.contains("only a person may act beside Claude Code"), "{refused}");
+    team.cli.run_ok(&["--team", TEAM, "stop", "luke", "--now"]);
+}
