@@ -1,5 +1,7 @@
 //! The store, the team and the member that a command works with.
 
+mod ended_session;
+
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +31,8 @@ use crate::progress::ReportProgress;
 use crate::registry::Registry;
 use crate::start::SelfCommand;
 use crate::variables;
+
+pub use self::ended_session::EndedSession;
 
 /// The settings that a front end reads from its arguments and its environment.
 #[derive(Clone, Debug)]
@@ -263,12 +267,7 @@ impl Context {
                     origin::choose_hint()
                 )))
             }
-            (_, []) => {
-                let error = HostError::failed(Trouble::NoTeams);
-                Err(error.hint(
-                    "create one with `brigade team create NAME`, or from a file with `brigade new` and `brigade up`",
-                ))
-            }
+            (folder, []) => Err(self.no_team_error(folder.is_some()).await?),
             (None, [team]) => Ok(team.clone()),
             (None, teams) => match self.session_team(teams).await? {
                 Some(team) => Ok(team),

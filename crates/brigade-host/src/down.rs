@@ -63,7 +63,7 @@ pub async fn team_of_stopped(context: &Context) -> Result<TeamName, HostError> {
     {
         return Ok(team.clone());
     }
-    context.team().await
+    context.team_or_ended().await
 }
 
 /// Acts as the lead, and stops a member that runs on this host.
@@ -220,11 +220,16 @@ pub async fn choose_team(
             return Err(error.hint(other_store_hint(team.as_str())));
         }
         let stored = context.teams().await.unwrap_or_default();
+        let ended = context.ended_sessions().await.unwrap_or_default();
+        let ended: Vec<&str> = ended.iter().map(|session| session.team.as_str()).collect();
         return Err(match names.as_slice() {
             _ if stored.contains(team) => error.hint(format!(
                 "the team was not started on this host; `brigade ui --team {team}` shows it, `brigade up` starts \
                  the team of a brigade.toml, `brigade team delete {team}` deletes it"
             )),
+            [] if !ended.is_empty() => {
+                error.hint(format!("teams of ended Claude Code sessions: {}", ended.join(", ")))
+            }
             [] => error.hint("no team is running; `brigade up` starts one"),
             names => error.hint(format!("running teams: {}", names.join(", "))),
         });

@@ -49,6 +49,12 @@ pub struct HostError {
 pub enum Trouble {
     #[error("there is no team yet")]
     NoTeams,
+    #[error(
+        "Claude Code's {} ended: team {}",
+        if teams.len() == 1 { "session has" } else { "sessions have" },
+        .teams.join(", team ")
+    )]
+    SessionEnded { teams: Vec<String> },
     #[error("there are several teams: {}", .0.join(", "))]
     SeveralTeams(Vec<String>),
     #[error("Claude Code leads team {team}; name the member you act as")]

@@ -4,8 +4,8 @@ use std::fs;
 
 use brigade_agents::driver;
 use brigade_wire::name::{MemberName, TeamName};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::{
     JOINED, PROBLEM, RESTART, Registry, SPEC, STOPPING, TEAM, TROUBLE, create_dir, read, remove,
@@ -77,6 +77,20 @@ impl Registry {
         name: &MemberName,
     ) -> Result<Option<T>, HostError> {
         read(&self.member_dir(team, name).join(LEAD))
+    }
+
+    /// Returns the last id of the Claude Code session that leads or led a team, as far as the team's members know it.
+    pub fn last_lead_session(&self, team: &TeamName) -> Result<Option<String>, HostError> {
+        #[derive(Deserialize)]
+        struct LeadSessions {
+            sessions: Vec<String>,
+        }
+        let mut last = None;
+        for name in self.members(team)? {
+            let known = self.followed_lead::<LeadSessions>(team, &name)?;
+            last = known.and_then(|mut lead| lead.sessions.pop()).or(last);
+        }
+        Ok(last)
     }
 
     /// Stores the facts about the lead of a member.

@@ -72,7 +72,7 @@ pub(crate) async fn run(context: &CliContext, follow: bool, work: bool) -> Resul
 async fn team(context: &CliContext) -> Result<TeamName, CliError> {
     match context.named_team() {
         Some(team) => Ok(team.clone()),
-        None => context.team().await,
+        None => context.team_or_ended().await,
     }
 }
 

@@ -18,6 +18,7 @@ use crate::error::CliError;
 use crate::output::{self, BUSY, Cell, FAINT, READY, STRONG, Table};
 use crate::{exit, progress};
 use brigade_core::task_view::TaskView;
+use brigade_host::context::EndedSession;
 use brigade_host::{Host, state};
 
 /// Maximum number of ready tasks to list.
@@ -86,13 +87,18 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
             }
         }
     }
+    let ended = match context.named_team() {
+        Some(_) => Vec::new(),
+        None => context.ended_sessions().await?,
+    };
     if context.json {
         output::print_json(&overviews)?;
-    } else if overviews.is_empty() && is_complete {
+    } else if overviews.is_empty() && ended.is_empty() && is_complete {
         output::print(GETTING_STARTED)?;
     } else {
         let width = output::width();
-        let texts: Vec<String> = overviews.iter().map(|team| render(team, width)).collect();
+        let teams = overviews.iter().map(|team| render(team, width));
+        let texts: Vec<String> = teams.chain(ended.iter().map(render_ended)).collect();
         output::print(&texts.join("\n"))?;
     }
     Ok(if is_complete { exit::DONE } else { exit::FAILED })
@@ -163,6 +169,11 @@ async fn local_liveness(
         return Ok(None);
     }
     Ok(Some(state::liveness(host, seat, name).await?.2.liveness))
+}
+
+fn render_ended(session: &EndedSession) -> String {
+    let team = &session.team;
+    format!("{STRONG}{team}{STRONG:#}  Claude Code's session has ended\n  {}\n", session.advice())
 }
 
 fn render(team: &TeamOverview, width: Option<usize>) -> String {

@@ -89,3 +89,32 @@ fn a_take_over_leaves_stopped_members_out() {
     assert!(tasks.contains("build") && !tasks.contains("rev"), "{tasks}");
     team.cli.run_ok(&["down", "mine", "--now"]);
 }
+
+#[test]
+fn commands_without_a_team_name_the_ended_session() {
+    let mut team = ClaudeTeam::new();
+    team.end_session_and_wait();
+    for command in [&["task", "list"][..], &["send", "rev", "hello"], &["approvals"]] {
+        let refused = team.cli.run(command).to_string();
+        let expected = "--- stderr\n\
+            error: Claude Code's session has ended: team session-e0c67a80\n\
+            hint: `claude --resume <id>` continues it, `brigade status` shows its members\n\
+            --- exit 1";
+        assert_eq!(refused, expected, "{command:?}");
+    }
+    assert_snapshot!(team.cli.run(&[]), @r"
+    session-e0c67a80  Claude Code's session has ended
+      `claude --resume <id>` continues it, `brigade status` shows its members
+    ");
+    assert_snapshot!(team.cli.run(&["resume", "nope"]), @r"
+    --- stderr
+    error: team nope is not up on this host
+    hint: teams of ended Claude Code sessions: session-e0c67a80
+    --- exit 1
+    ");
+    let log = team.cli.run(&["log"]);
+    assert!(log.stdout.contains("team created"), "{log}");
+    let stopped = team.cli.run(&["stop", "rev"]);
+    assert_eq!(stopped.code, Some(0), "{stopped}");
+    assert_eq!(wait_for("rev to end", || team.rev.try_wait().unwrap()).code(), Some(0));
+}
