@@ -89,26 +89,53 @@ pub async fn stop(
         }
         let error = Trouble::NotHere { name: name.to_string(), team: team.to_string() };
         let error = HostError::failed(error);
-        let here: Vec<String> =
-            host.registry.members(team)?.iter().map(ToString::to_string).collect();
+        let mut here = host.registry.members(team)?;
+        here.extend(claude_started(&host, team)?);
+        let here: Vec<String> = here.iter().map(ToString::to_string).collect();
         return Err(match here.as_slice() {
             [] => error.hint("no member of this team runs on this host"),
             here => error.hint(format!("members on this host: {}", here.join(", "))),
         });
     }
-    let lead = &if host.is_claude_led { context.person_seat(lead)? } else { lead.clone() };
     let names = std::slice::from_ref(name);
-    if FollowedLead::stored(&host, team, name)?
-        .is_some_and(|record| host.is_claude_led && record.waits)
-    {
-        // The member's agent does not run, so it cannot agree.
-        shutdown::kill(&host, team, names, report).await?;
-        host.registry.add_gone(team, name)?;
-        claude_led::remove_member(&host, team, name)?;
-        return Ok(Ended::Forced);
-    }
-    let ended = shutdown::members(&host, lead, names, manner, report).await?;
+    let ended = match host.is_claude_led {
+        true => stop_claude_started(context, &host, lead, names, manner, report).await?,
+        false => shutdown::members(&host, lead, names, manner, report).await?,
+    };
     Ok(ended.into_iter().next().map_or(Ended::WasGone, |(_, ended)| ended))
+}
+
+/// Returns the members of a team that Claude Code started and that brigade runs on this host.
+fn claude_started(host: &Host, team: &TeamName) -> Result<Vec<MemberName>, HostError> {
+    if host.is_shared { Ok(Vec::new()) } else { host.claude_led().registry.members(team) }
+}
+
+/// Stops members that Claude Code started. Fails if an agent or Claude Code runs the command. `host` is this host for such
+/// members.
+async fn stop_claude_started(
+    context: &Context,
+    host: &Host,
+    lead: &Seat,
+    names: &[MemberName],
+    manner: StopOptions<'_>,
+    report: ReportProgress<'_>,
+) -> Result<Vec<(MemberName, Ended)>, HostError> {
+    let lead = &context.person_seat(lead)?;
+    let team = &lead.team;
+    let (mut waiting, mut active) = (Vec::new(), Vec::new());
+    for name in names {
+        let waits = FollowedLead::stored(host, team, name)?.is_some_and(|record| record.waits);
+        if waits { waiting.push(name.clone()) } else { active.push(name.clone()) }
+    }
+    // The agent of a waiting member does not run, so it cannot agree.
+    shutdown::kill(host, team, &waiting, report).await?;
+    for name in &waiting {
+        host.registry.add_gone(team, name)?;
+        claude_led::remove_member(host, team, name)?;
+    }
+    let mut ended: Vec<_> = waiting.into_iter().map(|name| (name, Ended::Forced)).collect();
+    ended.extend(shutdown::members(host, lead, &active, manner, report).await?);
+    Ok(ended)
 }
 
 /// Returns whether Claude Code itself runs a member: Claude Code leads the team, and the member is on the roster.
@@ -139,7 +166,7 @@ pub async fn stop_or_ask(
     stop(context, &lead, name, manner, report).await.map(StopResult::Here)
 }
 
-/// Chooses a team and calls [`take_down`] for it.
+/// Chooses a team, stops its members that Claude Code started, and calls [`take_down`] for it if it is up.
 pub async fn down(
     context: &Context,
     named: Option<&TeamName>,
@@ -147,11 +174,20 @@ pub async fn down(
     report: ReportProgress<'_>,
 ) -> Result<DownResult, HostError> {
     let host = context.host()?;
-    let team = choose_team(context, &host, named).await?;
+    let team = choose_team_with_members(context, &host, named).await?;
     context.refuse_to_lead(&team, "take the team down")?;
     let lead = context.seat_of(team.clone(), MemberName::lead());
     let unfinished = unfinished_tasks(&lead).await;
-    let members = take_down(&host, &lead, manner, report).await?;
+    let mut members = Vec::new();
+    let claude_started = claude_started(&host, &team)?;
+    if !claude_started.is_empty() {
+        let host = host.claude_led();
+        let stopping = stop_claude_started(context, &host, &lead, &claude_started, manner, report);
+        members.extend(stopping.await?);
+    }
+    if host.registry.team(&team)?.is_some() {
+        members.extend(take_down(&host, &lead, manner, report).await?);
+    }
     let is_deleted = !context.team_exists(&team).await?;
     let is_led_remotely = is_led_remotely(&lead).await?;
     let elsewhere = host.is_shared || is_led_remotely;
@@ -223,6 +259,8 @@ pub async fn choose_team(
         let ended = context.ended_sessions().await.unwrap_or_default();
         let ended: Vec<&str> = ended.iter().map(|session| session.team.as_str()).collect();
         return Err(match names.as_slice() {
+            _ if stored.contains(team) && is_led_by_claude(context, host, team).await? => error
+                .hint("Claude Code leads the team, and brigade runs none of its members on this host"),
             _ if stored.contains(team) => error.hint(format!(
                 "the team was not started on this host; `brigade ui --team {team}` shows it, `brigade up` starts \
                  the team of a brigade.toml, `brigade team delete {team}` deletes it"
@@ -251,6 +289,32 @@ pub async fn choose_team(
         }
         (None, [team]) => Ok(team.clone()),
         (None, _) => Err(several_teams(names)),
+    }
+}
+
+/// Like [`choose_team`], but also finds a team of a Claude Code session in which only Claude Code started members that brigade
+/// runs: the named team or, if no team is up, the only such team.
+pub async fn choose_team_with_members(
+    context: &Context,
+    host: &Host,
+    named: Option<&TeamName>,
+) -> Result<TeamName, HostError> {
+    if let Some(team) = named.or(context.named_team()) {
+        return match claude_started(host, team)?.is_empty() {
+            true => choose_team(context, host, Some(team)).await,
+            false => Ok(team.clone()),
+        };
+    }
+    if host.is_shared
+        || !host.registry.teams()?.is_empty()
+        || origin::folder_team(&context.cwd)?.is_some()
+    {
+        return choose_team(context, host, None).await;
+    }
+    match host.claude_led().registry.teams()?.as_slice() {
+        [] => choose_team(context, host, None).await,
+        [team] => Ok(team.clone()),
+        teams => Err(several_teams(teams.iter().map(ToString::to_string).collect())),
     }
 }
 

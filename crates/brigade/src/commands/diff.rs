@@ -11,7 +11,7 @@ use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble, Kind};
 use crate::exit;
 use crate::output::{self, ERROR, HINT, READY, STRONG};
-use brigade_host::down::choose_team;
+use brigade_host::down::choose_team_with_members;
 use brigade_host::worktree::Worktree;
 
 pub(crate) async fn run(
@@ -23,13 +23,19 @@ pub(crate) async fn run(
     let team = match context.named_team() {
         // Claude Code may lead the team, so that it was not started by brigade.
         Some(team) => team.clone(),
-        None => choose_team(context, &host, None).await?,
+        None => choose_team_with_members(context, &host, None).await?,
     };
     let spec = host.local_member(&team, name)?;
     let worktree = host.worktree(&team, &spec).filter(Worktree::exists);
     let Some(worktree) = worktree else {
         let error = CliError::failed(CliTrouble::NoWorktree { name: name.to_string() });
-        return Err(error.hint("set `worktree = true` for the member in brigade.toml"));
+        return Err(match host.of_member(&team, name)?.is_claude_led {
+            true => error.hint(format!(
+                "{name} works in {}; `git diff` there shows the changes",
+                text::one_line(&spec.cwd.to_string_lossy())
+            )),
+            false => error.hint("set `worktree = true` for the member in brigade.toml"),
+        });
     };
     let diff = worktree.diff(stat)?;
     if context.json {
