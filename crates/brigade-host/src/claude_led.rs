@@ -95,7 +95,7 @@ pub async fn register_late_joiner(
     let registration =
         register(host, team, MemberSpec { place: MemberPlace::Pane, ..spec }).await?;
     registration.put_followed_lead(&FollowedLead { waits: true, ..followed })?;
-    host.registry.remove_member(team, &name)?;
+    remove_member(host, team, &name)?;
     Ok(registration)
 }
 
@@ -178,7 +178,7 @@ impl Registration {
     }
 }
 
-/// Removes a member that Claude Code started from the registry, and its team if that has no other members.
+/// Removes a member of a team that Claude Code leads or led from the registry, and its team if that has no other members.
 pub(crate) fn remove_member(
     host: &Host,
     team: &TeamName,

@@ -123,11 +123,14 @@ async fn add_recorded(
     let lead = roster.lead().and_then(|lead| Some(lead.name()?.into_owned()));
     let session = roster.lead_session_id().map(Cow::into_owned);
     let gone = host.registry.gone_members(team)?;
+    let supervised = context.registry();
     for member in roster.members() {
         let Some(Ok(name)) = member.name().map(|name| name.parse::<MemberName>()) else { continue };
         if lead.as_deref() == Some(name.as_str())
             || gone.contains(&name)
             || host.registry.member(team, &name)?.is_some()
+            // The supervisor runs a member that brigade added.
+            || supervised.member_or_stopping(team, &name)?.is_some()
         {
             continue;
         }

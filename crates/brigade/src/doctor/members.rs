@@ -8,6 +8,7 @@ use brigade_core::event::{Event, UncheckedRecord};
 use brigade_core::handshake::{RequestKind, answer_question};
 use brigade_core::pulse::{Process, ReportedState};
 use brigade_core::store::Question;
+use brigade_core::text::one_line;
 use brigade_core::wire::inbox::with_message;
 use brigade_files::layout::{DECIDED, MAIL, TEAM_JOURNAL, member_journal};
 use brigade_wire::body::Body;
@@ -283,7 +284,19 @@ pub(super) fn session_gone(snapshot: &DoctorSnapshot, found: &mut Findings) {
         if is_here && !process::is_running(&Process { pid, began }) {
             let what = format!("a team of a Claude Code session whose process {pid} is gone");
             let advice = match &folder.team {
-                Some(team) => format!("`brigade --as team-lead team delete {team} --force`"),
+                Some(team) => {
+                    let members = snapshot.host.claude_led().registry;
+                    let known = members.last_lead_session(team).ok().flatten();
+                    let roster =
+                        folder.roster().and_then(|team| Some(team.lead_session_id()?.into_owned()));
+                    let continues = known.or(roster).map(|id| {
+                        format!("`claude --resume {}` continues it; to delete it: ", one_line(&id))
+                    });
+                    format!(
+                        "{}`brigade --as team-lead team delete {team} --force`",
+                        continues.unwrap_or_default()
+                    )
+                }
                 None => "check whether you need its contents, then move it away".to_owned(),
             };
             found.advise(folder.dir.as_path(), what, advice);

@@ -1,8 +1,10 @@
 //! Commands after the session of a Claude Code lead has ended.
 
 use insta::assert_snapshot;
+use serde_json::{Value, json};
 
 use super::{ClaudeTeam, TEAM};
+use crate::env::CliEnv;
 use crate::process::{wait_for, wait_until};
 
 #[test]
@@ -117,4 +119,47 @@ fn commands_without_a_team_name_the_ended_session() {
     let stopped = team.cli.run(&["stop", "rev"]);
     assert_eq!(stopped.code, Some(0), "{stopped}");
     assert_eq!(wait_for("rev to end", || team.rev.try_wait().unwrap()).code(), Some(0));
+}
+
+/// A killed lead leaves its team and the members, which run on.
+#[test]
+fn resume_after_a_kill_of_the_lead_leaves_running_members_alone() {
+    let team = ClaudeTeam::new();
+    team.spawn_luke();
+    let session = team.cli.path(&format!("claude/sessions/{}.json", std::process::id()));
+    std::fs::remove_file(session).unwrap();
+    let resumed = team.cli.run(&["resume"]);
+    assert_eq!(resumed.code, Some(0), "{resumed}");
+    let expected = "waiting for Claude Code: rev of team session-e0c67a80\n\
+        team session-e0c67a80 is up again with 1 member\n";
+    assert_eq!(resumed.stdout, expected, "{resumed}");
+    // The resumed session deletes the team and creates it again.
+    std::fs::remove_dir_all(team.cli.path(&format!("claude/teams/{TEAM}"))).unwrap();
+    team.resume_session(TEAM);
+    wait_until("both to join again", || {
+        ["rev", "luke"].iter().all(|name| team.roster().contains(&(*name).to_owned()))
+    });
+    let resumed = team.cli.run(&["resume"]);
+    assert_eq!((resumed.code, resumed.stderr.as_str()), (Some(0), ""), "{resumed}");
+    // They join in any order.
+    let line = "on the team of Claude Code again: ";
+    let names = resumed.stdout.strip_prefix(line).map(str::trim);
+    assert!(matches!(names, Some("luke, rev" | "rev, luke")), "{resumed}");
+    team.cli.run_ok(&["down", TEAM, "--now"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn doctor_names_the_command_that_continues_a_killed_session() {
+    let cli = CliEnv::with_session_team();
+    let config = cli.path(&format!("claude/teams/{TEAM}/config.json"));
+    let mut roster: Value = serde_json::from_slice(&std::fs::read(&config).unwrap()).unwrap();
+    let space = std::fs::read_link("/proc/self/ns/pid").unwrap();
+    let space = format!("host#{}", space.display());
+    roster["leadProcess"] = json!({ "pid": 4_194_999, "pidSpace": space, "procStart": "1" });
+    std::fs::write(&config, roster.to_string()).unwrap();
+    let found = cli.run(&["doctor"]);
+    let expected =
+        "`claude --resume <id>` continues it; to delete it: `brigade --as team-lead team delete";
+    assert!(found.stdout.contains(expected), "{found}");
 }
