@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brigade_core::approvals::{self, Approval};
-use brigade_core::handshake::{self, Answer, Answered, RequestKind};
+use brigade_core::handshake::{self, Answer, Answered, HandshakeError, RequestKind};
 use brigade_core::mail::{self, InboxFilter};
 use brigade_core::seat::Seat;
 use tokio::time::Instant;
@@ -90,6 +90,12 @@ async fn answering_seat(
     let host = context.host()?.of_member(&seat.team, &approval.from)?;
     if host.member_process(&seat.team, &approval.from)?.is_some() {
         return context.person_seat(seat);
+    }
+    if seat.for_member(approval.from.clone()).role().await?.is_none() {
+        // The member has left, so no program can take an answer.
+        let word = approval.number.to_string();
+        let open = approvals::waiting(seat).await?.iter().map(|request| request.number).collect();
+        return Err(HandshakeError::Unknown { word, who: seat.name.clone(), open }.into());
     }
     let (name, team) = (approval.from.to_string(), seat.team.to_string());
     let error = Trouble::ClaudeRuns { name, team, what: "answer its requests" };

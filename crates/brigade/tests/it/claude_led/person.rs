@@ -90,3 +90,18 @@ fn down_does_not_advise_to_delete_the_team_of_claude_code() {
     --- exit 1
     ");
 }
+
+#[test]
+fn an_answered_request_of_a_member_that_left_is_unknown() {
+    let team = ClaudeTeam::new();
+    team.ask();
+    let approved = team.run(&["approve", "1"]);
+    assert_eq!(approved.code, Some(0), "{approved}");
+    team.cli.run_ok(&["--team", TEAM, "stop", "rev", "--now"]);
+    assert_snapshot!(team.run(&["deny", "1", "--reason", "no"]), @r"
+    --- stderr
+    error: no approval request 1
+    hint: no request is waiting for an answer
+    --- exit 4
+    ");
+}
