@@ -27,8 +27,8 @@ pub use self::followed_lead::FollowedLead;
 pub use self::parting::Parting;
 pub use self::person::sending_seat;
 pub use self::rejoin::{FoundLead, Rejoined, find_lead, wait_for_lead};
-pub(crate) use self::resume::driven_spec;
 pub use self::resume::{ResumedSession, resume_members};
+pub(crate) use self::resume::{driven_spec, is_driven};
 
 use crate::Host;
 use crate::error::{HostError, Trouble, failed};

@@ -138,13 +138,18 @@ async fn stop_claude_started(
     Ok(ended)
 }
 
-/// Returns whether Claude Code itself runs a member: Claude Code leads the team, and the member is on the roster.
+/// Returns whether Claude Code itself runs a member: Claude Code leads the team, the member is on the roster, and brigade does
+/// not drive the member's agent.
 async fn is_run_by_claude(host: &Host, lead: &Seat, name: &MemberName) -> Result<bool, HostError> {
-    let is_claude_led = !host.is_shared
-        && lead.find_config().await?.is_some()
-        && !lead.store.is_ours(&lead.team).await?
-        && !is_led_remotely(lead).await?;
-    Ok(is_claude_led && lead.for_member(name.clone()).role().await?.is_some())
+    let Some(config) = lead.find_config().await?.filter(|_| !host.is_shared) else {
+        return Ok(false);
+    };
+    if lead.store.is_ours(&lead.team).await? || is_led_remotely(lead).await? {
+        return Ok(false);
+    }
+    let roster = lead.read(&config)?;
+    let agent = roster.member(name.as_str()).map(|member| member.agent_type().unwrap_or_default());
+    Ok(agent.is_some_and(|agent| !claude_led::is_driven(&agent)))
 }
 
 /// Stops a member. If the member runs on another host, asks it by mail to stop.

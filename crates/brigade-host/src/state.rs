@@ -15,7 +15,7 @@ use brigade_wire::team::Team;
 use serde::Serialize;
 
 use crate::Host;
-use crate::claude_led::FollowedLead;
+use crate::claude_led::{self, FollowedLead};
 use crate::claude_session::ClaudeSession;
 use crate::error::HostError;
 use crate::spec::{MemberPlace, MemberSpec};
@@ -328,7 +328,7 @@ async fn remote_members(
     Ok((remote, unplayed))
 }
 
-/// Returns the states of the members that Claude Code itself runs, according to the roster. `known` are the members that
+/// Returns the states of the members that Claude Code itself runs or is starting, according to the roster. `known` are the members that
 /// brigade runs.
 async fn claude_members(lead: &Seat, roster: &Team<'_>, known: &[MemberState]) -> Vec<MemberState> {
     let mut states = Vec::new();
@@ -340,9 +340,15 @@ async fn claude_members(lead: &Seat, roster: &Team<'_>, known: &[MemberState]) -
         }
         let is_active = entry.is_active() == Some(true);
         let liveness = if is_active { Liveness::Working } else { Liveness::Idle };
-        let evidence = "according to Claude Code, which runs it".to_owned();
+        let agent = entry.agent_type().map(Cow::into_owned).unwrap_or_default();
+        let evidence = match claude_led::is_driven(&agent) {
+            // Claude Code adds a member to the roster before it starts the member's process.
+            true => "according to the roster; its process has not registered on this host yet",
+            false => "according to Claude Code, which runs it",
+        };
+        let evidence = evidence.to_owned();
         states.push(MemberState {
-            agent: entry.agent_type().map(Cow::into_owned).unwrap_or_default(),
+            agent,
             place: Some(MemberPlace::Pane),
             host: None,
             judged: Judgement { liveness, evidence },

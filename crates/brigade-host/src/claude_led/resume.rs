@@ -152,6 +152,11 @@ async fn add_recorded(
     Ok(())
 }
 
+/// Returns whether brigade drives this agent, so that Claude Code does not run a member with it itself.
+pub(crate) fn is_driven(agent: &str) -> bool {
+    driver::agent(agent).is_some_and(|choice| !choice.agent.native)
+}
+
 /// Returns the settings of a member on a recorded roster, if brigade can run the member on this host.
 pub(crate) fn driven_spec(
     context: &Context,
@@ -168,16 +173,14 @@ pub(crate) fn driven_spec(
     }
     let agent = member.agent_type().map(Cow::into_owned).unwrap_or_default();
     let cwd = member.cwd().map_or_else(|| context.cwd.clone(), |cwd| cwd.into_owned().into());
-    match driver::agent(&agent).filter(|choice| !choice.agent.native) {
-        // Any member that can write the roster could have chosen the command and its folder.
-        Some(_) if driver::is_command(&agent) && !host.registry.knows_command(&agent, &cwd)? => {
-            report(Progress::CommandNotRestored(name, agent));
-            Ok(None)
-        }
-        Some(_) => Ok(Some(MemberSpec::new(name, agent, cwd))),
-        None => {
-            report(Progress::NativeNotRestored(name));
-            Ok(None)
-        }
+    if !is_driven(&agent) {
+        report(Progress::NativeNotRestored(name));
+        return Ok(None);
     }
+    // Any member that can write the roster could have chosen the command and its folder.
+    if driver::is_command(&agent) && !host.registry.knows_command(&agent, &cwd)? {
+        report(Progress::CommandNotRestored(name, agent));
+        return Ok(None);
+    }
+    Ok(Some(MemberSpec::new(name, agent, cwd)))
 }

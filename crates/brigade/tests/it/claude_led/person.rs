@@ -105,3 +105,17 @@ fn an_answered_request_of_a_member_that_left_is_unknown() {
     --- exit 4
     ");
 }
+
+/// Claude Code adds a member to the roster before it starts the member's process.
+#[test]
+fn a_member_that_is_starting_is_not_taken_for_one_of_claude_code() {
+    let cli = CliEnv::with_session_team();
+    let status = cli.run(&["status"]);
+    assert!(status.stdout.contains("its process has not registered on this host yet"), "{status}");
+    assert_snapshot!(cli.run(&["stop", "carol", "--now"]), @r"
+    --- stderr
+    error: carol of team session-e0c67a80 does not run on this host
+    hint: no member of this team runs on this host
+    --- exit 1
+    ");
+}
