@@ -57,7 +57,8 @@ SETUPS = (
     Setup(
         "docs/hosts.md",
         "brigade --store",
-        before='nats-server --jetstream --store_dir "$PWD/engine" --addr 10.0.0.5 >engine.log 2>&1 & sleep 2',
+        before="printf 'max_payload: 8MB\\njetstream { store_dir: engine }\\n' > engine.conf"
+        " && nats-server -c engine.conf --addr 10.0.0.5 >engine.log 2>&1 & sleep 2",
     ),
     Setup("docs/hosts.md", "brigade --as team-lead", run_by="crates/brigade/tests/it/nats/seats.rs"),
     Setup(

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use brigade_core::mail::MAX_TEXT_BYTES;
 use brigade_core::store::TeamStore as _;
 use brigade_nats::health::{self, Health, HealthProblem};
 use brigade_nats::identity::CredentialRole;
@@ -14,6 +15,17 @@ use crate::location::{NatsServers, ServerWait};
 
 /// How long to retry a request. Longer than the server needs, shorter than a user who only checks wants to wait.
 const RETRY: Duration = Duration::from_secs(5);
+
+/// What to do about a server that refuses long messages.
+pub const PAYLOAD_ADVICE: &str = "set max_payload to 8MB in the configuration of every server";
+
+/// Returns why the server refuses long messages; `None` if it accepts the longest message that brigade sends. JSON
+/// escapes can double the size of a text.
+pub fn payload_problem(health: &Health) -> Option<String> {
+    let max = health.max_payload;
+    (max < 2 * MAX_TEXT_BYTES)
+        .then(|| format!("the server accepts messages of at most {max} bytes"))
+}
 
 /// The result of checking a store.
 #[derive(Debug)]
@@ -79,6 +91,12 @@ impl StoreCheck {
         let is_missing = |problems: &[HealthProblem]| problems == [HealthProblem::Missing];
         let streams = self.health.streams.as_deref().unwrap_or_default();
         !streams.is_empty() && streams.iter().all(|stream| is_missing(&stream.problems))
+    }
+
+    /// Returns whether nothing has to be changed on the server.
+    pub fn is_good(&self) -> bool {
+        let has_good_streams = self.is_new() || self.bad_streams().is_empty();
+        has_good_streams && payload_problem(&self.health).is_none()
     }
 
     /// Returns the names of the streams that have problems.

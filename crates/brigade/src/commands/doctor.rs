@@ -62,6 +62,9 @@ pub(crate) async fn run(context: &CliContext, doctor: DoctorArgs) -> Result<u8, 
             findings = examine(&snapshot);
         }
     }
+    for note in &snapshot.notes {
+        output::note(note);
+    }
     if context.json {
         output::print_json(&DoctorReport { findings: &findings, fixed: &fixed })?;
     } else {

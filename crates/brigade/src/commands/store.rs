@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use brigade_host::location::{Location, NatsServers};
 use brigade_host::profile::{StoreName, StoreProfile};
-use brigade_host::store_check::StoreCheck;
+use brigade_host::store_check::{PAYLOAD_ADVICE, StoreCheck, payload_problem};
 use brigade_nats::Identity;
 use brigade_wire::name::MemberName;
 use jiff::Timestamp;
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::cli::{GlobalArgs, StoreAddArgs, StoreCommand};
 use crate::error::{CliError, CliTrouble};
 use crate::location::{absolute, profiles};
-use crate::output::{self, Cell, FAINT, READY, STRONG, Table};
+use crate::output::{self, Cell, ERROR, FAINT, READY, STRONG, Table};
 use crate::slow_notice::with_notice;
 use crate::{context, exit};
 
@@ -134,8 +134,7 @@ async fn check(global: &GlobalArgs, name: Option<StoreName>) -> Result<u8, CliEr
             } else {
                 output::print(&render(name.as_deref(), servers, &checked))?;
             }
-            let is_good = checked.is_new() || checked.bad_streams().is_empty();
-            Ok(if is_good { exit::DONE } else { exit::FAILED })
+            Ok(if checked.is_good() { exit::DONE } else { exit::FAILED })
         }
     }
 }
@@ -175,6 +174,7 @@ fn document(name: Option<&str>, servers: &NatsServers, checked: &StoreCheck) -> 
         "version": health.version,
         "tls": health.is_tls,
         "cluster": health.is_cluster,
+        "max_payload": health.max_payload,
         "credentials": credentials,
         "rights": checked.rights(),
         "team": team.as_ref().map(|(name, exists)| json!({ "name": name, "exists": exists })),
@@ -193,6 +193,9 @@ fn render(name: Option<&str>, servers: &NatsServers, checked: &StoreCheck) -> St
     let tls = if health.is_tls { "TLS" } else { "no TLS" };
     let cluster = if health.is_cluster { ", in a cluster" } else { "" };
     line("server", &format!("nats-server {}, {tls}{cluster}", health.version));
+    if let Some(problem) = payload_problem(health) {
+        line("payload", &format!("{ERROR}{problem}{ERROR:#}; {PAYLOAD_ADVICE}"));
+    }
     match &checked.credentials {
         None => line("credentials", "none; the server accepts every client"),
         Some((file, identity)) => {

@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use brigade_core::approvals;
-use brigade_core::mail::MAX_TEXT_BYTES;
 use brigade_core::pulse::{self, ReportedState};
 use brigade_core::seat::Seat;
 use brigade_core::text;
@@ -16,7 +15,7 @@ use super::team_folder::{FileContent, TeamFolder};
 use super::wording::{ANSWER_ADVICE, LONG_WAIT, continue_advice, member_place, turn_failed};
 use crate::context::CliContext;
 use crate::error::CliError;
-use crate::output::{self, duration};
+use crate::output::duration;
 use brigade_host::location::NatsServers;
 
 /// Maximum number of teams to check if the command line names no team.
@@ -69,6 +68,8 @@ impl NatsFinding {
 pub(crate) struct NatsSnapshot {
     pub(crate) teams: Vec<TeamFolder>,
     pub(crate) findings: Vec<NatsFinding>,
+    /// What was not checked, and why.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Checks the NATS server and reads its teams.
@@ -76,10 +77,13 @@ pub(super) async fn read(
     context: &CliContext,
     servers: &NatsServers,
 ) -> Result<NatsSnapshot, CliError> {
-    let mut snapshot = NatsSnapshot { teams: Vec::new(), findings: check_servers(servers).await? };
+    let mut notes = Vec::new();
+    let findings = check_servers(servers, &mut notes).await?;
+    let mut snapshot = NatsSnapshot { teams: Vec::new(), findings, notes };
     // If a stream or its leader is missing, reading the teams would only time out.
     if snapshot.findings.iter().any(|finding| matches!(finding.check, "no-stream" | "no-leader")) {
-        output::note("the teams were not checked, because not all of them can be read");
+        let note = "the teams were not checked, because not all of them can be read";
+        snapshot.notes.push(note.into());
         return Ok(snapshot);
     }
     let mut teams = match context.named_team() {
@@ -88,9 +92,9 @@ pub(super) async fn read(
     };
     if teams.len() > MAX_TEAMS {
         let all = teams.len();
-        output::note(&format!(
-            "checked {MAX_TEAMS} of {all} teams; check another with --team TEAM"
-        ));
+        snapshot
+            .notes
+            .push(format!("checked {MAX_TEAMS} of {all} teams; check another with --team TEAM"));
         teams.truncate(MAX_TEAMS);
     }
     if context.named_team().is_none() {
@@ -188,18 +192,17 @@ async fn check_requests(lead: &Seat, findings: &mut Vec<NatsFinding>) -> Result<
 
 /// Finds problems with the servers.
 #[cfg(feature = "nats")]
-async fn check_servers(servers: &NatsServers) -> Result<Vec<NatsFinding>, CliError> {
+async fn check_servers(
+    servers: &NatsServers,
+    notes: &mut Vec<String>,
+) -> Result<Vec<NatsFinding>, CliError> {
+    use brigade_host::store_check::{PAYLOAD_ADVICE, payload_problem};
     use brigade_nats::health::{self, StreamHealth};
     let health = health::check_health(&servers.store_options()).await?;
-    let addresses = servers.servers.join(", ");
     let mut findings: Vec<NatsFinding> = Vec::new();
-    if health.max_payload < 2 * MAX_TEXT_BYTES {
-        findings.push(NatsFinding {
-            check: "small-payload",
-            place: addresses.clone(),
-            what: format!("the server accepts messages of at most {} bytes", health.max_payload),
-            advice: "set max_payload to 8MB in the configuration of every server".into(),
-        });
+    if let Some(what) = payload_problem(&health) {
+        let (place, advice) = (servers.servers.join(", "), PAYLOAD_ADVICE.into());
+        findings.push(NatsFinding { check: "small-payload", place, what, advice });
     }
     if health.ahead.abs() > MAX_CLOCK_SKEW {
         let side = if health.ahead.is_negative() { "behind" } else { "ahead of" };
@@ -214,9 +217,8 @@ async fn check_servers(servers: &NatsServers) -> Result<Vec<NatsFinding>, CliErr
         });
     }
     match health.streams {
-        None => {
-            output::note("these credentials do not permit checking the streams of the NATS server");
-        }
+        None => notes
+            .push("these credentials do not permit checking the streams of the NATS server".into()),
         Some(streams) => {
             for StreamHealth { name, problems } in streams {
                 for new in problems.iter().map(|problem| stream_finding(&name, problem)) {
@@ -270,7 +272,7 @@ fn stream_finding(stream: &str, ailment: &brigade_nats::health::HealthProblem) -
 
 /// In a build without NATS support, nothing calls this function.
 #[cfg(not(feature = "nats"))]
-async fn check_servers(_: &NatsServers) -> Result<Vec<NatsFinding>, CliError> {
-    let _unused = (MAX_TEXT_BYTES, MAX_CLOCK_SKEW);
+async fn check_servers(_: &NatsServers, _: &mut Vec<String>) -> Result<Vec<NatsFinding>, CliError> {
+    let _unused = MAX_CLOCK_SKEW;
     Ok(Vec::new())
 }

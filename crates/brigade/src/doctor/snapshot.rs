@@ -29,6 +29,8 @@ pub(crate) struct DoctorSnapshot {
     pub(crate) teams: Vec<TeamFolder>,
     /// Problems with the NATS server; `None` if the teams are stored in files.
     pub(crate) nats_findings: Option<Vec<NatsFinding>>,
+    /// What was not checked on the NATS server, and why.
+    pub(crate) notes: Vec<String>,
     /// Whether the teams are unknown, because the NATS server cannot be used.
     pub(crate) is_store_away: bool,
     /// The teams that are up on this host.
@@ -72,17 +74,18 @@ impl DoctorSnapshot {
         let is_team = |entry: &FolderEntry| entry.meta.is_dir() && !entry.name.contains(DELETED);
         let teams = root_entries(&teams_dir).into_iter().filter(is_team);
         let teams = teams.filter(|entry| covers(&entry.name));
-        let (teams, nats_findings) = match context.location().nats() {
+        let (teams, nats_findings, notes) = match context.location().nats() {
             None => (
                 teams
                     .map(|entry| TeamFolder::read(claude_dir, state_dir, &team_states_dir, entry))
                     .collect(),
                 None,
+                Vec::new(),
             ),
             Some(servers) => {
                 let mut nats = nats::read(context, servers).await?;
                 nats.teams.retain(|folder| covers(&folder.name));
-                (nats.teams, Some(nats.findings))
+                (nats.teams, Some(nats.findings), nats.notes)
             }
         };
         let hosted = hosted(&host, scope)?;
@@ -97,6 +100,7 @@ impl DoctorSnapshot {
             uid: geteuid().as_raw(),
             teams,
             nats_findings,
+            notes,
             is_store_away: false,
             hosted,
             supervisor,
@@ -126,6 +130,7 @@ impl DoctorSnapshot {
             uid: geteuid().as_raw(),
             teams: Vec::new(),
             nats_findings: Some(vec![NatsFinding::no_connection(servers, error)]),
+            notes: Vec::new(),
             is_store_away: true,
             hosted,
             supervisor,

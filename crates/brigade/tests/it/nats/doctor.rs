@@ -65,6 +65,10 @@ fn a_small_max_payload_is_found() {
     let engine = Arc::new(TestServers::with(1, "max_payload: 1MB"));
     let client = NatsHost::on(&engine, "a");
     assert_eq!(found(&client), ["small-payload"]);
+    let check = client.run(&["store", "check"]);
+    assert_eq!(check.code, Some(1), "{check}");
+    let said = "the server accepts messages of at most 1048576 bytes; set max_payload to 8MB";
+    assert!(check.stdout.contains(said), "{check}");
 }
 
 #[test]
