@@ -116,7 +116,7 @@ pub async fn resume(
         if let Some(source) = host.registry.taking_over(&team) {
             restored |= take_over(context, &host, &team, &source, report).await?;
         }
-        restored |= restore(context, &team, &team, report).await?;
+        restored |= restore(context, &host, &team, &team, report).await?;
         let lead = context.seat_of(team.clone(), MemberName::lead());
         let mut names = Vec::new();
         for name in host.registry.members(&team)? {
@@ -226,13 +226,18 @@ async fn lead_runs(context: &Context, host: &Host, team: &TeamName) -> Result<bo
 }
 
 /// Restores the team `source` from its journal under the name `team`, if that team does not exist. Never creates a team with the
-/// name of a Claude Code session: a resumed session would find its name taken. Returns whether a team was restored.
+/// name of a Claude Code session: a resumed session would find its name taken. Does nothing with the credentials of members,
+/// because only the lead's credentials can read the lead's notes and create a team. Returns whether a team was restored.
 async fn restore(
     context: &Context,
+    host: &Host,
     team: &TeamName,
     source: &TeamName,
     report: ReportProgress<'_>,
 ) -> Result<bool, HostError> {
+    if !host.may_lead {
+        return Ok(false);
+    }
     let lead = context.seat_of(team.clone(), MemberName::lead());
     if ClaudeSession::names_team(team) && !context.team_exists(team).await? {
         return Ok(false);
@@ -273,7 +278,7 @@ async fn take_over(
         }
     }
     host.registry.begin_take_over(team, source)?;
-    let restored = restore(context, team, source, report).await?;
+    let restored = restore(context, host, team, source, report).await?;
     add_restored(context, host, &lead_seat, source, report).await?;
     if team != source {
         host.claude_led().registry.remove_team(source)?;

@@ -4,6 +4,7 @@ mod approvals;
 mod away;
 mod board;
 mod connect;
+mod credentials;
 mod doctor;
 mod frozen;
 mod hosts;
