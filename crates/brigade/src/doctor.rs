@@ -174,6 +174,16 @@ impl Finding {
             Cure::Manual(advice) => advice.clone(),
         }
     }
+
+    /// Replaces an automatic fix with advice to apply it later, because fixes need the store.
+    fn postpone(&mut self) {
+        if let Cure::Automatic(fix) = &self.cure {
+            let (will, _) = fix.description();
+            self.cure = Cure::Manual(format!(
+                "when the NATS server can be used again, run `brigade doctor --fix` to {will}"
+            ));
+        }
+    }
 }
 
 impl Serialize for Finding {
@@ -256,6 +266,9 @@ pub(crate) fn examine(snapshot: &DoctorSnapshot) -> Vec<Finding> {
             what: what.clone(),
             cure: Cure::Manual(advice.clone()),
         });
+    }
+    if snapshot.is_store_away {
+        findings.iter_mut().for_each(Finding::postpone);
     }
     findings
 }

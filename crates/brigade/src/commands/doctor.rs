@@ -73,8 +73,13 @@ pub(crate) async fn run(context: &CliContext, doctor: DoctorArgs) -> Result<u8, 
     Ok(if findings.is_empty() { exit::DONE } else { exit::FAILED })
 }
 
-/// Runs the checks that need no store, while the NATS server is unreachable, and explains why it is. Fixes nothing.
-pub(crate) fn without_store(global: &GlobalArgs, unreachable: &CliError) -> Result<u8, CliError> {
+/// Runs the checks that need no store, while the NATS server cannot be used, and explains why. Fixes nothing, and says so
+/// if `--fix` was given.
+pub(crate) fn without_store(
+    global: &GlobalArgs,
+    doctor: &DoctorArgs,
+    unreachable: &CliError,
+) -> Result<u8, CliError> {
     let snapshot = DoctorSnapshot::without_store(global, unreachable)?;
     let findings = examine(&snapshot);
     if global.json {
@@ -83,10 +88,11 @@ pub(crate) fn without_store(global: &GlobalArgs, unreachable: &CliError) -> Resu
         output::print(&render(&findings, &[], count(&snapshot)))?;
         let teams = local_state::teams(&snapshot.host, named_team(global)?.as_ref())?;
         if !teams.is_empty() {
-            output::print(&format!("\n{}", local::render(&teams)))?;
+            output::print(&format!("\n{}", local::render(&teams, unreachable)))?;
         }
     }
-    output::note("only this host was checked, because the NATS server cannot be used");
+    let done = if doctor.fix { "checked, and nothing was fixed" } else { "checked" };
+    output::note(&format!("only this host was {done}, because the NATS server cannot be used"));
     Ok(exit::FAILED)
 }
 

@@ -20,6 +20,9 @@ use crate::error::{CliError, Trouble};
 use crate::output::{self, STRONG};
 use crate::{exit, progress};
 
+/// What helps while the NATS server cannot be used.
+pub(crate) const NOW_HINT: &str = "`brigade down TEAM --now` kills the members on this host anyway";
+
 fn manner(ending: &ShutdownArgs, may_refuse: bool) -> StopOptions<'_> {
     let ask = (!ending.now).then(|| Duration::from_secs(ending.limit));
     let ignored_files = if ending.discard { IgnoredFiles::Discard } else { IgnoredFiles::Keep };
@@ -144,9 +147,7 @@ pub(crate) async fn without_store(
         false => None,
     };
     let Some((team, names)) = killed else {
-        return Err(
-            unreachable.hint("`brigade down TEAM --now` kills the members on this host anyway")
-        );
+        return Err(unreachable.hint(NOW_HINT));
     };
     output::note(&format!(
         "{}; killed the members of team {team} on this host; the team still exists on the NATS server: run \

@@ -214,7 +214,9 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Some(CliCommand::Doctor(doctor)) => {
             let global = global.at_once();
             match CliContext::new(global.clone()).await {
-                Err(away) if away.is_unreachable() => doctor::without_store(&global, &away),
+                Err(away) if away.is_unreachable() => {
+                    doctor::without_store(&global, &doctor, &away)
+                }
                 context => doctor::run(&context?, doctor).await,
             }
         }
@@ -236,7 +238,12 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
             diff::run(&CliContext::reading(global).await?, &name, stat).await
         }
         Some(CliCommand::Stop(stop)) => {
-            changing(global, async |context| down::stop(context, &stop).await).await
+            let global = if stop.how.now { global.at_once() } else { global };
+            let stopped = changing(global, async |context| down::stop(context, &stop).await).await;
+            stopped.map_err(|error| match error.is_unreachable() {
+                true => error.hint(down::NOW_HINT),
+                false => error,
+            })
         }
         Some(CliCommand::Resume(resume)) => {
             changing(global, async |context| resume::run(context, &resume).await).await

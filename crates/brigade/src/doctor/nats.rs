@@ -27,7 +27,7 @@ const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(5);
 pub(super) const CHECKS: &[(&str, &str)] = &[
     (
         "no-connection",
-        "the teams on it cannot be read or changed; members on this host keep running and reconnect",
+        "the teams on it cannot be read or changed; members on this host keep running, and reconnect when it can be used again",
     ),
     ("no-stream", "it was deleted or never created, so nothing can be written to it"),
     ("odd-stream", "its settings were changed; members might not be woken, or history may be lost"),

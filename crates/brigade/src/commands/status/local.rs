@@ -17,18 +17,24 @@ pub(crate) fn run(global: &GlobalArgs, unreachable: CliError) -> Result<u8, CliE
     if global.json {
         output::print_json(&teams)?;
     } else {
-        output::print(&render(&teams))?;
+        output::print(&render(&teams, &unreachable))?;
     }
+    let reconnect = match unreachable.is_temporary() {
+        true => "members keep running and reconnect by themselves",
+        false => "members keep running, but cannot use the server until the cause is fixed",
+    };
     Err(match teams.as_slice() {
         [] => unreachable,
-        _ => unreachable.hint(
-            "only the processes of this host are shown; members keep running and reconnect by themselves",
-        ),
+        _ => unreachable.hint(format!("only the processes of this host are shown; {reconnect}")),
     })
 }
 
-/// Returns the members of this host as text.
-pub(crate) fn render(teams: &[LocalTeam]) -> String {
+/// Returns the members of this host as text. `unreachable` is the error of the connection.
+pub(crate) fn render(teams: &[LocalTeam], unreachable: &CliError) -> String {
+    let server = match unreachable.is_temporary() {
+        true => "server unreachable",
+        false => "server cannot be used",
+    };
     let mut text = String::new();
     for LocalTeam { team, supervisor, members } in teams {
         let supervisor = match supervisor {
@@ -37,7 +43,7 @@ pub(crate) fn render(teams: &[LocalTeam]) -> String {
         };
         let _infallible = writeln!(
             text,
-            "{STRONG}{team}{STRONG:#}  {FAINT}on this host; server unreachable; {supervisor}{FAINT:#}"
+            "{STRONG}{team}{STRONG:#}  {FAINT}on this host; {server}; {supervisor}{FAINT:#}"
         );
         let mut table = Table::new(&["NAME", "AGENT", "PROCESS", "DETAILS"]);
         for member in members {

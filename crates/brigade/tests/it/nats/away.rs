@@ -7,6 +7,7 @@ use brigade_testkit::nats_server::TestServers;
 
 use super::seats::OrgServer;
 use super::{FAKE_AGENT, NatsHost};
+use crate::process::kill;
 
 #[test]
 fn n9_status_shows_the_processes_of_this_host_while_the_server_is_away() {
@@ -53,6 +54,36 @@ fn n20_doctor_explains_why_the_server_cannot_be_used() {
     let tls = engine.store().replace("nats://", "tls://");
     let tls = host.run(&["doctor", "--store", &tls]);
     assert!(tls.stdout.contains("does not use TLS"), "{tls}");
+}
+
+#[test]
+fn doctor_fixes_nothing_while_the_server_is_away_and_says_so() {
+    brigade_testkit::needs!(NatsServer);
+    let mut host = NatsHost::new();
+    host.write_file(&["alice"], "");
+    host.run_ok(&["up"]);
+    kill(host.json(&["status"])[0]["supervisor"].as_u64().unwrap());
+    Arc::get_mut(&mut host.engine).unwrap().stop(0);
+    let doctor = host.run(&["doctor", "--fix"]);
+    assert_eq!(doctor.code, Some(1), "{doctor}");
+    let advice = "to do: when the NATS server can be used again, run `brigade doctor --fix` to start \
+                  the supervisor";
+    assert!(doctor.stdout.contains(advice), "{doctor}");
+    assert!(doctor.stdout.contains("2 problems\n"), "{doctor}");
+    assert!(doctor.stderr.contains("checked, and nothing was fixed, because"), "{doctor}");
+    assert!(!host.run(&["doctor"]).stderr.contains("fixed"));
+}
+
+#[test]
+fn stop_names_the_command_that_works_while_the_server_is_away() {
+    brigade_testkit::needs!(NatsServer);
+    let mut host = NatsHost::new();
+    host.write_file(&["alice"], "");
+    host.run_ok(&["up"]);
+    Arc::get_mut(&mut host.engine).unwrap().stop(0);
+    let stop = host.run(&["--team", "demo", "stop", "alice", "--now"]);
+    assert_eq!(stop.code, Some(1), "{stop}");
+    assert!(stop.stderr.contains("`brigade down TEAM --now` kills"), "{stop}");
 }
 
 #[test]

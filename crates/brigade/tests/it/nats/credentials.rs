@@ -2,8 +2,9 @@
 
 use brigade_nats::identity::CredentialRole;
 
+use super::org::Operator;
 use super::seats::OrgServer;
-use super::wait_until;
+use super::{FAKE_AGENT, wait_until};
 use crate::process::{is_alive, kill};
 
 #[test]
@@ -41,4 +42,22 @@ fn doctor_prints_each_note_once() {
     assert!(doctor.stdout.contains("fixed  no-supervisor"), "{doctor}");
     let note = "these credentials do not permit checking the streams";
     assert_eq!(doctor.stderr.matches(note).count(), 1, "{doctor}");
+}
+#[test]
+fn status_with_revoked_credentials_does_not_promise_that_members_reconnect() {
+    brigade_testkit::needs!(NatsServer);
+    let operator = Operator::new();
+    let lead = operator.add(&["demo", "team-lead", "--lead"]);
+    let store = ["--store", &operator.url, "--creds", &lead];
+    operator.cli.run_ok(&[&store[..], &["team", "create", "demo"]].concat());
+    let agent = format!("acp:{FAKE_AGENT}");
+    let host = operator.add(&["demo", "alice", "team-lead", "--lead", "--out", "host.creds"]);
+    let store = ["--store", &operator.url, "--creds", &host];
+    operator.cli.run_ok(&[&store[..], &["spawn", "alice", "--agent", &agent]].concat());
+    operator.cli.run_ok(&["org", "revoke", "demo", "alice", "--dir", "op"]);
+    let status = operator.cli.run(&[&store[..], &["status"]].concat());
+    assert!(status.stdout.contains("server cannot be used"), "{status}");
+    assert!(status.stderr.contains("cannot use the server until the cause is fixed"), "{status}");
+    let down = operator.cli.run(&[&store[..], &["down", "demo", "--now"]].concat());
+    assert!(down.stderr.contains("killed the members of team demo"), "{down}");
 }
