@@ -157,6 +157,8 @@ pub enum Trouble {
     UnclearFolder { file: PathBuf },
     #[error("team {team} exists neither on this host nor at {servers}")]
     NoTeamToLink { team: String, servers: String },
+    #[error("the credentials are for team {of}, not for team {team}")]
+    CredentialsOfOther { team: String, of: String },
     #[error("there is no team on the NATS server")]
     NoTeamOnServer,
     #[error("another process on this host already links team {team}")]

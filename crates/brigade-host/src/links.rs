@@ -2,6 +2,7 @@
 
 mod control;
 mod process;
+mod refusal;
 mod run;
 mod supervise;
 

@@ -62,7 +62,7 @@ impl Link {
     }
 
     /// Keeps the files and the shared store synchronized until `stop` completes. Fails if the team has ended, after
-    /// the link deleted the copies of the team that it had made.
+    /// the link deleted the copies of the team that it had made, and if the store forbids the first synchronization.
     pub async fn run(&mut self, stop: impl Future<Output = ()> + Send) -> Result<(), LinkError> {
         self.keeps_running = true;
         let mut stop = pin!(stop);
@@ -97,6 +97,8 @@ impl Link {
                     }
                     Err(error @ LinkError::SavedState(_)) => return Err(error),
                     Err(error) if error.is_final() => return Err(error),
+                    // The credentials do not suffice for this team at all.
+                    Err(error) if error.is_forbidden() && synced.is_none() => return Err(error),
                     Err(LinkError::MaybeEnded { .. }) => {
                         self.sides = None;
                         work = PendingSync::all();

@@ -58,8 +58,16 @@ impl HeldLink {
             }
             LinkEvent::Back => self.report(LinkCondition::Connected, None),
             LinkEvent::Cut { why } => self.report(LinkCondition::Unreachable, Some(why.clone())),
+            LinkEvent::Trouble { why } if self.state() == LinkCondition::Starting => {
+                self.report(LinkCondition::Starting, Some(why.clone()));
+            }
             _ => {}
         }
+    }
+
+    /// Returns the state that was last reported.
+    pub(super) fn state(&self) -> LinkCondition {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).state
     }
 
     fn change(&self, change: impl FnOnce(&mut LinkStatus)) {

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::clock::Timestamp;
-use brigade_core::store::{Store, TeamStore};
+use brigade_core::store::{Store, StoreError, TeamStore};
 use brigade_link::{EndedSide, Link, LinkConfig, LinkError, LinkEvent, LinkTiming};
 use brigade_wire::name::{MemberName, TeamName};
 use tokio::task::JoinSet;
 
 use super::process::{HeldLink, LinkStateFile};
+use super::refusal::RefusalWatch;
 use crate::context::Context;
 use crate::error::{ErrorKind, HostError, Trouble};
 use crate::link_registry::{LinkCondition, LinkFiles, LinkStatus};
@@ -120,7 +121,11 @@ fn is_final(error: &HostError) -> bool {
     let link_error = error.source.downcast_ref::<LinkError>();
     (error.is_unreachable() && !error.is_temporary())
         || link_error.is_some_and(LinkError::is_final)
-        || matches!(error.source.downcast_ref(), Some(Trouble::NoTeamToLink { .. }))
+        || matches!(error.source.downcast_ref(), Some(StoreError::Forbidden { .. }))
+        || matches!(
+            error.source.downcast_ref(),
+            Some(Trouble::NoTeamToLink { .. } | Trouble::CredentialsOfOther { .. })
+        )
 }
 
 async fn run_held(
@@ -207,13 +212,19 @@ pub(super) async fn teams_to_link(
     Ok(store.teams().await?.into_iter().collect())
 }
 
-/// Fails if the team exists neither on this host nor on the servers. The error lists the known teams.
+/// Fails if the credentials are for another team, or if the team exists neither on this host nor on the servers. The
+/// error lists the known teams.
 pub(super) async fn check_known(
     context: &Context,
     servers: &NatsServers,
     store: &Arc<dyn Store>,
     team: &TeamName,
 ) -> Result<(), HostError> {
+    if let Some((of, _)) = servers.seat().filter(|(of, _)| of != team) {
+        let (team, of) = (team.to_string(), of.to_string());
+        let hint = format!("name the credentials for team {team} with `--creds FILE`");
+        return Err(HostError::failed(Trouble::CredentialsOfOther { team, of }).hint(hint));
+    }
     if context.files.team(team).await?.is_some() || store.team(team).await?.is_some() {
         return Ok(());
     }
@@ -307,7 +318,8 @@ impl<'l> Links<'l> {
     /// Keeps every team synchronized, with one task for each team. Returns the first error that ends a link.
     async fn keep_linked(&self, held: &mut BTreeMap<TeamName, HeldLink>) -> Result<(), HostError> {
         let named: BTreeSet<TeamName> = held.keys().cloned().collect();
-        let mut running = BTreeSet::new();
+        let mut running: BTreeMap<TeamName, Arc<HeldLink>> = BTreeMap::new();
+        let mut refusals = RefusalWatch::default();
         let mut ended = BTreeSet::new();
         let mut links = JoinSet::new();
         let mut is_noted = false;
@@ -319,7 +331,7 @@ impl<'l> Links<'l> {
                 (self.output.on_note)(&LinkNote::NoTeamYet);
             }
             for team in teams.unwrap_or_default() {
-                if running.contains(&team) || (!named.is_empty() && ended.contains(&team)) {
+                if running.contains_key(&team) || (!named.is_empty() && ended.contains(&team)) {
                     continue;
                 }
                 let held = match held.remove(&team) {
@@ -327,7 +339,7 @@ impl<'l> Links<'l> {
                     None => self.hold(&team).await?,
                 };
                 let (mut link, held) = self.link(held)?;
-                running.insert(team.clone());
+                running.insert(team.clone(), Arc::clone(&held));
                 links.spawn(async move {
                     let end = link.run(std::future::pending()).await;
                     (team, held, end)
@@ -342,7 +354,9 @@ impl<'l> Links<'l> {
                         return Ok(());
                     }
                 }
-                () = tokio::time::sleep(TEAMS_INTERVAL) => {}
+                () = tokio::time::sleep(TEAMS_INTERVAL) => {
+                    refusals.check(&self.options.servers, running.values()).await?;
+                }
             }
             if (self.output.is_closed)() {
                 return Ok(());

@@ -5,7 +5,15 @@ use brigade_nats::identity::CredentialRole;
 use super::org::Operator;
 use super::seats::OrgServer;
 use super::{FAKE_AGENT, wait_until};
+use crate::env::CliEnv;
 use crate::process::{is_alive, kill};
+
+/// Returns the state of the only link of a host.
+fn link_state(cli: &CliEnv) -> serde_json::Value {
+    let links = cli.run(&["link", "--list", "--json"]).stdout;
+    let links: serde_json::Value = serde_json::from_str(&links).unwrap_or_default();
+    links[0].clone()
+}
 
 #[test]
 fn resume_restarts_the_members_of_a_host_with_members_credentials() {
@@ -60,4 +68,49 @@ fn status_with_revoked_credentials_does_not_promise_that_members_reconnect() {
     assert!(status.stderr.contains("cannot use the server until the cause is fixed"), "{status}");
     let down = operator.cli.run(&[&store[..], &["down", "demo", "--now"]].concat());
     assert!(down.stderr.contains("killed the members of team demo"), "{down}");
+}
+
+#[test]
+fn a_link_whose_credentials_are_revoked_fails_with_the_reason() {
+    brigade_testkit::needs!(NatsServer);
+    let operator = Operator::new();
+    let lead = operator.add(&["demo", "team-lead", "--lead"]);
+    operator.cli.run_ok(&["--store", "files", "team", "create", "demo"]);
+    let link = ["link", "demo", "--store", &operator.url, "--creds", &lead];
+    operator.cli.run_ok(&link);
+    assert_eq!(link_state(&operator.cli)["state"], "connected");
+    operator.cli.run_ok(&["org", "revoke", "demo", "team-lead", "--dir", "op"]);
+    wait_until("the link to fail", || link_state(&operator.cli)["state"] == "failed");
+    let why = link_state(&operator.cli)["why"].to_string();
+    assert!(why.contains("the NATS server refused the credentials of team-lead"), "{why}");
+    let doctor = operator.cli.run(&["--store", "files", "doctor"]);
+    assert!(doctor.stdout.contains("the link failed: "), "{doctor}");
+    // With new credentials, the same command starts the link again.
+    assert_eq!(operator.add(&["demo", "team-lead", "--lead"]), lead);
+    operator.cli.run_ok(&link);
+    operator.cli.run_ok(&["link", "--stop", "demo"]);
+}
+
+#[test]
+fn a_link_with_credentials_that_do_not_suffice_fails_at_once() {
+    brigade_testkit::needs!(NatsServer);
+    let operator = Operator::new();
+    let lead = operator.add(&["demo", "team-lead", "--lead"]);
+    let alice = operator.add(&["proj", "alice"]);
+    operator.cli.run_ok(&["--store", "files", "team", "create", "proj"]);
+    let link = |creds: &str| {
+        let began = std::time::Instant::now();
+        let link = ["link", "proj", "--store", &operator.url, "--creds", creds];
+        let refused = operator.cli.run(&link);
+        assert_eq!(refused.code, Some(1), "{refused}");
+        assert!(began.elapsed().as_secs() < 30, "{refused}");
+        refused
+    };
+    let other = link(&lead);
+    let expected = "error: the credentials are for team demo, not for team proj\n\
+                    hint: name the credentials for team proj with `--creds FILE`";
+    assert_eq!(other.stderr.trim(), expected, "{other}");
+    // A member's credentials cannot create the team on the server.
+    let member = link(&alice);
+    assert!(member.stderr.contains("does not allow the credentials of alice"), "{member}");
 }
