@@ -2,6 +2,8 @@
 
 use brigade_nats::connect_error::{ConnectFailure, UsedCredentials};
 
+use crate::variables;
+
 /// Returns hints for each cause of a failed connection.
 pub(crate) fn hints(failure: &ConnectFailure) -> Vec<String> {
     match failure {
@@ -47,6 +49,10 @@ pub(crate) fn hints(failure: &ConnectFailure) -> Vec<String> {
         ConnectFailure::CertificateFiles { .. } => {
             vec!["check the files given with --ca, --cert and --key; each must be in PEM format".into()]
         }
+        ConnectFailure::CredentialsFile { .. } => vec![format!(
+            "check --creds, {}, `creds` in brigade.toml, and the CREDENTIALS of `brigade store list`",
+            variables::CREDS
+        )],
         ConnectFailure::NoCredentials { .. } => {
             vec!["name your credentials with `--creds FILE`; the operator of the server issues them with \
                   `brigade org add-member`"

@@ -89,7 +89,10 @@ async fn diagnose(
         ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
             return refused(server, credentials);
         }
-        ConnectErrorKind::Tls => return ConnectFailure::CertificateFiles { why: why() },
+        ConnectErrorKind::Tls => {
+            let why = unreadable_certificate(options).unwrap_or_else(why);
+            return ConnectFailure::CertificateFiles { why };
+        }
         ConnectErrorKind::Dns => {
             return ConnectFailure::Unreachable {
                 servers: server.to_owned(),
@@ -118,6 +121,15 @@ async fn diagnose(
             ConnectFailure::NotNats { server: server.to_owned(), greeting }
         }
     }
+}
+
+/// Returns the first certificate file that cannot be read, with the reason. The client library does not name the file.
+fn unreadable_certificate(options: &NatsOptions) -> Option<String> {
+    let (cert, key) = options.client_cert.as_ref().map(|(cert, key)| (cert, key)).unzip();
+    [options.ca.as_ref(), cert, key].into_iter().flatten().find_map(|path| {
+        let error = std::fs::File::open(path).err()?;
+        Some(format!("{}: {error}", path.display()))
+    })
 }
 
 fn refused(server: &str, credentials: Option<&UsedCredentials>) -> ConnectFailure {

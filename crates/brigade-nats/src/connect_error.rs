@@ -15,6 +15,8 @@ use brigade_core::store::StoreError;
 use jiff::Timestamp;
 use thiserror::Error;
 
+use crate::identity::IdentityError;
+
 /// The operation in the [`StoreError`] of a failed connection.
 const DOING: &str = "connect to the NATS server";
 
@@ -93,6 +95,14 @@ pub enum ConnectFailure {
         /// The defect.
         why: String,
     },
+    /// The credentials file of the client cannot be used.
+    #[error("cannot use the credentials file {}: {why}", file.display())]
+    CredentialsFile {
+        /// The file.
+        file: PathBuf,
+        /// The defect.
+        why: String,
+    },
     /// The server wants credentials, and the client has none.
     #[error("the NATS server at {servers} wants credentials")]
     NoCredentials {
@@ -131,6 +141,19 @@ impl ConnectFailure {
 impl From<ConnectFailure> for StoreError {
     fn from(failure: ConnectFailure) -> Self {
         Self::Engine { doing: DOING.into(), source: Box::new(failure) }
+    }
+}
+
+impl From<IdentityError> for ConnectFailure {
+    fn from(error: IdentityError) -> Self {
+        match error {
+            IdentityError::Read { path: file, source } => {
+                Self::CredentialsFile { file, why: source.to_string() }
+            }
+            IdentityError::Form { path: file, what } => {
+                Self::CredentialsFile { file, why: what.to_owned() }
+            }
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use brigade_core::store::{RetryStats, StoreError};
 use tokio::sync::broadcast;
 
 use crate::connect;
-use crate::connect_error::UsedCredentials;
+use crate::connect_error::{ConnectFailure, UsedCredentials};
 use crate::error::NatsError;
 use crate::identity::Identity;
 use crate::options::NatsOptions;
@@ -95,10 +95,7 @@ impl NatsConnection {
     /// Connects with the credentials in the options. Without credentials, connects as a trusted client.
     pub(crate) async fn open(options: &NatsOptions) -> Result<Self, StoreError> {
         let identity = match &options.creds {
-            Some(creds) => Identity::from_creds(creds).map_err(|error| StoreError::Engine {
-                doing: "read the identity in the credentials".into(),
-                source: Box::new(error),
-            })?,
+            Some(creds) => Identity::from_creds(creds).map_err(ConnectFailure::from)?,
             None => Identity::trusted(),
         };
         Self::connect(options, identity).await

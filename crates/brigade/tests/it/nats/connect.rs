@@ -145,11 +145,29 @@ fn certificates_that_are_not_trusted_are_named() {
         ),
     );
     let missing = list(&cli, &["--store", &engine.store(), "--ca", "none.pem"]);
-    assert!(missing.stderr.contains("cannot use the certificate files"), "{missing}");
+    let named = "none.pem: No such file or directory";
+    assert!(missing.stderr.contains(named), "{missing}");
     // The certificate names the address 127.0.0.1 only.
     let name = address.replace("127.0.0.1", "localhost");
     let name = list(&cli, &["--store", &format!("tls://{name}"), "--ca", &ca]);
     assert!(name.stderr.contains("is not valid: certificate not valid for name"), "{name}");
+}
+
+#[test]
+fn a_credentials_file_that_cannot_be_used_is_named() {
+    brigade_testkit::needs!(NatsServer);
+    let engine = TestServers::single();
+    let cli = CliEnv::new();
+    let missing = list(&cli, &["--store", &engine.store(), "--creds", "none.creds"]);
+    let hint = "hint: check --creds, BRIGADE_CREDS, `creds` in brigade.toml, and the CREDENTIALS of \
+                `brigade store list`";
+    for said in ["none.creds: No such file or directory", hint] {
+        assert!(missing.stderr.contains(said), "{said}: {missing}");
+    }
+    assert!(!missing.stderr.contains("unacknowledged"), "{missing}");
+    cli.write("work/bad.creds", "nonsense");
+    let doctor = cli.run(&["doctor", "--store", &engine.store(), "--creds", "bad.creds"]);
+    assert!(doctor.stdout.contains("bad.creds: it has no user JWT"), "{doctor}");
 }
 
 #[test]
