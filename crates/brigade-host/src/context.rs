@@ -408,11 +408,8 @@ impl Context {
     /// itself.
     fn check_default_member(&self) -> Result<(), HostError> {
         let members = self.credential_members()?;
-        if members.is_empty() || members.contains(&MemberName::lead()) {
-            return Ok(());
-        }
+        let Some(hint) = which_member_hint(&members) else { return Ok(()) };
         let members: Vec<String> = members.iter().map(ToString::to_string).collect();
-        let hint = format!("add `--as {}`, or set {}", members.join("` or `--as "), variables::AS);
         Err(HostError::failed(Trouble::WhichMember { members }).hint(hint))
     }
 
@@ -507,6 +504,16 @@ fn did_you_mean(team: &TeamName, teams: &[String]) -> String {
     let known: Vec<&str> = teams.iter().map(String::as_str).collect();
     let nearest = crate::suggest::nearest(team.as_str(), &known);
     nearest.map(|name| format!("did you mean {name}? ")).unwrap_or_default()
+}
+
+/// Returns how to choose a member if credentials are for these members: `None` if there is no choice, or if the lead is one of
+/// them and therefore the default.
+pub fn which_member_hint(members: &[MemberName]) -> Option<String> {
+    if members.len() < 2 || members.contains(&MemberName::lead()) {
+        return None;
+    }
+    let members: Vec<&str> = members.iter().map(MemberName::as_str).collect();
+    Some(format!("add `--as {}`, or set {}", members.join("` or `--as "), variables::AS))
 }
 
 fn team_names(teams: &[TeamName]) -> Vec<String> {

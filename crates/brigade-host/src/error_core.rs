@@ -23,6 +23,11 @@ fn hints(person: impl Into<String>, agent: impl Into<String>) -> (String, String
     (person.into(), agent.into())
 }
 
+/// Returns how a member gets onto the roster. With the credentials of members, only the lead's host can do it.
+pub(crate) fn join_hint(team: &str, name: &str) -> String {
+    format!("the lead adds it with `brigade --team {team} team join {name}`")
+}
+
 fn member_hints(members: &[String]) -> (String, String) {
     hints(members_hint(members), format!("members are {}", members.join(", ")))
 }
@@ -108,11 +113,10 @@ impl From<Denied> for HostError {
     fn from(error: Denied) -> Self {
         const ACT_AS: &str = "`--as NAME` sets the member you act as";
         let hints = match &error {
-            Denied::NotAMember { who, members, .. } => {
+            Denied::NotAMember { who, team, members } => {
                 let (person, agent) = member_hints(members);
-                let join = format!("`brigade team join {who}`");
-                let agent = format!("{agent}; a person can add it with {join}");
-                let hint = format!("to add it: {join}");
+                let hint = join_hint(team, who.as_str());
+                let agent = format!("{agent}; {hint}");
                 return Self::failed(error).hint(person).hint(hint).agent_hint(agent);
             }
             Denied::LeadOnly { .. } => hints(ACT_AS, "ask the lead with send_message"),

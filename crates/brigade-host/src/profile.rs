@@ -20,6 +20,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use brigade_wire::name::TeamName;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{HostError, Trouble, file_failed};
@@ -41,6 +42,20 @@ impl StoreName {
     /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Returns the name for a store with the credentials of a team in an organisation. The organisation's first team gets
+    /// the name of the organisation. Credentials are for one team, so each other team needs a store of its own.
+    pub fn for_team(
+        organisation: &TeamName,
+        first: Option<&TeamName>,
+        team: &TeamName,
+    ) -> Result<Self, HostError> {
+        let name = match first {
+            Some(first) if first != team => format!("{organisation}-{team}"),
+            _ => organisation.to_string(),
+        };
+        name.parse().map_err(HostError::usage)
     }
 }
 
@@ -170,12 +185,25 @@ impl Profiles {
         error.hint(format!("{question}stores: {}", known.join(", ")))
     }
 
-    /// Adds a store, or replaces the store of that name. Returns whether it replaced one.
-    pub fn add(&mut self, name: StoreName, profile: StoreProfile) -> Result<bool, HostError> {
+    /// Adds a store, or replaces the store of that name. Returns the store that it replaced.
+    pub fn add(
+        &mut self,
+        name: StoreName,
+        profile: StoreProfile,
+    ) -> Result<Option<StoreProfile>, HostError> {
         profile.servers().map_err(HostError::usage)?;
-        let replaced = self.file.stores.insert(name, profile).is_some();
+        let replaced = self.file.stores.insert(name, profile);
         self.write()?;
         Ok(replaced)
+    }
+
+    /// Removes a store. If it was the default, the files of this host become the default. Returns whether it was.
+    pub fn remove(&mut self, name: &StoreName) -> Result<bool, HostError> {
+        self.get(name)?;
+        self.file.stores.remove(name);
+        let was_default = self.file.default.take_if(|default| default == name).is_some();
+        self.write()?;
+        Ok(was_default)
     }
 
     /// Makes a store the default; with `None`, the files of this host.
@@ -244,8 +272,8 @@ mod tests {
             ca: Some("/a \"b\"\\c.pem".into()),
             creds: None,
         };
-        assert!(!profiles.add(name("work"), profile.clone()).unwrap());
-        assert!(profiles.add(name("work"), profile.clone()).unwrap());
+        assert_eq!(profiles.add(name("work"), profile.clone()).unwrap(), None);
+        assert_eq!(profiles.add(name("work"), profile.clone()).unwrap(), Some(profile.clone()));
         profiles.set_default(Some(&name("work"))).unwrap();
         let read = Profiles::read(&path).unwrap();
         assert_eq!(read.get(&name("work")).unwrap(), &profile);
@@ -255,6 +283,35 @@ mod tests {
         profiles.set_default(None).unwrap();
         assert_eq!(Profiles::read(&path).unwrap().default_name(), None);
         assert!(profiles.set_default(Some(&name("wrok"))).is_err());
+    }
+
+    #[test]
+    fn a_removed_store_is_not_the_default() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        let mut profiles = Profiles::read(&path).unwrap();
+        for store in ["home", "work"] {
+            let profile = StoreProfile { url: "nats://a:4222".into(), ca: None, creds: None };
+            profiles.add(name(store), profile).unwrap();
+        }
+        profiles.set_default(Some(&name("work"))).unwrap();
+        assert!(!profiles.remove(&name("home")).unwrap());
+        assert!(profiles.remove(&name("work")).unwrap());
+        let read = Profiles::read(&path).unwrap();
+        assert_eq!((read.default_name(), read.stores().count()), (None, 0));
+        assert!(profiles.remove(&name("work")).is_err());
+    }
+
+    #[test]
+    fn each_team_of_an_organisation_has_its_own_store() {
+        let team = |name: &str| name.parse::<TeamName>().unwrap();
+        let store = |first: Option<&str>| {
+            let first = first.map(team);
+            StoreName::for_team(&team("acme"), first.as_ref(), &team("demo")).unwrap().to_string()
+        };
+        assert_eq!(store(None), "acme");
+        assert_eq!(store(Some("demo")), "acme");
+        assert_eq!(store(Some("proj")), "acme-demo");
     }
 
     #[test]

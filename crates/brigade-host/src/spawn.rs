@@ -8,6 +8,7 @@ use brigade_wire::team::Team;
 
 use crate::context::Context;
 use crate::error::{HostError, Trouble};
+use crate::error_core::join_hint;
 use crate::progress::{Progress, ReportProgress};
 use crate::spec::{MemberSpec, TeamSpec};
 use crate::{Host, preflight, state, suggest, up, wait};
@@ -84,7 +85,7 @@ async fn check_credentials(
     }
     if !host.leads(lead).await? && lead.for_member(name.clone()).role().await?.is_none() {
         let (name, team) = (name.to_string(), team.to_string());
-        let hint = format!("the lead adds it with `brigade --team {team} team join {name}`");
+        let hint = join_hint(&team, &name);
         return Err(HostError::failed(Trouble::NotOnRoster { name, team }).hint(hint));
     }
     Ok(())

@@ -34,6 +34,15 @@ pub(crate) enum StoreCommand {
         none: bool,
     },
 
+    /// Forget a store you have named
+    ///
+    /// Changes nothing on the server, and deletes no files of the store. If the store was the default, the files of
+    /// this host are the default again.
+    Remove {
+        /// The store
+        name: StoreName,
+    },
+
     /// Connect to a store and show what works
     ///
     /// Shows the server, whether the connection is encrypted, whose credentials you use and until when

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use brigade_host::context::which_member_hint;
 use brigade_host::location::{Location, NatsServers};
 use brigade_host::profile::{StoreName, StoreProfile};
 use brigade_host::store_check::{PAYLOAD_ADVICE, StoreCheck, payload_problem};
@@ -22,6 +23,7 @@ pub(crate) async fn run(global: GlobalArgs, command: StoreCommand) -> Result<u8,
         StoreCommand::Add(asked) => add(&global, asked),
         StoreCommand::List => list(global.json),
         StoreCommand::Use { name, .. } => choose(global.json, name.as_ref()),
+        StoreCommand::Remove { name } => remove(global.json, &name),
         StoreCommand::Check { name } => check(&global.at_once(), name).await,
     }
 }
@@ -33,26 +35,61 @@ fn add(global: &GlobalArgs, asked: StoreAddArgs) -> Result<u8, CliError> {
     if let Some(path) = [&ca, &creds].into_iter().flatten().find(|path| !path.is_file()) {
         return Err(CliError::usage(CliTrouble::NoFile { path: path.clone() }));
     }
-    if let Some(creds) = &creds {
-        Identity::from_creds(creds).map_err(CliError::failed)?;
-    }
+    let identity = creds.as_deref().map(Identity::from_creds).transpose();
+    let identity = identity.map_err(CliError::failed)?;
     let StoreAddArgs { name, url, is_default } = asked;
-    let replaced = profiles.add(name.clone(), StoreProfile { url, ca, creds })?;
+    let profile = StoreProfile { url, ca, creds };
+    let replaced = profiles.add(name.clone(), profile.clone())?;
+    let was_default = profiles.default_name() == Some(&name);
     if is_default {
         profiles.set_default(Some(&name))?;
     }
     if global.json {
+        let is_default = is_default || was_default;
+        let replaced = replaced.is_some();
         let document = json!({ "name": name, "replaced": replaced, "default": is_default });
         output::print_json(&document)?;
         return Ok(exit::DONE);
     }
-    let done = if replaced { "replaced" } else { "added" };
-    let next = match is_default {
-        true => "it is the default from now on".to_owned(),
-        false => format!("`brigade store use {name}` makes it the default"),
+    let done = if replaced.is_some() { "replaced" } else { "added" };
+    let next = match (was_default, is_default) {
+        (true, _) => "it is still the default".to_owned(),
+        (false, true) => "it is the default from now on".to_owned(),
+        (false, false) => format!("`brigade store use {name}` makes it the default"),
     };
     output::print(&format!("{done} store {STRONG}{name}{STRONG:#}; {next}\n"))?;
+    if let Some(before) = replaced.filter(|before| *before != profile) {
+        output::note(&format!(
+            "{name} was {}; add it under another name if you still need it",
+            settings(&before)
+        ));
+    }
     output::hint(&format!("`brigade store check {name}` shows whether it works"));
+    if let Some(hint) = identity.and_then(|identity| which_member_hint(&identity.members)) {
+        output::hint(&format!("the credentials are for several members: {hint}"));
+    }
+    Ok(exit::DONE)
+}
+
+/// Describes a store in one line.
+fn settings(profile: &StoreProfile) -> String {
+    let mut text = profile.url.clone();
+    for (option, path) in [("--ca", &profile.ca), ("--creds", &profile.creds)] {
+        if let Some(path) = path {
+            let _infallible = write!(text, " {option} {}", path.display());
+        }
+    }
+    text
+}
+
+fn remove(json: bool, name: &StoreName) -> Result<u8, CliError> {
+    let was_default = profiles()?.remove(name)?;
+    if json {
+        output::print_json(&json!({ "name": name, "was_default": was_default }))?;
+        return Ok(exit::DONE);
+    }
+    let default = if was_default { "; the default store is the files of this host" } else { "" };
+    output::print(&format!("removed store {STRONG}{name}{STRONG:#}{default}\n"))?;
     Ok(exit::DONE)
 }
 

@@ -142,7 +142,7 @@ fn unknown_recipients_are_reported_with_the_members() {
     --- stderr
     error: carl is not a member of team demo
     hint: members: team-lead, alice, bob
-    hint: to add it: `brigade team join carl`
+    hint: the lead adds it with `brigade --team demo team join carl`
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["--as", "bob", "send", "bob", "hi"]), @"

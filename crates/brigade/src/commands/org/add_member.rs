@@ -40,8 +40,10 @@ pub(super) fn run(json: bool, asked: OrgAddMemberArgs) -> Result<u8, CliError> {
     };
     let seat = folder.grant(&mut organisation, granted, now)?;
     let org = &organisation.name;
+    let first = organisation.seats.first().map(|seat| &seat.team);
+    let store = StoreName::for_team(org, first, &seat.team)?;
     if asked.uses {
-        use_store(&folder, org, &seat)?;
+        use_store(&folder, &store, &seat)?;
     }
     if json {
         output::print_json(&seat)?;
@@ -53,7 +55,7 @@ pub(super) fn run(json: bool, asked: OrgAddMemberArgs) -> Result<u8, CliError> {
         names.join(", "),
         seat.team,
         seat.file.display(),
-        next(&folder, org, &seat, asked.uses)
+        next(&folder, org, &store, &seat, asked.uses)
     ))?;
     if !others.is_empty() {
         output::note(&format!(
@@ -65,8 +67,7 @@ pub(super) fn run(json: bool, asked: OrgAddMemberArgs) -> Result<u8, CliError> {
 }
 
 /// Adds the servers to the configuration of this host, and makes them the default store.
-fn use_store(folder: &Folder, org: &TeamName, seat: &IssuedSeat) -> Result<(), CliError> {
-    let name: StoreName = org.as_str().parse().map_err(CliError::usage)?;
+fn use_store(folder: &Folder, name: &StoreName, seat: &IssuedSeat) -> Result<(), CliError> {
     let profile = StoreProfile {
         url: folder.cluster().urls().join(","),
         ca: folder.cluster().tls.as_ref().and_then(|tls| tls.ca.clone()),
@@ -74,12 +75,18 @@ fn use_store(folder: &Folder, org: &TeamName, seat: &IssuedSeat) -> Result<(), C
     };
     let mut profiles = profiles()?;
     profiles.add(name.clone(), profile)?;
-    profiles.set_default(Some(&name))
+    profiles.set_default(Some(name))
 }
 
 /// Returns what to do next with the credentials.
-fn next(folder: &Folder, org: &TeamName, seat: &IssuedSeat, is_used: bool) -> String {
-    let store = next_step::add_store(folder, org, &seat.file);
+fn next(
+    folder: &Folder,
+    org: &TeamName,
+    store: &StoreName,
+    seat: &IssuedSeat,
+    is_used: bool,
+) -> String {
+    let add_store = next_step::add_store(folder, store, &seat.file);
     let ca = folder.cluster().tls.as_ref().and_then(|tls| tls.ca.as_ref());
     let files = match ca {
         Some(ca) => format!("the credentials and {}", ca.display()),
@@ -87,8 +94,10 @@ fn next(folder: &Folder, org: &TeamName, seat: &IssuedSeat, is_used: bool) -> St
     };
     let team = &seat.team;
     let mut text = match is_used {
-        true => format!("this host uses them from now on, as store {org}\n"),
-        false => format!("next, on the host of the members, with a copy of {files}:\n  {store}\n"),
+        true => format!("this host uses them from now on, as store {store}\n"),
+        false => {
+            format!("next, on the host of the members, with a copy of {files}:\n  {add_store}\n")
+        }
     };
     if seat.role == CredentialRole::Lead {
         let members = next_step::add_members(folder, org, team);
@@ -96,6 +105,17 @@ fn next(folder: &Folder, org: &TeamName, seat: &IssuedSeat, is_used: bool) -> St
             "\nthen, for the members of another host:\n  {members}\n\
              and to create the team:\n  brigade team create {team}\n"
         ));
+    } else {
+        text.push_str("\nand on the host of the lead, after `brigade team create`:\n");
+        for name in &seat.members {
+            text.push_str(&format!("  {}\n", next_step::join(team, name)));
+        }
+        if let Some(first) = seat.members.first() {
+            let send = next_step::first_message(first, seat.members.len());
+            text.push_str(&format!(
+                "\nfor a first message, on the host of the members:\n  {send}\n"
+            ));
+        }
     }
     text
 }

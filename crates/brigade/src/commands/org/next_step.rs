@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use brigade_core::policy::shell;
+use brigade_host::profile::StoreName;
 use brigade_nats::org::Folder;
 use brigade_wire::name::{MemberName, TeamName};
 
@@ -25,9 +26,9 @@ fn folder_options(folder: &Folder, org: &TeamName) -> String {
     line(&["--org", org.as_str(), "--dir", &text(folder.dir())])
 }
 
-/// Returns the command that starts a server.
+/// Returns the command that starts a server in the background.
 pub(super) fn start_server(config: &Path) -> String {
-    line(&["nats-server", "-c", &text(config)])
+    format!("{} > nats.log 2>&1 &", line(&["nats-server", "-c", &text(config)]))
 }
 
 /// Returns the command that informs the servers and creates the streams.
@@ -53,14 +54,31 @@ pub(super) fn add_members(folder: &Folder, org: &TeamName, team: &TeamName) -> S
 }
 
 /// Returns the command that makes a host use the servers with these credentials.
-pub(super) fn add_store(folder: &Folder, org: &TeamName, creds: &Path) -> String {
+pub(super) fn add_store(folder: &Folder, store: &StoreName, creds: &Path) -> String {
     let urls = folder.cluster().urls().join(",");
-    let mut words = vec!["brigade", "store", "add", org.as_str(), &urls];
+    let mut words = vec!["brigade", "store", "add", store.as_str(), &urls];
     let ca = folder.cluster().tls.as_ref().and_then(|tls| tls.ca.as_deref()).map(text);
     if let Some(ca) = &ca {
         words.extend(["--ca", ca]);
     }
     let creds = text(creds);
     words.extend(["--creds", &creds, "--use"]);
+    line(&words)
+}
+
+/// Returns the command with which the lead adds a member to the roster.
+pub(super) fn join(team: &TeamName, name: &MemberName) -> String {
+    line(&["brigade", "--team", team.as_str(), "team", "join", name.as_str()])
+}
+
+/// Returns the command with which a member sends a message to the lead. With the credentials of several members, it has to
+/// name itself.
+pub(super) fn first_message(name: &MemberName, members: usize) -> String {
+    let lead = MemberName::lead();
+    let mut words = vec!["brigade"];
+    if members > 1 {
+        words.extend(["--as", name.as_str()]);
+    }
+    words.extend(["send", lead.as_str(), "hello"]);
     line(&words)
 }

@@ -56,6 +56,47 @@ fn an_unknown_store_and_an_address_with_a_password_are_refused() {
     assert!(broken.stderr.contains("config.toml is not valid"), "{broken}");
 }
 
+#[test]
+fn adding_a_store_again_shows_what_it_replaced_and_keeps_the_default() {
+    let cli = CliEnv::new();
+    cli.run_ok(&["store", "add", "work", "nats://a", "--use"]);
+    let same = cli.run(&["store", "add", "work", "nats://a"]);
+    assert_eq!(same.stdout, "replaced store work; it is still the default\n");
+    assert!(!same.stderr.contains("note"), "{same}");
+    let other = cli.run(&["store", "add", "work", "nats://b"]);
+    let note = "note: work was nats://a; add it under another name if you still need it";
+    assert!(other.stderr.contains(note), "{other}");
+}
+
+#[test]
+fn a_store_can_be_removed() {
+    let cli = CliEnv::new();
+    cli.run_ok(&["store", "add", "home", "nats://a"]);
+    cli.run_ok(&["store", "add", "work", "nats://b", "--use"]);
+    assert_eq!(cli.run_ok(&["store", "remove", "home"]), "removed store home\n");
+    assert_eq!(
+        cli.run_ok(&["store", "remove", "work"]),
+        "removed store work; the default store is the files of this host\n"
+    );
+    assert_eq!(cli.run(&["store", "list"]).code, Some(4));
+    assert_eq!(cli.run(&["store", "remove", "work"]).code, Some(2));
+}
+
+#[test]
+fn the_credentials_of_each_team_get_their_own_store() {
+    let cli = CliEnv::new();
+    cli.run_ok(&["org", "init", "acme", "--dir", "op"]);
+    let add = |team: &str, more: &[&str]| {
+        cli.run_ok(
+            &[&["org", "add-member", team, "team-lead", "--lead"], more, &["--dir", "op"]].concat(),
+        )
+    };
+    assert!(add("demo", &["--use"]).contains("as store acme\n"));
+    assert!(add("proj", &[]).contains("brigade store add acme-proj "));
+    assert!(add("proj", &["--use", "--out", "p.creds"]).contains("as store acme-proj\n"));
+    assert_eq!(cli.json(&["store", "list"]).as_array().unwrap().len(), 2);
+}
+
 /// Claude Code starts `brigade teammate` for its own teams, which are in files.
 #[test]
 fn programs_that_others_start_do_not_use_the_default() {

@@ -30,7 +30,7 @@ fn paste(cli: &CliEnv, line: &str) -> String {
 }
 
 #[test]
-fn six_printed_commands_set_up_two_hosts() {
+fn printed_commands_lead_to_the_first_message_between_two_hosts() {
     brigade_testkit::needs!(NatsServer, Openssl);
     let (a, b) = (CliEnv::new(), CliEnv::new());
     certificates(&a.root);
@@ -44,6 +44,7 @@ fn six_printed_commands_set_up_two_hosts() {
     );
     let output = paste(&a, &init);
     let server = printed(&output, "nats-server -c");
+    assert!(server.contains(" > nats.log 2>&1 &"), "{server}");
     let config = server.split('\'').nth(1).unwrap();
     let _server =
         brigade_testkit::nats_server::ServerProcess::start(config.as_ref(), &a.path("log"));
@@ -60,9 +61,27 @@ fn six_printed_commands_set_up_two_hosts() {
         assert_eq!(checked["tls"], true, "{checked}");
         assert_eq!(checked["team"]["exists"], true, "{checked}");
     }
-    a.run_ok(&["team", "join", "alice"]);
-    a.run_ok(&["send", "alice", "welcome"]);
-    assert!(b.run_ok(&["--as", "alice", "inbox"]).contains("welcome"));
+    paste(&a, &printed(&members, "brigade --team demo team join alice"));
+    paste(&b, &printed(&members, "brigade --as alice send team-lead"));
+    assert!(a.run_ok(&["inbox"]).contains("hello"));
+    // Bob is in the credentials, but the lead has not added him.
+    let hint = "hint: the lead adds it with `brigade --team demo team join bob`";
+    let bob = b.run(&["--as", "bob", "send", "team-lead", "hello"]);
+    assert!(bob.stderr.contains(hint), "{bob}");
+}
+
+#[test]
+fn adding_a_store_says_how_to_choose_one_of_several_members() {
+    let cli = CliEnv::new();
+    cli.run_ok(&["org", "init", "acme", "--dir", "op"]);
+    let add = |names: &[&str], file: &str| {
+        let words = [&["org", "add-member", "demo"], names, &["--dir", "op", "--out", file]];
+        cli.run_ok(&words.concat());
+        cli.run(&["store", "add", "acme", "nats://a", "--creds", file]).stderr
+    };
+    let hint = "hint: the credentials are for several members: add `--as alice` or `--as bob`";
+    assert!(add(&["alice", "bob"], "two.creds").contains(hint));
+    assert!(!add(&["carol"], "one.creds").contains("--as"));
 }
 
 #[test]
