@@ -541,6 +541,7 @@ pub fn host_at(
         worktrees: state_dir.join("worktrees"),
         is_shared: home.nats().is_some(),
         may_lead: home.nats().is_none_or(NatsServers::may_lead),
+        credentials: home.nats().and_then(|nats| nats.creds.clone()),
         is_claude_led: false,
         claude_dir: claude_dir.to_owned(),
     })

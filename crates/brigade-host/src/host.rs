@@ -9,6 +9,7 @@ use brigade_core::seat::Seat;
 use brigade_link::is_mirror;
 use brigade_wire::name::{MemberName, TeamName};
 
+use crate::credentials_record::CredentialsRecord;
 use crate::error::{HostError, Trouble, failed};
 use crate::installed::Programs;
 use crate::link_registry;
@@ -43,6 +44,8 @@ pub struct Host {
     pub is_shared: bool,
     /// Whether the caller may act as the lead. With a NATS store the credentials decide.
     pub may_lead: bool,
+    /// The credentials file for the NATS server.
+    pub credentials: Option<PathBuf>,
     /// Whether Claude Code started the members in the registry.
     pub is_claude_led: bool,
     /// Claude Code's folder.
@@ -134,6 +137,7 @@ impl Host {
             return Ok(());
         }
         self.registry.supervisor()?;
+        CredentialsRecord::write(&self.registry, self.credentials.as_deref())?;
         let started = start::supervisor(&self.self_command, &self.registry);
         let mut child = started.map_err(|source| failed("start the supervisor", source))?;
         let began = tokio::time::Instant::now();

@@ -62,6 +62,7 @@ pub mod claude_session;
 #[cfg(feature = "nats")]
 mod connect_hints;
 pub mod context;
+mod credentials_record;
 pub mod delete;
 pub mod detach;
 pub mod down;
@@ -91,6 +92,7 @@ pub mod process_tree;
 pub mod profile;
 pub mod progress;
 pub mod registry;
+mod renewal;
 mod restarts;
 pub mod resume;
 pub mod shutdown;

@@ -280,6 +280,20 @@ impl NatsServers {
         }
     }
 
+    /// Returns the team and an id of the credentials in a file; `None` if the file has no credentials for a team, or cannot be
+    /// read. New credentials for the same members have another id. The id is not secret.
+    #[cfg(feature = "nats")]
+    pub fn credentials_id(file: &Path) -> Option<(TeamName, String)> {
+        let identity = brigade_nats::Identity::from_creds(file).ok()?;
+        Some((identity.team?, identity.inbox_prefix))
+    }
+
+    /// Returns `None`, because this build has no NATS support.
+    #[cfg(not(feature = "nats"))]
+    pub fn credentials_id(_: &Path) -> Option<(TeamName, String)> {
+        None
+    }
+
     /// Returns the members that the credentials are limited to. The list is empty if the credentials are for all
     /// members, or if there are no credentials.
     #[cfg(feature = "nats")]

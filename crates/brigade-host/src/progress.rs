@@ -1,5 +1,6 @@
 //! Progress reports of long operations, which the front end shows.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use brigade_core::clock::Timestamp;
@@ -71,6 +72,9 @@ pub enum Progress {
     KeyWasAhead(MemberName, Timestamp),
     /// The link of a team has not finished its first synchronization with the NATS servers at these addresses.
     LinkStarts(TeamName, Vec<String>),
+    /// The supervisor and the members of this host had credentials that cannot be used any more. They are restarted with those
+    /// in this file.
+    NewCredentials(PathBuf),
     /// The NATS servers at these addresses have not answered yet. Brigade waits this long for the first connection.
     WaitingForServer(Vec<String>, Duration),
 }

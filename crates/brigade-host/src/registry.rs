@@ -5,6 +5,7 @@
 //! <state>/host/<key of the store: 16 hex digits>/
 //!   supervisor           locked by the supervisor
 //!   supervisor.log
+//!   credentials.json     the credentials with which the supervisor was started, if the store is on NATS servers
 //!   <team>/team.json     the spec of the team; the team is up while this file exists
 //!   <team>/origin.json   the team file that started the team
 //!   <team>/up            locked by the process that brings the team up or down
@@ -120,11 +121,17 @@ impl Registry {
         self.dir.join("supervisor.log")
     }
 
+    /// Returns the path of the file that names the credentials with which the supervisor was started.
+    pub(crate) fn credentials(&self) -> PathBuf {
+        self.dir.join("credentials.json")
+    }
+
     /// Removes the registry's folder if no team is up. Only the supervisor may call this, while it holds its lock.
     pub fn remove_if_empty(&self) -> Result<(), HostError> {
         if self.teams()?.is_empty() {
             leftovers::sweep(&self.dir);
             remove(&self.supervisor_log())?;
+            remove(&self.credentials())?;
             remove(&self.supervisor_lock())?;
             // If another process is bringing a team up, the folder is not empty, and this call does not remove it.
             let _not_empty = fs::remove_dir(&self.dir);

@@ -20,7 +20,7 @@ use crate::host::{Host, is_led_remotely};
 use crate::process::send_signal;
 use crate::progress::{Ended, Progress, ReportProgress};
 use crate::spec::{MemberPlace, MemberSpec, TeamSpec};
-use crate::{state, wait};
+use crate::{renewal, state, wait};
 
 /// How long a process may take to end after SIGKILL.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
@@ -67,6 +67,7 @@ pub async fn resume(
     mut done: impl FnMut(&Resumed) -> Result<(), HostError>,
 ) -> Result<Vec<Resumed>, HostError> {
     let host = context.host()?;
+    renewal::renew(context, &host, report).await?;
     let mut taken_over = false;
     let mut resumed = Vec::new();
     let teams: Vec<TeamName> = match named.or(context.named_team()) {

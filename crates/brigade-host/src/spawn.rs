@@ -11,7 +11,7 @@ use crate::error::{HostError, Trouble};
 use crate::error_core::join_hint;
 use crate::progress::{Progress, ReportProgress};
 use crate::spec::{MemberSpec, TeamSpec};
-use crate::{Host, preflight, state, suggest, up, wait};
+use crate::{Host, preflight, renewal, state, suggest, up, wait};
 
 /// The result of [`spawn`].
 #[derive(Debug)]
@@ -127,6 +127,7 @@ pub async fn spawn(
     let host = &context.host()?;
     check_credentials(context, host, lead, &spec.name).await?;
     context.check_may_start(lead, &spec.name, &spec.agent)?;
+    renewal::renew(context, host, report).await?;
     wait::until_removed(host, lead, &spec.name, report).await?;
     if host.registry.member(&lead.team, &spec.name)?.is_some() {
         check_not_elsewhere(host, lead, &spec.name).await?;

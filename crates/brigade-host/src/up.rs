@@ -16,7 +16,7 @@ use crate::error::{HostError, Trouble};
 use crate::progress::{Progress, ReportProgress};
 use crate::spec::{MemberPlace, MemberSpec, TaskSpec, TeamSpec};
 use crate::trust::TrustedTeamFile;
-use crate::{Host, origin, preflight, state, team_lock, wait};
+use crate::{Host, origin, preflight, renewal, state, team_lock, wait};
 
 /// The metadata key under which a task stores its name in the team file.
 const KEY: &str = "brigadeKey";
@@ -63,6 +63,7 @@ pub async fn up(
     refuse_native(host, spec)?;
     check_programs(host, spec, report)?;
     let _lock = team_lock::acquire(&host.registry, &lead.team, report).await?;
+    renewal::renew(context, host, report).await?;
     if other_owner == OtherOwner::Refuse {
         origin::check_owner(&host.registry, lead, host.is_shared, file.path()).await?;
     }

@@ -116,6 +116,10 @@ pub(crate) fn print(progress: Progress) {
                 &format!("waiting for the first synchronization with {}", servers.join(", ")),
             );
         }
+        Progress::NewCredentials(file) => output::note(&format!(
+            "the earlier credentials of this host cannot be used any more; its supervisor and members restart with {}",
+            file.display()
+        )),
         Progress::WaitingForServer(servers, limit) => {
             let limit = match limit.as_secs() {
                 0 => String::new(),

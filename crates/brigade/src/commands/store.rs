@@ -63,6 +63,12 @@ fn add(global: &GlobalArgs, asked: StoreAddArgs) -> Result<u8, CliError> {
             "{name} was {}; add it under another name if you still need it",
             settings(&before)
         ));
+        if before.creds.is_some() && profile.creds.is_some() {
+            output::hint(
+                "if the server no longer accepts the earlier credentials, `brigade resume` restarts the members of this host \
+                 with the new ones",
+            );
+        }
     }
     output::hint(&format!("`brigade store check {name}` shows whether it works"));
     if let Some(hint) = identity.and_then(|identity| which_member_hint(&identity.members)) {

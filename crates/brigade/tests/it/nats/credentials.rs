@@ -38,39 +38,6 @@ fn resume_restarts_the_members_of_a_host_with_members_credentials() {
 }
 
 #[test]
-fn doctor_prints_each_note_once() {
-    brigade_testkit::needs!(NatsServer);
-    let mut office = OrgServer::new();
-    let _lead = office.lead();
-    let host = office.seat("b", CredentialRole::Member, &["alice", "bob"]);
-    host.write_file(&["alice"], "");
-    host.run_ok(&["up"]);
-    kill(host.json(&["status"])[0]["supervisor"].as_u64().unwrap());
-    let doctor = host.run(&["doctor", "--fix"]);
-    assert!(doctor.stdout.contains("fixed  no-supervisor"), "{doctor}");
-    let note = "these credentials do not permit checking the streams";
-    assert_eq!(doctor.stderr.matches(note).count(), 1, "{doctor}");
-}
-#[test]
-fn status_with_revoked_credentials_does_not_promise_that_members_reconnect() {
-    brigade_testkit::needs!(NatsServer);
-    let operator = Operator::new();
-    let lead = operator.add(&["demo", "team-lead", "--lead"]);
-    let store = ["--store", &operator.url, "--creds", &lead];
-    operator.cli.run_ok(&[&store[..], &["team", "create", "demo"]].concat());
-    let agent = format!("acp:{FAKE_AGENT}");
-    let host = operator.add(&["demo", "alice", "team-lead", "--lead", "--out", "host.creds"]);
-    let store = ["--store", &operator.url, "--creds", &host];
-    operator.cli.run_ok(&[&store[..], &["spawn", "alice", "--agent", &agent]].concat());
-    operator.cli.run_ok(&["org", "revoke", "demo", "alice", "--dir", "op"]);
-    let status = operator.cli.run(&[&store[..], &["status"]].concat());
-    assert!(status.stdout.contains("server cannot be used"), "{status}");
-    assert!(status.stderr.contains("cannot use the server until the cause is fixed"), "{status}");
-    let down = operator.cli.run(&[&store[..], &["down", "demo", "--now"]].concat());
-    assert!(down.stderr.contains("killed the members of team demo"), "{down}");
-}
-
-#[test]
 fn a_link_whose_credentials_are_revoked_fails_with_the_reason() {
     brigade_testkit::needs!(NatsServer);
     let operator = Operator::new();
@@ -113,4 +80,70 @@ fn a_link_with_credentials_that_do_not_suffice_fails_at_once() {
     // A member's credentials cannot create the team on the server.
     let member = link(&alice);
     assert!(member.stderr.contains("does not allow the credentials of alice"), "{member}");
+}
+
+#[test]
+fn status_with_revoked_credentials_does_not_promise_that_members_reconnect() {
+    brigade_testkit::needs!(NatsServer);
+    let operator = Operator::new();
+    let lead = operator.add(&["demo", "team-lead", "--lead"]);
+    let store = ["--store", &operator.url, "--creds", &lead];
+    operator.cli.run_ok(&[&store[..], &["team", "create", "demo"]].concat());
+    let agent = format!("acp:{FAKE_AGENT}");
+    let host = operator.add(&["demo", "alice", "team-lead", "--lead", "--out", "host.creds"]);
+    let store = ["--store", &operator.url, "--creds", &host];
+    operator.cli.run_ok(&[&store[..], &["spawn", "alice", "--agent", &agent]].concat());
+    operator.cli.run_ok(&["org", "revoke", "demo", "alice", "--dir", "op"]);
+    let status = operator.cli.run(&[&store[..], &["status"]].concat());
+    assert!(status.stdout.contains("server cannot be used"), "{status}");
+    assert!(status.stderr.contains("cannot use the server until the cause is fixed"), "{status}");
+    let down = operator.cli.run(&[&store[..], &["down", "demo", "--now"]].concat());
+    assert!(down.stderr.contains("killed the members of team demo"), "{down}");
+}
+
+#[test]
+fn resume_restarts_members_with_new_credentials_after_a_revocation() {
+    brigade_testkit::needs!(NatsServer);
+    let operator = Operator::new();
+    let lead = operator.add(&["demo", "team-lead", "--lead"]);
+    operator.run_ok_as(&lead, "team-lead", &["team", "create", "demo"]);
+    operator.run_ok_as(&lead, "team-lead", &["team", "join", "alice"]);
+    operator.add(&["demo", "alice", "bob", "--out", "first.creds"]);
+    let agent = format!("acp:{FAKE_AGENT}");
+    let host = |creds: &str, args: &[&str]| {
+        let store = ["--store", &operator.url, "--creds", creds, "--team", "demo"];
+        operator.cli.run(&[&store, args].concat())
+    };
+    let spawned = host("first.creds", &["spawn", "alice", "--agent", &agent]);
+    assert_eq!(spawned.code, Some(0), "{spawned}");
+    operator.cli.run_ok(&["org", "revoke", "demo", "alice", "--dir", "op"]);
+    operator.add(&["demo", "alice", "bob", "--out", "second.creds"]);
+    let resumed = host("second.creds", &["resume"]);
+    assert_eq!(resumed.code, Some(0), "{resumed}");
+    assert!(resumed.stderr.contains("restart with "), "{resumed}");
+    operator.run_ok_as(&lead, "team-lead", &["send", "alice", "are you there"]);
+    let received = || std::fs::read_to_string(operator.cli.path("work/heard")).unwrap_or_default();
+    wait_until("alice to receive her mail", || received().contains("are you there"));
+    // The credentials are not replaced twice, and another member starts without waiting.
+    operator.run_ok_as(&lead, "team-lead", &["team", "join", "bob"]);
+    let spawned = host("second.creds", &["spawn", "bob", "--agent", &agent]);
+    assert_eq!(spawned.code, Some(0), "{spawned}");
+    assert!(!spawned.stderr.contains("restart with "), "{spawned}");
+    let down = host("second.creds", &["down", "--now"]);
+    assert_eq!(down.code, Some(0), "{down}");
+}
+
+#[test]
+fn doctor_prints_each_note_once() {
+    brigade_testkit::needs!(NatsServer);
+    let mut office = OrgServer::new();
+    let _lead = office.lead();
+    let host = office.seat("b", CredentialRole::Member, &["alice", "bob"]);
+    host.write_file(&["alice"], "");
+    host.run_ok(&["up"]);
+    kill(host.json(&["status"])[0]["supervisor"].as_u64().unwrap());
+    let doctor = host.run(&["doctor", "--fix"]);
+    assert!(doctor.stdout.contains("fixed  no-supervisor"), "{doctor}");
+    let note = "these credentials do not permit checking the streams";
+    assert_eq!(doctor.stderr.matches(note).count(), 1, "{doctor}");
 }
