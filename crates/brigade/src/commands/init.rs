@@ -47,8 +47,9 @@ pub(crate) fn run(global: &GlobalArgs, yes: bool) -> Result<u8, CliError> {
         output::print_json(&document(&plan, true))?;
     } else {
         output::print(&format!(
-            "\nnew Claude Code sessions now use brigade\n\
-             `{STRONG}brigade init --undo{STRONG:#}` removes it\n"
+            "\nnew Claude Code sessions now use brigade\n{}\
+             `{STRONG}brigade init --undo{STRONG:#}` removes it\n",
+            next_step(&machine)
         ))?;
     }
     advise(&machine);
@@ -144,6 +145,17 @@ fn document(plan: &InitPlan, applied: bool) -> serde_json::Value {
         .collect();
     let left = plan.left.iter().map(|(path, why)| json!({ "path": path, "why": why }));
     json!({ "applied": applied, "changes": changes, "left_alone": left.collect::<Vec<_>>() })
+}
+
+/// Returns what to do with the new settings; empty if there is no agent to start.
+fn next_step(machine: &Machine) -> String {
+    let Some(agent) = machine.agents.iter().find(|agent| !agent.native) else {
+        return String::new();
+    };
+    let name = agent.name;
+    format!(
+        "next: start `claude` in tmux, and ask it for a teammate: \"start a {name} teammate called rev\"\n"
+    )
 }
 
 /// Prints notes about programs that are still missing.

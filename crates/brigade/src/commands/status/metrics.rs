@@ -3,6 +3,7 @@
 use brigade_core::board;
 use brigade_core::depth::{self, MailBacklog};
 use brigade_core::store::RetryStats;
+use brigade_core::text::count;
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::task::{Status, Task};
 use brigade_wire::team::Team;
@@ -143,8 +144,9 @@ pub(super) fn render(metrics: &StatusMetrics) -> String {
     let mut text = String::new();
     for TeamMetrics { team, tasks, mailboxes, strain } in &metrics.teams {
         let TaskCounts { pending, in_progress, completed } = tasks;
+        let pending = count(*pending, "task");
         text.push_str(&format!(
-            "\n{STRONG}{team}{STRONG:#}  {pending} tasks pending, {in_progress} in progress, {completed} done\n"
+            "\n{STRONG}{team}{STRONG:#}  {pending} pending, {in_progress} in progress, {completed} done\n"
         ));
         let mut table = Table::new(&["MAILBOX", "UNREAD", "OLDEST UNSHOWN", ""]);
         for MailboxMetrics { depth, oldest_unshown_secs, ends_soon } in mailboxes {

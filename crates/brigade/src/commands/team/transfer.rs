@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use brigade_core::export::{self, ExportCounts, Imported};
+use brigade_core::text;
 use brigade_wire::name::TeamName;
 use serde_json::json;
 
@@ -84,5 +85,6 @@ pub(super) async fn import(
 
 fn summary(exported: &ExportCounts) -> String {
     let ExportCounts { tasks, messages, unread } = exported;
-    format!("{tasks} tasks, {messages} messages, {unread} unread")
+    let (tasks, messages) = (text::count(*tasks, "task"), text::count(*messages, "message"));
+    format!("{tasks}, {messages}, {unread} unread")
 }
