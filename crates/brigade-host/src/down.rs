@@ -19,7 +19,7 @@ use crate::host::{Host, is_led_remotely};
 use crate::origin::{self, FolderTeam};
 use crate::process::send_signal;
 use crate::progress::{Ended, Progress, ReportProgress};
-use crate::shutdown::{self, StopOptions};
+use crate::shutdown::{self, StopOptions, TeamAfterwards};
 use crate::worktree::IgnoredFiles;
 use crate::{signals, state, team_file, team_lock, variables};
 
@@ -100,7 +100,10 @@ pub async fn stop(
     let names = std::slice::from_ref(name);
     let ended = match host.is_claude_led {
         true => stop_claude_started(context, &host, lead, names, manner, report).await?,
-        false => shutdown::members(&host, lead, names, manner, report).await?,
+        false => {
+            let stays = TeamAfterwards::Stays;
+            shutdown::members(&host, lead, names, manner, stays, report).await?
+        }
     };
     Ok(ended.into_iter().next().map_or(Ended::WasGone, |(_, ended)| ended))
 }
@@ -134,7 +137,8 @@ async fn stop_claude_started(
         claude_led::remove_member(host, team, name)?;
     }
     let mut ended: Vec<_> = waiting.into_iter().map(|name| (name, Ended::Forced)).collect();
-    ended.extend(shutdown::members(host, lead, &active, manner, report).await?);
+    let stays = TeamAfterwards::Stays;
+    ended.extend(shutdown::members(host, lead, &active, manner, stays, report).await?);
     Ok(ended)
 }
 
@@ -411,14 +415,16 @@ pub async fn take_down(
     let mut names = host.registry.members(&lead.team)?;
     // Another process may have died while it stopped these members.
     names.extend(host.registry.withdrawn_members(&lead.team)?);
-    let ended = shutdown::members(host, lead, &names, manner, report).await?;
+    // In a shared store, other hosts may run members.
+    let is_deleted = !host.is_shared && may_delete(host, lead).await?;
+    let afterwards = if is_deleted { TeamAfterwards::Deleted } else { TeamAfterwards::Stays };
+    let ended = shutdown::members(host, lead, &names, manner, afterwards, report).await?;
     let elsewhere = members_elsewhere(host, lead).await?;
     for (name, other) in &elsewhere {
         report(Progress::StaysElsewhere(name.clone(), other.clone(), lead.team.clone()));
     }
-    // Do not delete a team that Claude Code leads, or a team with members on other hosts.
-    let ours = host.leads(lead).await? && !is_led_remotely(lead).await?;
-    if elsewhere.is_empty() && ours {
+    // Do not delete a team with members on other hosts.
+    if elsewhere.is_empty() && may_delete(host, lead).await? {
         delete_if_exists(lead).await?;
     } else {
         complete_deletion(host, lead).await?;
@@ -427,6 +433,11 @@ pub async fn take_down(
     // The supervisor exits on its own when no team is up. Wait for that, so that no process is left behind.
     host.until_supervisor_ends().await?;
     Ok(ended)
+}
+
+/// Returns whether brigade leads the team on this host. A team that Claude Code leads must not be deleted.
+async fn may_delete(host: &Host, lead: &Seat) -> Result<bool, HostError> {
+    Ok(host.leads(lead).await? && !is_led_remotely(lead).await?)
 }
 
 /// If a process died while it deleted the team, completes the deletion. Does nothing if the team exists.

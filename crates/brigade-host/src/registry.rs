@@ -9,6 +9,7 @@
 //!   <team>/team.json     the spec of the team; the team is up while this file exists
 //!   <team>/origin.json   the team file that started the team
 //!   <team>/up            locked by the process that brings the team up or down
+//!   <team>/deleting      exists while `brigade down` stops the members before it deletes the team
 //!   <team>/take-over.pending
 //!                        exists while `brigade resume` takes over the team
 //!   <team>/<member>/     spec.json, folder.json, seat (locked by the process that runs the member), joined, trouble,
@@ -50,6 +51,8 @@ const TROUBLE: &str = "trouble";
 /// Why the supervisor cannot start the member at present.
 const PROBLEM: &str = "problem";
 const RESTART: &str = "restart";
+/// Exists while `brigade down` stops the members of a team before it deletes the team.
+const DELETING: &str = "deleting";
 const TAKING_OVER: &str = "take-over.pending";
 
 /// The contents of `team.json`.
@@ -171,6 +174,8 @@ impl Registry {
     /// Stores the spec of a team, which marks the team as up. Of the members, stores only the order of their names.
     pub fn put_team(&self, spec: &TeamSpec) -> Result<(), HostError> {
         create_dir(&self.team_dir(&spec.team))?;
+        // An earlier `brigade down` may have been killed.
+        remove(&self.team_dir(&spec.team).join(DELETING))?;
         let order = spec.lead.iter().chain(&spec.members).map(|member| member.name.clone());
         let order = MemberOrder { order: order.collect() };
         let spec = TeamSpec { members: Vec::new(), ..spec.clone() };
@@ -192,6 +197,16 @@ impl Registry {
     pub fn remove_team(&self, team: &TeamName) -> Result<(), HostError> {
         let dir = self.team_dir(team);
         leftovers::remove_dir(&dir).map_err(|source| file_failed("remove", &dir, source))
+    }
+
+    /// Records that the team is deleted as soon as its members have stopped. They need not leave the team.
+    pub(crate) fn mark_deletion(&self, team: &TeamName) -> Result<(), HostError> {
+        create_file(&self.team_dir(team).join(DELETING))
+    }
+
+    /// Returns whether the team is deleted as soon as its members have stopped.
+    pub fn is_being_deleted(&self, team: &TeamName) -> bool {
+        self.team_dir(team).join(DELETING).exists()
     }
 
     /// Returns the team's members that should run on this host: the lead, the other members in the order of

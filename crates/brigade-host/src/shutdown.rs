@@ -48,6 +48,15 @@ pub struct StopOptions<'m> {
     pub ignored_files: IgnoredFiles,
 }
 
+/// The fate of the team after its members have stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TeamAfterwards {
+    /// The team stays, without the members.
+    Stays,
+    /// The whole team is deleted, so that each member need not leave it.
+    Deleted,
+}
+
 /// The shutdown of one member.
 struct Stopping {
     name: MemberName,
@@ -75,9 +84,13 @@ pub async fn members(
     lead: &Seat,
     names: &[MemberName],
     manner: StopOptions<'_>,
+    afterwards: TeamAfterwards,
     report: ReportProgress<'_>,
 ) -> Result<Vec<(MemberName, Ended)>, HostError> {
     let began = Instant::now();
+    if afterwards == TeamAfterwards::Deleted {
+        host.registry.mark_deletion(&lead.team)?;
+    }
     let mut stopping = Vec::new();
     for name in names {
         let spec = host.registry.member_or_stopping(&lead.team, name)?;
@@ -114,7 +127,8 @@ pub async fn members(
     let limit = manner.ask.unwrap_or_default();
     loop {
         for one in stopping.iter_mut().filter(|one| !one.is_over()) {
-            step(host, lead, one, manner, began.elapsed() >= limit, report).await?;
+            let is_late = began.elapsed() >= limit;
+            step(host, lead, one, manner, afterwards, is_late, report).await?;
         }
         if stopping.iter().all(Stopping::is_over) {
             break;
@@ -213,6 +227,7 @@ async fn step(
     lead: &Seat,
     one: &mut Stopping,
     manner: StopOptions<'_>,
+    afterwards: TeamAfterwards,
     is_late: bool,
     report: ReportProgress<'_>,
 ) -> Result<(), HostError> {
@@ -231,7 +246,13 @@ async fn step(
             // The member's process was not running, and is not started again.
             (None, _) => Ended::WasGone,
         };
-        leave_team(host, lead, &one.name).await?;
+        match afterwards {
+            TeamAfterwards::Stays => leave_team(host, lead, &one.name).await?,
+            TeamAfterwards::Deleted => {
+                host.registry.withdraw_member(&lead.team, &one.name)?;
+                forget_notes(lead, &one.name).await?;
+            }
+        }
         if let Some(worktree) = &one.worktree {
             // The shutdown continues even if git cannot read the repository.
             match worktree.remove(manner.ignored_files).unwrap_or(Removed::Unclear) {

@@ -262,9 +262,12 @@ impl MemberFollower {
         if self.scanner.is_none()
             && let Some(lock) = lock_scanner(&self.scan)
         {
-            let follower =
-                shared_follower(&self.scan.store, &self.scan.team, WatchScope::WithoutWork);
-            self.scanner = follower.ok().map(|follower| (lock, follower));
+            match start_scanner(&self.scan.store, &self.scan.team) {
+                Ok(scanner) => self.scanner = Some((lock, scanner)),
+                Err(error) => {
+                    tracing::warn!(team = %self.scan.team, %error, "cannot scan the team's files");
+                }
+            }
         }
     }
 
@@ -276,6 +279,13 @@ impl MemberFollower {
     fn departures_path(&self) -> PathBuf {
         self.scan.team_state.dir.path(DEPARTURES)
     }
+}
+
+/// Starts a follower that scans all files of the team, and scans them for the first time.
+fn start_scanner(store: &FileStore, team: &TeamName) -> Result<Arc<SharedFollower>, StoreError> {
+    let shared = shared_follower(store, team, WatchScope::WithoutWork)?;
+    lock_mutex(&shared.follower).catch_up()?;
+    Ok(shared)
 }
 
 /// Takes the lock of the process that scans all files of a team. Returns `None` if another process holds it.

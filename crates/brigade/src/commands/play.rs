@@ -145,8 +145,9 @@ async fn play(
     };
     let registry = &host.registry;
     let run = agent_run::play_and_leave(seat.clone(), choice, settings, |signal| {
-        // The supervisor starts an expected member again.
-        registry.expects(team, name).then(|| match signal {
+        // The supervisor starts an expected member again. If the whole team is deleted, this member need not leave it.
+        let stays = registry.expects(team, name) || registry.is_being_deleted(team);
+        stays.then(|| match signal {
             StopSignal::HungUp => CliTrouble::WindowGone,
             StopSignal::Requested => CliTrouble::Terminated,
         })

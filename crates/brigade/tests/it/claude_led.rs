@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use brigade_core::signature::{KeyTime, SigningKey};
 use brigade_core::store::Outgoing;
+use brigade_files::claude_dir_key;
 use brigade_wire::permission::{Grant, PermissionResponse, PermissionVerdict};
 use brigade_wire::protocol::Protocol;
 use insta::assert_snapshot;
@@ -63,6 +64,14 @@ impl ClaudeTeam {
         let rev = Self::start_rev(&cli, &key);
         let team = Self { cli, key, rev };
         wait_until("the agent to start", || team.heard().contains("begun"));
+        // A session that is not saved cannot be continued.
+        let key = claude_dir_key(&team.cli.path("claude"));
+        let saved = team.cli.path(&format!("state/brigade/files/{key}/{TEAM}/kept/rev.json"));
+        wait_until("the agent's session to be saved", || {
+            let saved = std::fs::read(&saved).unwrap_or_default();
+            let saved: Value = serde_json::from_slice(&saved).unwrap_or_default();
+            saved["memory"]["session"].is_string()
+        });
         team
     }
 
