@@ -184,7 +184,11 @@ struct TeammateLoop<S> {
     seen: Option<HashSet<MessageKey>>,
     /// The failure that was last reported to the lead. Reset by a turn that does not fail.
     failed: Option<String>,
+    /// The activity that the roster shows, as far as it is known.
     activity: Option<Activity>,
+    in_turn: bool,
+    /// When to change the roster to say that the member is active; `None` if it is not in a turn, or if the roster says so.
+    active_at: Option<Instant>,
     vitals: Vitals,
     /// The team's events that concern the member.
     watch: Watch,
@@ -376,6 +380,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             seen: None,
             failed: None,
             activity: None,
+            in_turn: false,
+            active_at: None,
             vitals,
             watch,
             noticed: None,
@@ -474,13 +480,15 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         (self.observer)(TeammateEvent::Trouble(why.to_owned()));
         self.delivery.agent_exited();
         self.ready = false;
+        self.in_turn = false;
+        self.active_at = None;
         self.asks.clear();
         self.unsent.asks.clear();
     }
 
     /// Marks the agent as failed and informs the lead.
     async fn mark_failed(&mut self, why: &str) {
-        self.set_activity(Activity::Idle).await;
+        self.end_turn().await;
         self.vitals.failure = Some(why.to_owned());
         self.inform_lead(&TurnEnd::Failed(why.to_owned())).await;
     }

@@ -146,9 +146,13 @@ impl Trust {
 
     /// Returns the `store` and `creds` of a team file, if the user trusts the file.
     pub fn store(&self, path: &Path) -> Result<StoreSetting, HostError> {
+        // Almost no file names a store, and reading a file completely costs more for each member in it.
+        if !team_file::names_store(path) {
+            return Ok(StoreSetting::Absent);
+        }
         let file = match team_file::read(path, OutsidePaths::Skip) {
             Ok(file) => file,
-            Err(error @ TeamFileError::Mistakes { .. }) if team_file::names_store(path) => {
+            Err(error @ TeamFileError::Mistakes { .. }) => {
                 return match self.policy {
                     TrustPolicy::All => Err(error.into()),
                     TrustPolicy::Recorded => Ok(StoreSetting::Ignored("has mistakes")),

@@ -1,6 +1,7 @@
 //! Runs one conversation with an agent: handles the agent's events and the team's events.
 
 use std::io;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -14,6 +15,10 @@ use brigade_core::handshake::{self, PermissionAsk, RequestKind};
 use brigade_core::mail;
 use brigade_core::roster::{self, Activity, RosterError};
 use brigade_core::store::{Mark, StoreError};
+
+/// The roster says that a member is active if its turn takes longer than this. Every change of the roster costs more in a
+/// larger team, and the member's pulse reports every turn at once.
+const ACTIVE_AFTER: Duration = Duration::from_secs(1);
 
 /// How a conversation ended.
 pub(super) enum ConversationEnd {
@@ -68,6 +73,10 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                     None => return ConversationEnd::Left,
                 },
                 line = next_line(typed) => self.typed(line).await,
+                () = sleep_until(self.active_at.unwrap_or_else(Instant::now)), if self.active_at.is_some() => {
+                    self.active_at = None;
+                    self.set_activity(Activity::Active).await;
+                }
                 // The next round saves the pulse.
                 () = sleep(self.config.seat.store.pulse_interval()) => {}
                 () = sleep_until(next_check) => {
@@ -196,9 +205,12 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                     self.shown.extend(keys);
                     self.mark_shown().await;
                 }
-                Action::TurnStarted => self.set_activity(Activity::Active).await,
+                Action::TurnStarted => {
+                    self.in_turn = true;
+                    self.active_at = Some(Instant::now() + ACTIVE_AFTER);
+                }
                 Action::TurnEnded(end) => {
-                    self.set_activity(Activity::Idle).await;
+                    self.end_turn().await;
                     self.inform_lead(&end).await;
                 }
             }
@@ -257,7 +269,14 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         }
     }
 
-    pub(super) async fn set_activity(&mut self, activity: Activity) {
+    /// Records that the member is not in a turn any more.
+    pub(super) async fn end_turn(&mut self) {
+        self.in_turn = false;
+        self.active_at = None;
+        self.set_activity(Activity::Idle).await;
+    }
+
+    async fn set_activity(&mut self, activity: Activity) {
         if self.activity == Some(activity) {
             return;
         }

@@ -5,7 +5,6 @@ use jiff::{SignedDuration, Timestamp};
 use super::{TeammateEvent, TeammateLoop};
 use crate::driver::{AgentEvent, TurnEnd, Usage, UsageRestarts};
 use brigade_core::pulse::{self, Pulse, ReportedState};
-use brigade_core::roster::Activity;
 
 /// How long a limit that ended a turn is reported.
 const LIMIT_SHOWN: SignedDuration = SignedDuration::from_mins(5);
@@ -175,17 +174,15 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             return ReportedState::Waiting { requests, unsent };
         }
         let now = self.config.seat.clock.now();
-        match (&self.vitals.limited, self.activity) {
+        match (&self.vitals.limited, self.in_turn) {
             // No event reports the end of this limit. After a while, it is only the reason why the last turn failed.
             (Some(limit), _) if limit.is_old(now) => {
                 ReportedState::Idle { failed: Some(limit.why.clone()) }
             }
             // Report a limit even during a turn, because an agent may retry for minutes within a turn.
             (Some(limit), _) => ReportedState::Limited { why: limit.why.clone() },
-            (None, Some(Activity::Active)) => {
-                ReportedState::Working { retries: self.vitals.retries.clone() }
-            }
-            _ => ReportedState::Idle { failed: self.vitals.failed.clone() },
+            (None, true) => ReportedState::Working { retries: self.vitals.retries.clone() },
+            (None, false) => ReportedState::Idle { failed: self.vitals.failed.clone() },
         }
     }
 }
