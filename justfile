@@ -16,6 +16,7 @@ ci:
 nightly: model (bend "2000000") (store "all") (nats "all")
     cargo bench -q -p brigade-wire --bench splice
     cargo build --release -p brigade -p scripted-model
+    bench/team/run
     for name in policy kills claude agents guest ends native host hosts teammates ui readme install; do e2e/$name/run || exit 1; done
     e2e/soak/run
 
@@ -40,6 +41,11 @@ model:
 store name="all" *flags:
     cargo build --release -p brigade -p brigade-bench-store
     target/release/brigade-bench-store {{name}} {{flags}}
+
+# Compare the cost of a team of 2 members with the cost of a large team; see bench/team/README.md.
+team *arguments:
+    cargo build --release -p brigade
+    bench/team/run {{arguments}}
 
 # Benchmark the NATS store: bench, faults, scale, costs, size, or all. Needs the path of nats-server in
 # BRIGADE_NATS_SERVER; some need root; see bench/nats/README.md.

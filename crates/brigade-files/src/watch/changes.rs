@@ -101,6 +101,17 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
+    fn without_reports_of_the_kernel_any_file_may_have_changed() {
+        let (mut watcher, waiter) = ChangeWatcher::without_kernel().unwrap();
+        assert!(!watcher.watch_folder(std::path::Path::new("/")));
+        assert_eq!(waiter.wait(Duration::from_millis(1)), Waited::Changed);
+        assert!(watcher.take().is_incomplete);
+        drop(watcher);
+        assert_eq!(waiter.wait(Duration::from_secs(60)), Waited::Ended);
+    }
+
+    #[test]
     fn waiting_ends_when_the_watcher_is_dropped() {
         let (watcher, waiter) = ChangeWatcher::new().unwrap();
         let waiting = std::thread::spawn(move || waiter.wait(Duration::from_secs(60)));

@@ -1,4 +1,7 @@
 //! Reports changed files on Linux.
+//!
+//! The system limits the number of watching processes of a user (`fs.inotify.max_user_instances`, often 128). When that is
+//! reached, a process looks at its files every second instead.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -28,13 +31,16 @@ const FILE: WatchFlags = WatchFlags::MODIFY
     .union(WatchFlags::ATTRIB)
     .union(WatchFlags::DELETE_SELF)
     .union(WatchFlags::MOVE_SELF);
+/// How often a process looks at its files if the kernel does not report their changes.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Space for many events: an event is at most 272 bytes long.
 const BUFFER_SIZE: usize = 16 * 1024;
 
 /// Watches folders and files.
 #[derive(Debug)]
 pub(in crate::watch) struct ChangeWatcher {
-    inotify: Arc<OwnedFd>,
+    /// `None` if the limit of the system is reached.
+    inotify: Option<Arc<OwnedFd>>,
     /// Becomes readable when this value is dropped.
     end: Arc<OwnedFd>,
     /// The watched paths by the number of the watch.
@@ -44,7 +50,7 @@ pub(in crate::watch) struct ChangeWatcher {
 /// Waits for changes, without holding the [`ChangeWatcher`].
 #[derive(Debug)]
 pub(in crate::watch) struct ChangeWaiter {
-    inotify: Arc<OwnedFd>,
+    inotify: Option<Arc<OwnedFd>>,
     end: Arc<OwnedFd>,
 }
 
@@ -56,10 +62,30 @@ impl Drop for ChangeWatcher {
 
 impl ChangeWatcher {
     pub(in crate::watch) fn new() -> io::Result<(Self, ChangeWaiter)> {
-        let inotify = Arc::new(inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?);
+        let inotify = match inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK) {
+            Ok(inotify) => Some(inotify),
+            Err(Errno::MFILE) => {
+                tracing::warn!(
+                    "fs.inotify.max_user_instances is reached; looking at files every second"
+                );
+                None
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Self::over(inotify)
+    }
+
+    fn over(inotify: Option<OwnedFd>) -> io::Result<(Self, ChangeWaiter)> {
+        let inotify = inotify.map(Arc::new);
         let end = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
-        let waiter = ChangeWaiter { inotify: Arc::clone(&inotify), end: Arc::clone(&end) };
+        let waiter = ChangeWaiter { inotify: inotify.clone(), end: Arc::clone(&end) };
         Ok((Self { inotify, end, watched: HashMap::new() }, waiter))
+    }
+
+    /// Returns a watcher to which the kernel reports nothing.
+    #[cfg(test)]
+    pub(in crate::watch) fn without_kernel() -> io::Result<(Self, ChangeWaiter)> {
+        Self::over(None)
     }
 
     /// Watches the files in a folder. Returns whether that is possible.
@@ -74,7 +100,8 @@ impl ChangeWatcher {
     }
 
     fn watch(&mut self, path: &Path, flags: WatchFlags) -> bool {
-        let added = inotify::add_watch(&self.inotify, path, flags | WatchFlags::DONT_FOLLOW);
+        let Some(inotify) = &self.inotify else { return false };
+        let added = inotify::add_watch(inotify, path, flags | WatchFlags::DONT_FOLLOW);
         if let Ok(number) = added {
             self.watched.insert(number, path.to_owned());
         }
@@ -84,8 +111,12 @@ impl ChangeWatcher {
     /// Returns the changes since the last call.
     pub(in crate::watch) fn take(&mut self) -> Changes {
         let mut changes = Changes::default();
+        let Some(inotify) = &self.inotify else {
+            changes.is_incomplete = true;
+            return changes;
+        };
         let mut buffer = [MaybeUninit::uninit(); BUFFER_SIZE];
-        let mut events = inotify::Reader::new(&self.inotify, &mut buffer);
+        let mut events = inotify::Reader::new(inotify, &mut buffer);
         loop {
             match events.next() {
                 Ok(event) if event.events().contains(ReadFlags::QUEUE_OVERFLOW) => {
@@ -110,13 +141,17 @@ impl ChangeWatcher {
 impl ChangeWaiter {
     /// Waits until a file changes.
     pub(in crate::watch) fn wait(&self, limit: Duration) -> Waited {
-        let mut ready =
-            [PollFd::new(&self.inotify, PollFlags::IN), PollFd::new(&self.end, PollFlags::IN)];
+        let limit = if self.inotify.is_some() { limit } else { limit.min(POLL_INTERVAL) };
+        let mut ready = vec![PollFd::new(&self.end, PollFlags::IN)];
+        ready.extend(self.inotify.as_ref().map(|inotify| PollFd::new(inotify, PollFlags::IN)));
         let limit = Timespec::try_from(limit).ok();
         match poll(&mut ready, limit.as_ref()) {
-            Ok(0) => Waited::TimedOut,
-            Ok(_) if ready[1].revents().contains(PollFlags::IN) => Waited::Ended,
-            Ok(_) | Err(_) => Waited::Changed,
+            Ok(0) if self.inotify.is_some() => Waited::TimedOut,
+            Ok(0) | Err(_) => Waited::Changed,
+            Ok(_) => match ready.first().is_some_and(|end| end.revents().contains(PollFlags::IN)) {
+                true => Waited::Ended,
+                false => Waited::Changed,
+            },
         }
     }
 }
