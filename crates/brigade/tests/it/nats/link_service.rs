@@ -102,7 +102,9 @@ fn a_link_runs_in_the_background_and_is_restarted() {
     );
     let pid = a.pid().unwrap();
     assert_eq!(a.cli.run_ok(&["link", "--stop", "demo"]), "team demo is no longer linked\n");
-    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+    wait_until("the link's process to end", || {
+        !std::path::Path::new(&format!("/proc/{pid}")).exists()
+    });
     assert_eq!(a.cli.run(&["link", "--list"]).code, Some(4));
     let again = a.cli.run(&["link", "--stop", "demo"]);
     assert!(again.stderr.contains("team demo is not linked on this host"), "{again}");
