@@ -53,7 +53,9 @@ def scenario(env, report, short):
     changed = view(env, report, "replay", ["--replay", str(DEMO), "--speed", "0"], before, own=False)
     report.check("replay: no file is changed, created or deleted", not changed, changed)
     changed = view(env, report, "team", [], before, own=True)
-    report.check("team: no file is changed, created or deleted", not changed, changed)
+    # The first process that watches a team creates the lock file of the process that scans its files.
+    changed = [path for path in changed if not path.endswith(f"/{TEAM}/scanner")]
+    report.check("team: no file is changed, created or deleted except a lock file", not changed, changed)
     changed = view(env, report, "changing team", [], before, own=True, meanwhile=native_message)
     [inbox] = [path for path in changed if path.endswith("inboxes/ann.json")]
     ours = sorted(set(changed) - {inbox})
