@@ -131,7 +131,7 @@ def main():
     per_message = "processor time, ms for each message"
     bars = [
         (f"processor time per message, {large} members against 2", large_costs[per_message] / small_costs[per_message], 1.3),
-        (f"idle, {large} members, % of a core", large_costs["idle, % of a core"], 0.5 * large / 100),
+        (f"idle, {large} members, % of a core", large_costs["idle, % of a core"], 0.5),
         (f"up of {large} members, s", large_costs["up, s"], 10),
         (f"down --now of {large} members, s", large_costs["down --now, s"], 5),
         ("memory for each member, MB", large_costs["memory, MB for each member"], 6),
