@@ -187,7 +187,7 @@ struct TeammateLoop<S> {
     /// The activity that the roster shows, as far as it is known.
     activity: Option<Activity>,
     in_turn: bool,
-    /// When to change the roster to say that the member is active; `None` if it is not in a turn, or if the roster says so.
+    /// When the roster must show the member as active; `None` outside a turn, or if the roster shows that already.
     active_at: Option<Instant>,
     vitals: Vitals,
     /// The team's events that concern the member.

@@ -16,7 +16,7 @@ use crate::location::{NatsServers, ServerWait};
 /// How long to retry a request. Longer than the server needs, shorter than a user who only checks wants to wait.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// What to do about a server that refuses long messages.
+/// The hint for a server that refuses long messages.
 pub const PAYLOAD_ADVICE: &str = "set max_payload to 8MB in the configuration of every server";
 
 /// Returns why the server refuses long messages; `None` if it accepts the longest message that brigade sends. JSON

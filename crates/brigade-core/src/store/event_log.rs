@@ -60,8 +60,8 @@ pub trait EventLog: fmt::Debug + Send + Sync {
         self.watch(team).await
     }
 
-    /// Subscribes to the events that concern one member: its mail, its own actions, its removal and the end or new creation of the team. Other
-    /// events may arrive, too. The member's own actions may arrive only after [`Watch::refresh`].
+    /// Subscribes to the events that concern one member: its mail, its own actions, its removal, and the end or a new creation
+    /// of the team. Other events may arrive, too. The member's own actions may arrive only after [`Watch::refresh`].
     async fn watch_member(
         &self,
         team: &TeamName,
@@ -70,7 +70,7 @@ pub trait EventLog: fmt::Debug + Send + Sync {
         self.watch_without_work(team).await
     }
 
-    /// Returns how often a reader of a watch looks for itself, in case the watch has missed an event.
+    /// Returns how often the reader of a watch reads the store itself, in case the watch has missed an event.
     fn recheck_interval(&self) -> Duration {
         Duration::from_mins(1)
     }

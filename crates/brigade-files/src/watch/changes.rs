@@ -1,7 +1,7 @@
 //! Reports which files have changed.
 //!
-//! On Linux, the kernel reports exactly the changes that brigade asks for. A process that only reads a file must wake nobody:
-//! otherwise each process that looks at a file wakes all others, which look in turn.
+//! On Linux, the kernel reports exactly the changes that brigade asks for. A process that only reads a file
+//! must not wake other processes: they would read files in turn, and wake each other.
 
 #[cfg(target_os = "linux")]
 mod inotify;

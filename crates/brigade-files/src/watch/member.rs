@@ -1,8 +1,8 @@
 //! Watches the events of one member.
 //!
 //! In a large team, most events concern other members. So this watch waits only for changes of the member's own files: its
-//! journal, its inbox and a file that is written when a member has left. It reads the journals of other members only when it is told to, because they contain the
-//! messages that the member sent.
+//! journal, its inbox, and the file `departures`, which brigade writes when a member leaves. The messages that the member sent
+//! are in the journals of other members. The watch reads those journals only on request.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;

@@ -16,7 +16,7 @@ pub struct EndedSession {
 }
 
 impl EndedSession {
-    /// Says which commands continue the session and show its members.
+    /// Returns the commands that continue the session and show its members, as a hint.
     pub fn advice(&self) -> String {
         let how = match &self.id {
             Some(id) => format!("`claude --resume {id}`"),

@@ -20,7 +20,7 @@ use crate::error::{CliError, Trouble};
 use crate::output::{self, STRONG};
 use crate::{exit, progress};
 
-/// What helps while the NATS server cannot be used.
+/// The hint for a NATS server that cannot be used.
 pub(crate) const NOW_HINT: &str = "`brigade down TEAM --now` kills the members on this host anyway";
 
 fn manner(ending: &ShutdownArgs, may_refuse: bool) -> StopOptions<'_> {

@@ -68,7 +68,7 @@ impl NatsFinding {
 pub(crate) struct NatsSnapshot {
     pub(crate) teams: Vec<TeamFolder>,
     pub(crate) findings: Vec<NatsFinding>,
-    /// What was not checked, and why.
+    /// The checks that were skipped, each with the reason.
     pub(crate) notes: Vec<String>,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct DoctorSnapshot {
     pub(crate) teams: Vec<TeamFolder>,
     /// Problems with the NATS server; `None` if the teams are stored in files.
     pub(crate) nats_findings: Option<Vec<NatsFinding>>,
-    /// What was not checked on the NATS server, and why.
+    /// The checks on the NATS server that were skipped, each with the reason.
     pub(crate) notes: Vec<String>,
     /// Whether the teams are unknown, because the NATS server cannot be used.
     pub(crate) is_store_away: bool,
