@@ -119,7 +119,9 @@ def native(env, report, alice):
     file = env.root / "made-by-alice"
     alice.call_without_result("Bash", {"command": f"touch {file}", "description": "to see"})
     shown = eventually(lambda: env.shows(file.name), 20)
-    request = next((one["request_id"] for one in env.brigade("approvals", ok=(0, 4)) or []), "1")
+    # The lead's screen shows the command before the request is in the lead's inbox.
+    requests = eventually(lambda: env.brigade("approvals", ok=(0, 4)), 20) or []
+    request = next((one["request_id"] for one in requests), "1")
     refused = env.run("--team", env.team, "approve", request)
     where = "Claude Code's dialog" in refused.stderr
     report.check("alice: brigade says where to answer a native teammate's request", shown and where, refused)
