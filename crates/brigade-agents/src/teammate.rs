@@ -180,8 +180,9 @@ struct TeammateLoop<S> {
     completed_turn: bool,
     /// Messages that the agent has received, but that are not marked as shown in the store yet.
     shown: Vec<MessageKey>,
-    /// Every message that the agent's model ever saw. Loaded when the first message arrives.
-    seen: Option<HashSet<MessageKey>>,
+    /// Messages that were sent while this process was watching, and that the agent's model has not seen. Whether the model saw
+    /// another message is found out from the mailbox's history.
+    unshown: HashSet<MessageKey>,
     /// The failure that was last reported to the lead. Reset by a turn that does not fail.
     failed: Option<String>,
     /// The activity that the roster shows, as far as it is known.
@@ -377,7 +378,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             turn: Turn::default(),
             completed_turn: false,
             shown: Vec::new(),
-            seen: None,
+            unshown: HashSet::new(),
             failed: None,
             activity: None,
             in_turn: false,

@@ -162,11 +162,7 @@ pub async fn waiting(seat: &Seat) -> Result<Vec<Approval>, HandshakeError> {
 /// Finds an open or answered request by its number or its id. A number is never treated as an id: a member chooses
 /// the ids of its requests, and could use another request's number as an id.
 pub async fn find(seat: &Seat, number_or_id: &str) -> Result<Approval, HandshakeError> {
-    let number = number_or_id.parse::<usize>().ok();
-    let asked = handshake::asked(seat).await?;
-    let numbered = asked.iter().position(|request| Some(request.number) == number);
-    let named = || asked.iter().position(|request| number.is_none() && request.id == number_or_id);
-    let found = numbered.or_else(named).and_then(|index| asked.get(index).cloned());
+    let found = handshake::asked(seat, number_or_id).await?;
     if let Some(found) = found.and_then(Approval::from_request) {
         return Ok(found);
     }

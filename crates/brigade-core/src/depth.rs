@@ -21,7 +21,7 @@
 //! ```
 
 use crate::pulse::Pulse;
-use crate::store::{Mail, NoteKind, RetryStats, Store, StoreError};
+use crate::store::{Mail, MailQuery, NoteKind, RetryStats, Store, StoreError};
 use brigade_wire::inbox::{is_read, with_message};
 use brigade_wire::name::{MemberName, TeamName};
 use jiff::Timestamp;
@@ -75,9 +75,9 @@ async fn accepted_at(
     of: &MemberName,
     mail: &Mail,
 ) -> Result<Timestamp, StoreError> {
-    let records = store.mailbox_history(team, of).await?;
-    let found = records.iter().rfind(|record| record.event.message() == Some(mail.key));
-    if let Some(record) = found {
+    let keys = [mail.key];
+    let records = store.find_mail(team, of, MailQuery::Messages(&keys)).await?;
+    if let Some(record) = records.last() {
         return Ok(record.at);
     }
     let written_at = with_message(&mail.json, |message| message?.timestamp().parse().ok());

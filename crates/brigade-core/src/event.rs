@@ -23,6 +23,7 @@
 //! ```
 
 mod authenticated;
+mod topic;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -41,6 +42,7 @@ use thiserror::Error;
 pub use self::authenticated::{
     Authenticated, EventAuthor, Record, RefusedEvent, RefusedEvents, WITHDRAWN,
 };
+pub use self::topic::{Topic, TopicKind};
 use crate::hash::Fnv;
 use crate::rights::EventKind;
 pub use crate::work_event::{TurnOutcome, WorkEvent};

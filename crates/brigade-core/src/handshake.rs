@@ -197,8 +197,8 @@ pub async fn request_shutdown(
     authority::require_lead(seat, &team, "ask a teammate to shut down")?;
     let to = mail::recipient(seat, &team, to)?;
     let id = |at| RequestId::Shutdown { at, member: to.clone() };
-    let requests = request::all(&Seat { name: to.clone(), ..seat.clone() }, &team).await?;
-    let request_id = fresh_id(seat, &requests, id);
+    let asked = Seat { name: to.clone(), ..seat.clone() };
+    let request_id = fresh_id(&asked, &team, id).await?;
     let request = ShutdownRequest {
         request_id: request_id.clone(),
         from: seat.name.to_string(),
@@ -223,8 +223,9 @@ pub async fn submit_plan(
     let lead = lead(seat, &team)?;
     let agent = AgentId { name: seat.name.clone(), team: seat.team.clone() };
     let id = |at| RequestId::PlanApproval { at, agent: agent.clone() };
-    let requests = requests_with_room_for_one(seat, &team, &lead).await?;
-    let request_id = fresh_id(seat, &requests, id);
+    let lead_seat = Seat { name: lead.clone(), ..seat.clone() };
+    limit::check_open(&lead_seat, seat, &team).await?;
+    let request_id = fresh_id(&lead_seat, &team, id).await?;
     let request = PlanApprovalRequest {
         from: seat.name.to_string(),
         timestamp: wire_time(seat.clock.now()),
@@ -245,7 +246,8 @@ pub async fn request_permission(
     let team = seat.read(&config)?;
     authority::require_teammate(seat, &team, "ask for permission")?;
     let lead = lead(seat, &team)?;
-    requests_with_room_for_one(seat, &team, &lead).await?;
+    let lead_seat = Seat { name: lead.clone(), ..seat.clone() };
+    limit::check_open(&lead_seat, seat, &team).await?;
     let token = Token::from_random(Uuid::new_v4().as_u64_pair().0);
     let request_id = RequestId::Permission { at: seat.now_ms(), token }.to_string();
     let request = permission.request(&request_id, &seat.name);
@@ -374,15 +376,20 @@ pub async fn open(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
     reply::open(seat, &team).await
 }
 
-/// Returns every plan and permission request ever sent to the seat, oldest first. Only the lead may call this.
-pub(crate) async fn asked(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
+/// Finds a plan or permission request to the seat, open or answered, by its number or its id. A number is never treated as an
+/// id: a member chooses the ids of its requests, and could use another request's number as an id. Only the lead may call this.
+pub(crate) async fn asked(
+    seat: &Seat,
+    number_or_id: &str,
+) -> Result<Option<Request>, HandshakeError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
     authority::require_lead(seat, &team, "list and answer approval requests")?;
-    let mut asked = request::all(seat, &team).await?;
-    number::assign(seat, &team, &mut asked).await?;
-    asked.retain(|request| request.kind != RequestKind::Shutdown);
-    Ok(asked)
+    let found = match number_or_id.parse::<usize>() {
+        Ok(wanted) => number::find(seat, &team, wanted).await?,
+        Err(_) => request::find_id(seat, &team, number_or_id).await?,
+    };
+    Ok(found.filter(|request| request.kind != RequestKind::Shutdown))
 }
 
 /// Returns the open plan and permission requests of current members. Only the lead may call this.
@@ -405,25 +412,17 @@ pub(crate) async fn finish(seat: &Seat) -> Result<(), HandshakeError> {
     reply::finish_all(seat, &team).await
 }
 
-/// Returns the requests to the lead. Fails if the seat has too many open requests.
-async fn requests_with_room_for_one(
-    seat: &Seat,
+/// Creates an id that no other request to the asked member has, even if two requests are made in the same millisecond.
+async fn fresh_id(
+    asked: &Seat,
     team: &Team<'_>,
-    lead: &MemberName,
-) -> Result<Vec<Request>, HandshakeError> {
-    let lead_seat = Seat { name: lead.clone(), ..seat.clone() };
-    let requests = request::all(&lead_seat, team).await?;
-    limit::check_open(&lead_seat, seat, team, &requests).await?;
-    Ok(requests)
-}
-
-/// Creates an id that no other request to the same member has, even if two requests are made in the same millisecond.
-fn fresh_id(seat: &Seat, requests: &[Request], id: impl Fn(u64) -> RequestId) -> String {
-    let mut at = seat.now_ms();
+    id: impl Fn(u64) -> RequestId,
+) -> Result<String, StoreError> {
+    let mut at = asked.now_ms();
     loop {
         let id = id(at).to_string();
-        if !requests.iter().any(|request| request.id == id) {
-            return id;
+        if request::find_id(asked, team, &id).await?.is_none() {
+            return Ok(id);
         }
         at += 1;
     }

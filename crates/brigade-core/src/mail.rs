@@ -48,7 +48,7 @@ use crate::event::{Event, MessageKey};
 use crate::hash::derived_uuid;
 use crate::seat::Seat;
 use crate::signature::{KeyAhead, Signer};
-use crate::store::{Mail, Mark, Outgoing, Receipt, StoreError};
+use crate::store::{Mail, MailQuery, Mark, Outgoing, Receipt, StoreError};
 
 /// The maximum length of a message text in bytes. An inbox of one megabyte stalls Claude Code.
 pub const MAX_TEXT_BYTES: usize = 1 << 20;
@@ -253,12 +253,22 @@ pub async fn send_once<'w>(
         what.as_bytes(),
     ]);
     message.msg_id = id.to_string();
-    let records = seat.store.mailbox_history(&seat.team, to).await?;
-    if records.iter().any(|record| message.is_added_by(&record.event)) {
+    if is_recorded(seat, to, &message).await? {
         return Ok(Receipt { msg_id: message.msg_id, pending: None });
     }
     let message = sign_if_lead(seat, &team, to, message)?;
     Ok(seat.store.send(&seat.team, to, &message).await?)
+}
+
+/// Returns whether the history of the member's mailbox contains this message.
+pub(crate) async fn is_recorded(
+    seat: &Seat,
+    to: &MemberName,
+    message: &Outgoing,
+) -> Result<bool, StoreError> {
+    let keys = [message.key()];
+    let records = seat.store.find_mail(&seat.team, to, MailQuery::Messages(&keys)).await?;
+    Ok(records.iter().any(|record| message.is_added_by(&record.event)))
 }
 
 async fn send_each(

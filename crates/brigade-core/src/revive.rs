@@ -38,6 +38,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::event::{Event, MessageKey, Record};
+use crate::mail;
 use crate::roster::RosterError;
 use crate::seat::Seat;
 use crate::store::{NoteKind, Outgoing, StoreError};
@@ -76,40 +77,37 @@ pub async fn revive(seat: &Seat) -> Result<Option<Revived>, RosterError> {
 
 /// Returns the roster of a team before it was last deleted, according to the journal; `None` if the journal contains no such team.
 pub async fn last_roster(seat: &Seat) -> Result<Option<Vec<u8>>, RosterError> {
-    let history = seat.store.history_without_work(&seat.team).await?;
+    let history = seat.store.team_history(&seat.team).await?;
     Ok(last_team(&history).map(|recorded| recorded.config))
 }
 
 /// Like [`revive`], but restores the team `source` under the name of the seat's team. Then, the caller has to carry over what belongs
 /// to single members: their unread messages, and the sessions of their agents.
 pub async fn revive_from(seat: &Seat, source: &TeamName) -> Result<Option<Revived>, RosterError> {
-    let history = seat.store.history_without_work(source).await?;
-    let Some(mut recorded) = last_team(&history) else { return Ok(None) };
-    if *source != seat.team {
-        recorded.config = renamed(&recorded.config, &seat.team).unwrap_or(recorded.config);
-    }
     let exists = seat.store.team(&seat.team).await?.is_some();
     let (store, team, me) = (&seat.store, &seat.team, &seat.name);
     let progress = store.get_note(team, me, NoteKind::Revival).await?;
     let was_interrupted = progress.is_some();
+    if exists && !was_interrupted {
+        return Ok(Some(Revived::default()));
+    }
+    let Some(mut recorded) = last_team(&store.team_history(source).await?) else {
+        return Ok(None);
+    };
+    if *source != seat.team {
+        recorded.config = renamed(&recorded.config, &seat.team).unwrap_or(recorded.config);
+    }
     let unread: Vec<UnreadMessage> = match progress {
-        None if exists => return Ok(Some(Revived::default())),
         Some(progress) => serde_json::from_slice(&progress)
             .map_err(|source| RosterError::UnreadableRevival { team: team.clone(), source })?,
         None => {
             // Save the unread messages before creating the team. Its new inboxes are empty, so after a crash the
             // unread messages would look as if they had been read.
-            let is_member = |name: &str| {
-                name == seat.name.as_str() || recorded.members.iter().any(|m| m == name)
+            let unread = if *source == seat.team {
+                unread_of_all(seat, &recorded).await?
+            } else {
+                Vec::new()
             };
-            let is_same = *source == seat.team;
-            let unread =
-                unread(&history, recorded.created, |_| false, |to, _| is_same && is_member(to));
-            let unread = unread.into_iter().filter_map(|(to, _, message)| {
-                let message = copy(message, Uuid::new_v4().to_string())?;
-                Some(UnreadMessage { to: to.to_owned(), message })
-            });
-            let unread: Vec<UnreadMessage> = unread.collect();
             let note = serde_json::to_vec(&unread).unwrap_or_default();
             store.put_note(team, me, NoteKind::Revival, Some(&note)).await?;
             unread
@@ -125,8 +123,7 @@ pub async fn revive_from(seat: &Seat, source: &TeamName) -> Result<Option<Revive
     }
     for UnreadMessage { to, message } in &unread {
         let Ok(to) = to.parse::<MemberName>() else { continue };
-        let records = seat.store.mailbox_history(&seat.team, &to).await?;
-        if !records.iter().any(|record| message.is_added_by(&record.event)) {
+        if !mail::is_recorded(seat, &to, message).await? {
             let message = Outgoing { team_created: recorded.created, ..message.clone() };
             seat.store.send(&seat.team, &to, &message).await?;
         }
@@ -134,6 +131,25 @@ pub async fn revive_from(seat: &Seat, source: &TeamName) -> Result<Option<Revive
     store.put_note(team, me, NoteKind::Revival, None).await?;
     let (members, tasks) = (recorded.members, recorded.tasks.len());
     Ok(Some(Revived { members, tasks, messages: unread.len() }))
+}
+
+/// Returns copies of the unread messages to the members of the recorded team and to the seat, in the order in which they were sent.
+async fn unread_of_all(
+    seat: &Seat,
+    recorded: &RecordedTeam,
+) -> Result<Vec<UnreadMessage>, StoreError> {
+    let members = recorded.members.iter().filter_map(|name| name.parse::<MemberName>().ok());
+    let members: Vec<MemberName> = members.chain([seat.name.clone()]).collect();
+    let records = seat.store.unread_history(&seat.team, &members).await?;
+    let unread = records.iter().filter(|record| record.belongs_to_team(recorded.created));
+    let copies = unread.filter_map(|record| match &record.event {
+        Event::Sent { to, message, .. } | Event::Seen { to, message, .. } => {
+            let message = copy(message, Uuid::new_v4().to_string())?;
+            Some(UnreadMessage { to: to.clone(), message })
+        }
+        _ => None,
+    });
+    Ok(copies.collect())
 }
 
 /// Returns the state of the team before it was last deleted.
@@ -252,8 +268,7 @@ pub async fn resend_unread(
         let Ok(recipient) = recipient.parse::<MemberName>() else { continue };
         let id = format!("{key} from the team of {created}");
         let Some(message) = copy(message, id).filter(|_| !known.contains(&key)) else { continue };
-        let records = to.store.mailbox_history(&to.team, &recipient).await?;
-        if !records.iter().any(|record| message.is_added_by(&record.event)) {
+        if !mail::is_recorded(to, &recipient, &message).await? {
             let message = Outgoing { team_created: team_created.unwrap_or_default(), ..message };
             to.store.send(&to.team, &recipient, &message).await?;
             sent += 1;

@@ -75,8 +75,7 @@ impl Link {
             return Ok(());
         }
         let config = &self.config;
-        let history =
-            config.local.history_without_work(&config.team).await.map_err(LinkError::Local)?;
+        let history = config.local.team_history(&config.team).await.map_err(LinkError::Local)?;
         let mut synced = std::collections::HashSet::new();
         for record in history {
             match record.event {

@@ -34,7 +34,7 @@ impl LinkConfig {
     /// Returns whether the shared journal's last roster event about the member says that the member
     /// left.
     pub(super) async fn has_left(&self, member: &MemberName) -> Result<bool, LinkError> {
-        let history = self.call_shared(self.shared.history_without_work(&self.team)).await?;
+        let history = self.call_shared(self.shared.team_history(&self.team)).await?;
         let mut left = false;
         for record in history {
             match &record.event {

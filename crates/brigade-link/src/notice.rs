@@ -6,7 +6,7 @@ use super::roster::MemberSides;
 use super::{Link, LinkError};
 use brigade_core::clock::wire_time;
 use brigade_core::hash::derived_uuid;
-use brigade_core::store::{MailStore, Outgoing};
+use brigade_core::store::{MailQuery, MailStore, Outgoing};
 
 /// Derives a message id from these parts. The same parts always result in the same id.
 pub(super) fn message_id(parts: &[&str], created: Option<u64>) -> String {
@@ -45,9 +45,13 @@ impl Link {
         let is_sent = match self.mailboxes.get(to) {
             Some(mailbox) => mailbox.had(message.key()),
             None => {
-                let history = config.local.mailbox_history(&config.team, to).await;
-                let history = history.map_err(LinkError::Local)?;
-                history.iter().any(|record| message.is_added_by(&record.event))
+                let keys = [message.key()];
+                let query = MailQuery::Messages(&keys);
+                let found = config.local.find_mail(&config.team, to, query).await;
+                found
+                    .map_err(LinkError::Local)?
+                    .iter()
+                    .any(|record| message.is_added_by(&record.event))
             }
         };
         if !is_sent {

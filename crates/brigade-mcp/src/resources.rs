@@ -104,11 +104,9 @@ fn failed(error: impl std::fmt::Display) -> ErrorData {
 /// Returns the log as text, without work events. Only the lead sees mail between other members.
 async fn log(seat: &Seat) -> Result<String, StoreError> {
     let all = seat.role().await? == Some(Role::Lead);
-    let mut records = seat.history_without_work().await?;
+    let mut records = seat.store.last_events(&seat.team, LOG_RECORDS).await?;
     records.retain(|record| all || concerns(seat, record));
-    let start = records.len().saturating_sub(LOG_RECORDS);
-    let text = LogFormatter::new(TimeZone::system())
-        .format_history(records.get(start..).unwrap_or_default(), None);
+    let text = LogFormatter::new(TimeZone::system()).format_history(&records, None);
     Ok(anstream::adapter::strip_str(&text).to_string())
 }
 

@@ -22,5 +22,6 @@ pub mod nats_server;
 pub mod needs;
 pub mod notes;
 pub mod permission_requests;
+pub mod search;
 pub mod signing;
 pub mod work;

@@ -224,12 +224,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             return;
         }
         match mail::mark(&self.config.seat, &self.shown, Mark::Shown).await {
-            Ok(()) => {
-                let marked = self.shown.drain(..);
-                if let Some(seen) = &mut self.seen {
-                    seen.extend(marked);
-                }
-            }
+            Ok(()) => self.shown.clear(),
             Err(error) => self.trouble("cannot mark messages as shown yet; retrying", &error),
         }
     }
@@ -301,14 +296,14 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     pub(super) fn on_team_event(&mut self, record: &event::Record) -> EventEffect {
         let me = self.config.seat.name.as_str();
         match &record.event {
-            event::Event::Sent { to, .. } | event::Event::Seen { to, .. } if to == me => {
+            event::Event::Sent { to, key, .. } if to == me => {
+                self.unshown.insert(*key);
                 EventEffect::Mail
             }
+            event::Event::Seen { to, .. } if to == me => EventEffect::Mail,
             // A message is also marked as shown when the agent reads the message with a tool.
             event::Event::Shown { to, key } if to == me => {
-                if let Some(seen) = &mut self.seen {
-                    seen.insert(*key);
-                }
+                self.unshown.remove(key);
                 EventEffect::None
             }
             // The new team may not have this member. The check of the inbox finds out.

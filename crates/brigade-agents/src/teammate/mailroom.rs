@@ -19,7 +19,7 @@ use brigade_core::handshake::{self, Acceptance, GrantedInput, Request, RequestKi
 use brigade_core::mail::{self, InboxFilter};
 use brigade_core::protocol_text;
 use brigade_core::seat::Seat;
-use brigade_core::store::{Mark, Outgoing};
+use brigade_core::store::{MailQuery, Mark, Outgoing};
 
 /// Maximum length of a message's text, in characters, before it is escaped for the envelope. Escaping can turn
 /// one character into four. Agents limit the size of their input, and a message above that limit would be
@@ -53,10 +53,9 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             self.carry_out(actions).await;
             return Ok(true);
         }
-        // Load `seen` only once. Messages that are shown later are added when their events arrive.
-        if self.seen.is_none() {
-            self.seen = Some(shown_messages(&seat).await?);
-        }
+        let keys = new.iter().map(|mail| mail.key);
+        let maybe_shown: Vec<MessageKey> = keys.filter(|key| !self.unshown.remove(key)).collect();
+        let shown = shown_messages(&seat, &maybe_shown).await?;
         let sorted: Vec<(MessageKey, Option<SortedMail>)> = {
             let config = seat.config().await?;
             let team = seat.read(&config)?;
@@ -68,9 +67,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             match mail {
                 // The model already saw this message, but the message was put back into the inbox. Do not show it
                 // again.
-                _ if self.seen.as_ref().is_some_and(|seen| seen.contains(&key)) => {
-                    handled.push(key);
-                }
+                _ if shown.contains(&key) => handled.push(key),
                 Some(SortedMail::Read(item)) => items.push(item),
                 Some(SortedMail::Permission(answer, message)) => {
                     self.permission_answered(&answer, key, message).await?;
@@ -260,9 +257,15 @@ fn is_yes(answer: &Answer) -> bool {
     matches!(answer, Answer::Success(_))
 }
 
-/// Returns all messages that the member's model ever saw.
-async fn shown_messages(seat: &Seat) -> Result<HashSet<MessageKey>, TeammateError> {
-    let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
+/// Returns those of the messages that the member's model has seen before.
+async fn shown_messages(
+    seat: &Seat,
+    keys: &[MessageKey],
+) -> Result<HashSet<MessageKey>, TeammateError> {
+    if keys.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let records = seat.store.find_mail(&seat.team, &seat.name, MailQuery::Shown(keys)).await?;
     let shown = records.iter().filter_map(|record| match record.event {
         Event::Shown { key, .. } => Some(key),
         _ => None,

@@ -1,16 +1,15 @@
 //! Tells the new owner of a task about the assignment.
 
-use brigade_wire::body::Body;
-use brigade_wire::inbox::with_message;
 use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::protocol::{Protocol, TaskAssignment};
 use brigade_wire::task::Task;
 
 use super::{BoardError, show};
 use crate::clock::wire_time;
-use crate::event::{Event, Record};
+use crate::event::TopicKind;
 use crate::mail;
 use crate::seat::Seat;
+use crate::store::MailQuery;
 
 /// Sends the owner of a task the message about the assignment, unless the owner has received it. The message is missing
 /// if a process died between the assignment and the message. Returns whether the message was sent.
@@ -21,9 +20,10 @@ pub async fn notify_owner_once(
 ) -> Result<bool, BoardError> {
     let config = seat.config().await?;
     let created = seat.read(&config)?.created_at().unwrap_or_default();
-    let records = seat.store.mailbox_history(&seat.team, owner).await?;
-    let is_it = |record: &Record| record.belongs_to_team(created) && is_assignment(record, id);
-    if records.iter().any(is_it) {
+    let number = id.to_string();
+    let query = MailQuery::About(TopicKind::Assignment, &[number.as_str()]);
+    let records = seat.store.find_mail(&seat.team, owner, query).await?;
+    if records.iter().any(|record| record.belongs_to_team(created)) {
         return Ok(false);
     }
     let document = show(seat, id).await?;
@@ -52,16 +52,4 @@ pub(super) async fn notify_owner(
         let (owner, source) = (owner.clone(), Box::new(source));
         BoardError::NotTold { id, owner, source }
     })
-}
-
-/// Returns whether a record is the message that assigns this task.
-fn is_assignment(record: &Record, id: TaskId) -> bool {
-    let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
-        return false;
-    };
-    let read = with_message(message.get().as_bytes(), |message| match message?.body() {
-        Body::Protocol(Protocol::TaskAssignment(task)) => Some(task.task_id == id.to_string()),
-        _ => None,
-    });
-    matches!(read, Ok(Some(true)))
 }

@@ -45,7 +45,7 @@ pub async fn accept(
     let lead_seat = Seat { name: lead(seat, &team)?, ..seat.clone() };
     let is_own =
         |request: &Request| request.kind == kind && request.id == id && request.from == seat.name;
-    let Some(request) = request::all(&lead_seat, &team).await?.into_iter().find(is_own) else {
+    let Some(request) = request::find_id(&lead_seat, &team, id).await?.filter(is_own) else {
         return Ok(Acceptance::Ignored);
     };
     let request = Box::new(request);

@@ -5,9 +5,24 @@
 
 use brigade_wire::team::Team;
 
-use super::Request;
+use super::{Request, request};
 use crate::seat::Seat;
-use crate::store::{Question, StoreError};
+use crate::store::{Question, RequestQuery, StoreError};
+
+/// Finds the request with this number.
+pub(super) async fn find(
+    seat: &Seat,
+    team: &Team<'_>,
+    number: usize,
+) -> Result<Option<Request>, StoreError> {
+    if !seat.store.history_expires() {
+        let found = request::find(seat, team, RequestQuery::Number(number)).await?;
+        return Ok(found.into_iter().next());
+    }
+    let mut requests = request::find(seat, team, RequestQuery::All).await?;
+    assign(seat, team, &mut requests).await?;
+    Ok(requests.into_iter().find(|request| request.number == number))
+}
 
 /// Gives each request its number. The requests are in order, and their numbers are their positions.
 pub(super) async fn assign(

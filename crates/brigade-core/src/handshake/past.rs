@@ -9,10 +9,10 @@ use brigade_wire::team::Team;
 
 use super::request::{self, RequestKind};
 use super::{HandshakeError, authority};
-use crate::event::{Event, Record};
+use crate::event::{Event, Record, TopicKind};
 use crate::roster;
 use crate::seat::Seat;
-use crate::store::StoreError;
+use crate::store::{MailQuery, StoreError};
 
 /// Removes every member that agreed to a shutdown request and is still on the roster, and returns the names of
 /// those members. Their open tasks return to the board.
@@ -21,14 +21,15 @@ pub async fn remove_agreed_members(seat: &Seat) -> Result<Vec<MemberName>, Hands
     let team = seat.read(&config)?;
     authority::require_lead(seat, &team, "remove a teammate from the team")?;
     let mut removed = Vec::new();
-    for record in seat.store.mailbox_history(&seat.team, &seat.name).await? {
+    let answers = MailQuery::Topic(TopicKind::ShutdownAnswer);
+    for record in seat.store.find_mail(&seat.team, &seat.name, answers).await? {
         let Some((name, id)) = shutdown_agreement(&team, &record) else { continue };
         if removed.contains(&name) {
             continue;
         }
         let member_seat = Seat { name: name.clone(), ..seat.clone() };
-        let asked = request::all(&member_seat, &team).await?;
-        if !asked.iter().any(|request| request.kind == RequestKind::Shutdown && request.id == id) {
+        let asked = request::find_id(&member_seat, &team, &id).await?;
+        if !asked.is_some_and(|request| request.kind == RequestKind::Shutdown) {
             continue;
         }
         let left = roster::leave(seat, &name).await;
@@ -44,7 +45,8 @@ pub async fn remove_agreed_members(seat: &Seat) -> Result<Vec<MemberName>, Hands
 pub async fn is_plan_approved(seat: &Seat) -> Result<bool, StoreError> {
     let config = seat.config().await?;
     let team = seat.read(&config)?;
-    let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
+    let answers = MailQuery::Topic(TopicKind::PlanAnswer);
+    let records = seat.store.find_mail(&seat.team, &seat.name, answers).await?;
     let approved = |record: &Record| {
         let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
             return false;

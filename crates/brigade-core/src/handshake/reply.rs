@@ -17,10 +17,10 @@ use super::{
     Answered, AnsweredRequest, HandshakeError, MAX_OPEN_REQUESTS, Request, RequestKind, request,
 };
 use crate::clock::wire_time;
-use crate::event::{Event, MessageKey, Record, WITHDRAWN};
+use crate::event::{Event, MessageKey, Record, TopicKind, WITHDRAWN};
 use crate::mail::{self, MailError};
 use crate::seat::Seat;
-use crate::store::{Actor, Mark, Outgoing, StoreError};
+use crate::store::{Actor, MailQuery, Mark, Outgoing, RequestQuery, StoreError};
 
 /// If a process decides on an answer but does not record it within this time, another process records it.
 const IN_PROGRESS_WINDOW: SignedDuration = SignedDuration::from_secs(5);
@@ -57,9 +57,8 @@ pub(super) async fn reply(
     AnsweredRequest { id, shown }: AnsweredRequest<'_>,
     response: impl FnOnce(&Protocol) -> Protocol,
 ) -> Result<Answered, HandshakeError> {
-    let requests = request::all(seat, team).await?;
-    let Some(request) = requests.iter().find(|request| request.kind == kind && request.id == id)
-    else {
+    let found = request::find_id(seat, team, id).await?;
+    let Some(request) = found.as_ref().filter(|request| request.kind == kind) else {
         let open = open(seat, team).await?.into_iter().filter(|request| request.kind == kind);
         return Err(HandshakeError::NoRequest {
             kind,
@@ -77,9 +76,7 @@ pub(super) async fn reply(
     let to = mail::recipient(seat, team, request.from.as_str())?;
     let question = request.question(seat, team);
     if seat.store.decided(&seat.team, &question).await?.is_none() {
-        let foreign =
-            foreign_answers(seat, &to).await.into_iter().find(|answer| answer.answers(request));
-        let first = match foreign {
+        let first = match foreign_answer(seat, request).await {
             Some(first) => Some(first),
             None => taken_back(seat, team, request).await?,
         };
@@ -101,7 +98,7 @@ pub(super) async fn reply(
     }
     let first = serde_json::from_slice::<Decision>(&decided).ok();
     if let Some(first) = &first
-        && !recorded_answers(seat).await?.contains(id)
+        && seat.store.recorded_answers(&seat.team, &seat.name, &[id]).await?.is_empty()
     {
         finish(seat, team, request, first).await?;
     }
@@ -120,8 +117,7 @@ async fn finish(
     if first.hand == CLAUDE_CODE {
         return Ok(());
     }
-    let records = seat.store.mailbox_history(&seat.team, &request.from).await?;
-    if !records.iter().any(|record| first.message.is_added_by(&record.event)) {
+    if !mail::is_recorded(seat, &request.from, &first.message).await? {
         let team_created = team.created_at().unwrap_or_default();
         let message = Outgoing { team_created, ..first.message.clone() };
         // Claude Code accepts a signature only for a few minutes. The stored signature may be older: sign again.
@@ -141,18 +137,6 @@ async fn finish(
     }
     record(seat, &seat.actor(), request, First::from_decision(first)).await;
     Ok(())
-}
-
-/// Returns the ids of the requests to the seat whose answers the seat recorded in the journal.
-async fn recorded_answers(seat: &Seat) -> Result<HashSet<String>, HandshakeError> {
-    let history = seat.store.history_without_work(&seat.team).await?;
-    let ids = history.iter().filter_map(|record| match &record.event {
-        Event::Answered { request_id, .. } if record.by.as_deref() == Some(seat.name.as_str()) => {
-            Some(request_id.clone())
-        }
-        _ => None,
-    });
-    Ok(ids.collect())
 }
 
 /// Records an answer in the journal. The answer is valid even if recording fails: the team may already be deleted,
@@ -236,19 +220,31 @@ impl fmt::Display for First {
     }
 }
 
-/// Returns the answers in the asking member's mailbox that another program sent in the seat's name, as Claude Code
-/// does when it leads the team. If the mailbox cannot be read, returns no answers. That is safe, because the
-/// asking member accepts only the first answer.
-async fn foreign_answers(seat: &Seat, asker: &MemberName) -> Vec<First> {
-    let records = match seat.store.mailbox_history(&seat.team, asker).await {
+/// Returns the answer in the asking member's mailbox that another program sent in the seat's name, as Claude Code does when it
+/// leads the team. If the mailbox cannot be read, returns `None`. That is safe, because the asking member accepts only the
+/// first answer.
+async fn foreign_answer(seat: &Seat, request: &Request) -> Option<First> {
+    let ids = [request.id.as_str()];
+    let query = MailQuery::About(answer_topic(request.kind), &ids);
+    let records = match seat.store.find_mail(&seat.team, &request.from, query).await {
         Ok(records) => records,
         Err(error) => {
+            let asker = &request.from;
             tracing::warn!(team = %seat.team, member = %asker, %error, "could not read the mailbox to check for earlier answers");
-            return Vec::new();
+            return None;
         }
     };
     let foreign = |record: &&Record| matches!(record.event, Event::Seen { .. });
-    answers_from(seat, records.iter().filter(foreign)).collect()
+    answers_from(seat, records.iter().filter(foreign)).find(|answer| answer.answers(request))
+}
+
+/// Returns the topic of the messages that answer requests of this kind.
+fn answer_topic(kind: RequestKind) -> TopicKind {
+    match kind {
+        RequestKind::Shutdown => TopicKind::ShutdownAnswer,
+        RequestKind::Plan => TopicKind::PlanAnswer,
+        RequestKind::Permission => TopicKind::PermissionAnswer,
+    }
 }
 
 /// Returns the protocol messages from the seat in a mailbox.
@@ -271,24 +267,30 @@ fn answers_from<'r>(
     })
 }
 
-/// Returns the kinds and the ids of the requests that the seat has answered, according to the asking member's mailbox.
-pub(super) async fn answers_to(
+/// Returns those of the asking member's requests that the seat has not answered, according to the asking member's mailbox.
+pub(super) async fn without_answer<'r>(
     seat: &Seat,
     asker: &Seat,
-) -> Result<HashSet<(RequestKind, String)>, HandshakeError> {
-    let records = asker.store.mailbox_history(&asker.team, &asker.name).await?;
-    let answers = answers_from(seat, &records);
-    let request = |answer: First| answer.request().map(|(kind, id)| (kind, id.to_owned()));
-    Ok(answers.filter_map(request).collect())
+    requests: Vec<&'r Request>,
+) -> Result<Vec<&'r Request>, HandshakeError> {
+    let ids: Vec<&str> = requests.iter().map(|request| request.id.as_str()).collect();
+    let mut answered = HashSet::new();
+    for topic in [TopicKind::PlanAnswer, TopicKind::PermissionAnswer] {
+        let query = MailQuery::About(topic, &ids);
+        let records = asker.store.find_mail(&asker.team, &asker.name, query).await?;
+        let request = |answer: First| answer.request().map(|(kind, id)| (kind, id.to_owned()));
+        answered.extend(answers_from(seat, &records).filter_map(request));
+    }
+    let is_open = |request: &&Request| !answered.contains(&(request.kind, request.id.clone()));
+    Ok(requests.into_iter().filter(is_open).collect())
 }
 
 /// Returns the requests to the seat that have no answer yet. A program that ignores the limit of open requests can
 /// send any number of them, so only the first of each member count until they are answered.
 pub(super) async fn open(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, HandshakeError> {
     let mut open = Vec::new();
-    let mut answers: HashMap<MemberName, Vec<First>> = HashMap::new();
     let mut counts: HashMap<MemberName, usize> = HashMap::new();
-    for request in request::all(seat, team).await? {
+    for request in request::find(seat, team, RequestQuery::Unsettled).await? {
         if counts.get(&request.from).is_some_and(|count| *count >= MAX_OPEN_REQUESTS) {
             continue;
         }
@@ -296,11 +298,7 @@ pub(super) async fn open(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, H
         if decided.is_some() || taken_back(seat, team, &request).await?.is_some() {
             continue;
         }
-        if !answers.contains_key(&request.from) {
-            answers.insert(request.from.clone(), foreign_answers(seat, &request.from).await);
-        }
-        let answers = answers.get(&request.from);
-        if answers.is_some_and(|answers| answers.iter().any(|answer| answer.answers(&request))) {
+        if foreign_answer(seat, &request).await.is_some() {
             continue;
         }
         *counts.entry(request.from.clone()).or_default() += 1;
@@ -311,12 +309,9 @@ pub(super) async fn open(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, H
 
 /// Completes every answer that a process decided on but did not send or record before it died.
 pub(super) async fn finish_all(seat: &Seat, team: &Team<'_>) -> Result<(), HandshakeError> {
-    let requests = request::all(seat, team).await?;
-    if requests.is_empty() {
-        return Ok(());
-    }
-    let recorded = recorded_answers(seat).await?;
-    mark_settled(seat, team, &requests, &recorded).await?;
+    mark_settled(seat, team).await?;
+    let requests = request::find(seat, team, RequestQuery::Unsettled).await?;
+    let recorded = recorded_answers(seat, &requests).await?;
     for request in requests {
         if recorded.contains(&request.id) || team.member(request.from.as_str()).is_none() {
             continue;
@@ -332,29 +327,43 @@ pub(super) async fn finish_all(seat: &Seat, team: &Team<'_>) -> Result<(), Hands
 
 /// Marks the unread messages of answered and withdrawn requests as read. A member that withdraws a request does not mark
 /// the message, because the message is in the lead's inbox.
-async fn mark_settled(
-    seat: &Seat,
-    team: &Team<'_>,
-    requests: &[Request],
-    recorded: &HashSet<String>,
-) -> Result<(), HandshakeError> {
+async fn mark_settled(seat: &Seat, team: &Team<'_>) -> Result<(), HandshakeError> {
     if !marks_requests(seat, team).await? {
         return Ok(());
     }
     let inbox = seat.store.inbox(&seat.team, &seat.name).await?;
-    let unread: HashSet<MessageKey> =
-        inbox.iter().filter(|mail| mail.is_unread()).map(|mail| mail.key).collect();
+    let unread = inbox.iter().filter(|mail| mail.is_unread());
+    let requests: Vec<Request> = unread
+        .filter_map(|mail| {
+            let read = |message: Option<Message<'_>>| {
+                // The time and the number of the request do not matter here.
+                Request::parse_genuine(seat, team, &message?, seat.clock.now(), 0)
+            };
+            let request = with_message(&mail.json, read).ok().flatten()?;
+            Some(Request { key: Some(mail.key), ..request })
+        })
+        .collect();
+    let recorded = recorded_answers(seat, &requests).await?;
     let mut settled = Vec::new();
-    for request in requests {
-        let is_unread = request.key.is_some_and(|key| unread.contains(&key));
-        if is_unread
-            && (recorded.contains(&request.id) || taken_back(seat, team, request).await?.is_some())
-        {
+    for request in &requests {
+        if recorded.contains(&request.id) || taken_back(seat, team, request).await?.is_some() {
             settled.push(request);
         }
     }
     mark_read(seat, team, &settled).await;
     Ok(())
+}
+
+/// Returns the ids of those of the requests to the seat whose answers the seat recorded in the journal.
+async fn recorded_answers(
+    seat: &Seat,
+    requests: &[Request],
+) -> Result<HashSet<String>, StoreError> {
+    if requests.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let ids: Vec<&str> = requests.iter().map(|request| request.id.as_str()).collect();
+    seat.store.recorded_answers(&seat.team, &seat.name, &ids).await
 }
 
 /// Marks the messages of requests that need no answer any more as read. As unread mail they would count towards the limit
@@ -393,16 +402,13 @@ pub(super) async fn take_back(
 ) -> Result<(), HandshakeError> {
     let is_theirs =
         |request: &Request| request.kind == RequestKind::Permission && request.from == asker.name;
-    let mut requests = request::all(seat, team).await?;
-    requests.retain(|request| is_theirs(request) && gone(&request.id));
-    if requests.is_empty() {
+    let requests = request::find(seat, team, RequestQuery::Unsettled).await?;
+    let theirs: Vec<&Request> =
+        requests.iter().filter(|request| is_theirs(request) && gone(&request.id)).collect();
+    if theirs.is_empty() {
         return Ok(());
     }
-    let answered = answers_to(seat, asker).await?;
-    for request in &requests {
-        if answered.contains(&(request.kind, request.id.clone())) {
-            continue;
-        }
+    for request in without_answer(seat, asker, theirs).await? {
         let ours = wire_time(asker.clock.now());
         let question = request.withdrawal(team);
         let first = asker.store.decide(&asker.team, &question, ours.as_bytes()).await?;

@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::event::{Event, MessageKey};
 use crate::seat::Seat;
-use crate::store::{Question, StoreError};
+use crate::store::{FoundRequest, Question, RequestQuery, StoreError};
 
 /// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,7 +51,7 @@ pub struct Request {
     pub from: MemberName,
     /// The content of the request message.
     pub body: Protocol,
-    /// The position among all requests ever sent to the seat, counted from 1. It never changes.
+    /// The position among the requests ever sent to the seat in this team, counted from 1. It never changes.
     pub number: usize,
     /// When the request was made.
     pub at: Timestamp,
@@ -141,7 +141,7 @@ impl Request {
     }
 
     /// Reads a request from a message; `None` if the message is not a genuine request.
-    fn parse_genuine(
+    pub(super) fn parse_genuine(
         seat: &Seat,
         team: &Team<'_>,
         message: &Message<'_>,
@@ -188,19 +188,22 @@ pub(crate) fn accepted_answer_question(asker: &MemberName, kind: RequestKind, id
     format!("{asker}-hears-{kind}-{id}")
 }
 
-/// Returns every request ever sent to the seat in this team, oldest first. If two requests share an id, only the
-/// first is returned: a member that copies another member's request id gets no answer.
-pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, StoreError> {
-    let records = seat.store.mailbox_history(&seat.team, &seat.name).await?;
+/// Returns the genuine requests to the seat in this team that the query selects, oldest first. If two of them share an id,
+/// only the first is returned: a member that copies another member's request id gets no answer.
+pub(super) async fn find(
+    seat: &Seat,
+    team: &Team<'_>,
+    query: RequestQuery<'_>,
+) -> Result<Vec<Request>, StoreError> {
+    let created = team.created_at().unwrap_or_default();
+    let found = seat.store.find_requests(&seat.team, &seat.name, created, query).await?;
     let mut requests: Vec<Request> = Vec::new();
     let mut ids: HashSet<String> = HashSet::new();
-    let created = team.created_at().unwrap_or_default();
-    for record in records.iter().filter(|record| record.belongs_to_team(created)) {
+    for FoundRequest { number, record } in found {
         let (Event::Sent { message, .. } | Event::Seen { message, .. }) = &record.event else {
             continue;
         };
         let read = with_message(message.get().as_bytes(), |message| {
-            let number = requests.len() + 1;
             message
                 .and_then(|message| Request::parse_genuine(seat, team, &message, record.at, number))
         });
@@ -211,4 +214,13 @@ pub(super) async fn all(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, St
         }
     }
     Ok(requests)
+}
+
+/// Returns the request to the seat with this id; `None` if there is no genuine one.
+pub(super) async fn find_id(
+    seat: &Seat,
+    team: &Team<'_>,
+    id: &str,
+) -> Result<Option<Request>, StoreError> {
+    Ok(find(seat, team, RequestQuery::Id(id)).await?.into_iter().next())
 }

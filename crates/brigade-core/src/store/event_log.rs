@@ -33,7 +33,7 @@ use brigade_wire::name::{MemberName, TeamName};
 use jiff::SignedDuration;
 use tokio::sync::mpsc;
 
-use super::{Actor, StoreError};
+use super::{Actor, StoreError, mail_query};
 use crate::event::{Event, Record, RefusedEvent};
 
 /// Stores the events of a team.
@@ -50,6 +50,40 @@ pub trait EventLog: fmt::Debug + Send + Sync {
         let mut records = self.history(team).await?;
         records.retain(|record| !matches!(record.event, Event::Worked { .. }));
         Ok(records)
+    }
+
+    /// Like [`EventLog::history`], but only the events of the roster, the board and the answers: without mail and work.
+    async fn team_history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
+        let mut records = self.history_without_work(team).await?;
+        records.retain(|record| record.event.mailbox().is_none());
+        Ok(records)
+    }
+
+    /// Returns the messages to these members that were never read, shown to the member's model or removed from the inbox, in
+    /// chronological order. Each message is returned once, even if it was recorded twice.
+    async fn unread_history(
+        &self,
+        team: &TeamName,
+        members: &[MemberName],
+    ) -> Result<Vec<Record>, StoreError> {
+        Ok(mail_query::unread(self.history_without_work(team).await?, members))
+    }
+
+    /// Returns the ids among `ids` whose answers this member recorded, see [`Event::Answered`].
+    async fn recorded_answers(
+        &self,
+        team: &TeamName,
+        by: &MemberName,
+        ids: &[&str],
+    ) -> Result<HashSet<String>, StoreError> {
+        let history = self.history_without_work(team).await?;
+        Ok(mail_query::recorded_answers(&history, by.as_str(), ids))
+    }
+
+    /// Returns the last `count` events of the team without work events, in chronological order.
+    async fn last_events(&self, team: &TeamName, count: usize) -> Result<Vec<Record>, StoreError> {
+        let mut records = self.history_without_work(team).await?;
+        Ok(records.split_off(records.len().saturating_sub(count)))
     }
 
     /// Subscribes to the events of the team from now on.

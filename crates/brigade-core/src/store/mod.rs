@@ -22,6 +22,7 @@
 
 mod error;
 pub mod event_log;
+mod mail_query;
 pub mod mailbox_limit;
 pub mod memory;
 mod message;
@@ -38,6 +39,7 @@ use thiserror::Error;
 
 pub use self::error::{Refusal, StoreError, WriteObstacle};
 pub use self::event_log::{EventLog, Watch};
+pub use self::mail_query::{FoundRequest, MailQuery, RequestQuery};
 pub use self::message::{Mail, Mark, Outgoing, Receipt};
 pub use self::question::Question;
 use crate::event::{MessageKey, Record};
@@ -115,12 +117,38 @@ pub trait MailStore: fmt::Debug + Send + Sync {
         mark: Mark,
     ) -> Result<(), StoreError>;
 
-    /// Returns the recorded events of one member's mailbox, in order.
+    /// Returns the recorded events of one member's mailbox, in order. The history may be long: see
+    /// [`MailStore::find_mail`] and [`MailStore::find_requests`].
     async fn mailbox_history(
         &self,
         team: &TeamName,
         member: &MemberName,
     ) -> Result<Vec<Record>, StoreError>;
+
+    /// Returns the recorded events of one member's mailbox that the query selects, in order.
+    async fn find_mail(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+        query: MailQuery<'_>,
+    ) -> Result<Vec<Record>, StoreError> {
+        let mut records = self.mailbox_history(team, member).await?;
+        records.retain(|record| query.matches(&record.event));
+        Ok(records)
+    }
+
+    /// Returns the requests in one member's mailbox that the query selects, in order. `created` is when the team was created,
+    /// in milliseconds: requests to an earlier team with the same name are left out.
+    async fn find_requests(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+        created: u64,
+        query: RequestQuery<'_>,
+    ) -> Result<Vec<FoundRequest>, StoreError> {
+        let records = self.mailbox_history(team, member).await?;
+        Ok(FoundRequest::select(records, created, query))
+    }
 }
 
 /// Stores the tasks of a team.
