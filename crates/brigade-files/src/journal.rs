@@ -4,8 +4,10 @@
 //! record begins and ends with a line break. If a writer runs out of disk space, its partial record
 //! is therefore a separate line that does not parse, and the next record is on a new line.
 
+use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{self, OFlags};
 use rustix::io::Errno;
@@ -21,6 +23,8 @@ pub(crate) struct Journal {
     fd: OwnedFd,
     path: PathBuf,
     is_writable: bool,
+    /// Whether this process has made the journal longer than a multiple of [`STEP`] since the last check.
+    has_passed_step: AtomicBool,
 }
 
 /// The records between some position and the end of a journal.
@@ -44,6 +48,13 @@ pub(crate) struct JournalPosition {
 
 /// How many bytes before a position are hashed: enough to include a message id.
 const ANCHOR_LEN: usize = 128;
+/// A search has to read the end of a journal that is not indexed yet. A process that makes a journal longer than a multiple of
+/// this number of bytes brings the index up to date.
+pub(crate) const STEP: u64 = 256 << 10;
+/// How many bytes to read first. Most readers want only the newest records.
+const FIRST_PIECE: usize = 4096;
+/// How many bytes to read at once in a long journal.
+const PIECE: usize = 256 << 10;
 
 impl Default for JournalPosition {
     fn default() -> Self {
@@ -68,7 +79,8 @@ impl Journal {
         let fd = dir.private_file(name, OFlags::APPEND)?;
         let flags = fs::fcntl_getfl(&fd).map_err(|error| dir.io_error("open", name, error))?;
         let is_writable = flags.contains(OFlags::RDWR);
-        Ok(Self { fd, path: dir.path(name), is_writable })
+        let has_passed_step = AtomicBool::new(false);
+        Ok(Self { fd, path: dir.path(name), is_writable, has_passed_step })
     }
 
     /// Appends records in one write. Returns the offset of the end of the last record.
@@ -98,47 +110,104 @@ impl Journal {
             fs::fdatasync(&self.fd).map_err(io_error("sync"))?;
         }
         // After an append, the file offset is at the end of the appended records.
-        fs::tell(&self.fd).map_err(io_error("stat"))
+        let end = fs::tell(&self.fd).map_err(io_error("stat"))?;
+        if end / STEP != end.saturating_sub(lines.len() as u64) / STEP {
+            self.has_passed_step.store(true, Ordering::Relaxed);
+        }
+        Ok(end)
     }
 
-    /// Returns the records from `start` on. Lines that do not parse (torn, or from a later version)
-    /// are skipped. A line without a line break at its end is incomplete and is not returned yet.
+    /// Returns whether this process has made the journal longer than a multiple of [`STEP`] since the last call.
+    pub(crate) fn has_passed_step(&self) -> bool {
+        self.has_passed_step.swap(false, Ordering::Relaxed)
+    }
+
+    /// Returns the records from `start` on, like [`Journal::scan`].
     pub(crate) fn read_from(&self, start: u64) -> Result<JournalTail, StoreError> {
+        let mut records = Vec::new();
+        let end = self.scan(start, |_, record| {
+            records.push(record);
+            ControlFlow::Continue(())
+        })?;
+        Ok(JournalTail { start: self.position(start)?, records, end })
+    }
+
+    /// Calls `visit` with each record from `start` on and the offset of its line, until `visit` breaks. Returns the end of the
+    /// last line that was read. Reads the file in pieces. Lines that do not parse (torn, or from a later version) are
+    /// skipped. A line without a line break at its end is incomplete and is not read yet.
+    pub(crate) fn scan(
+        &self,
+        start: u64,
+        mut visit: impl FnMut(u64, Record) -> ControlFlow<()>,
+    ) -> Result<JournalPosition, StoreError> {
         let io_error = |error| io_error("read", self.path.clone(), error);
-        let first = start.saturating_sub(ANCHOR_LEN as u64);
-        let mut bytes: Vec<u8> = Vec::with_capacity(4096);
+        let mut bytes: Vec<u8> = Vec::with_capacity(FIRST_PIECE);
+        // Where the bytes begin in the file. They begin with a complete line.
+        let mut base = start;
         loop {
-            if bytes.spare_capacity_mut().len() < 4096 {
-                bytes.reserve(bytes.len().max(4096));
-            }
-            let position = first + bytes.len() as u64;
             let capacity = bytes.spare_capacity_mut().len();
+            let position = base + bytes.len() as u64;
             let spare = rustix::buffer::spare_capacity(&mut bytes);
             // A read from a regular file returns less than requested only at the end of the file.
-            if rustix::io::pread(&self.fd, spare, position).map_err(io_error)? < capacity {
-                break;
+            let is_end = rustix::io::pread(&self.fd, spare, position).map_err(io_error)? < capacity;
+            let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1);
+            let mut done = 0;
+            while let Some(len) = memchr::memchr(b'\n', bytes.get(done..whole).unwrap_or_default())
+            {
+                let line = bytes.get(done..done + len).unwrap_or_default();
+                let offset = base + done as u64;
+                done += len + 1;
+                if let Some(record) = self.parse(line)
+                    && visit(offset, record).is_break()
+                {
+                    return self.position(base + done as u64);
+                }
+            }
+            base += done as u64;
+            if is_end {
+                return self.position(base);
+            }
+            bytes.drain(..done);
+            // Use larger pieces for a long journal, and for a line that is longer than a piece.
+            let wanted = PIECE.max(bytes.len() * 2);
+            bytes.reserve(wanted.saturating_sub(bytes.len()));
+        }
+    }
+
+    /// Returns the record whose line begins at this offset; `None` if there is none.
+    pub(crate) fn record_at(&self, offset: u64) -> Result<Option<Record>, StoreError> {
+        let mut found = None;
+        self.scan(offset, |at, record| {
+            found = Some(record).filter(|_| at == offset);
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
+    }
+
+    /// Returns the position with this offset. If the journal is shorter, its hash differs from that of the same offset in a
+    /// longer journal.
+    pub(crate) fn position(&self, offset: u64) -> Result<JournalPosition, StoreError> {
+        let first = offset.saturating_sub(ANCHOR_LEN as u64);
+        let wanted = usize::try_from(offset - first).unwrap_or_default();
+        let mut before = [0; ANCHOR_LEN];
+        let before = before.get_mut(..wanted).unwrap_or_default();
+        let read = rustix::io::pread(&self.fd, &mut *before, first)
+            .map_err(|error| io_error("read", self.path.clone(), error))?;
+        Ok(JournalPosition { offset, anchor: anchor(before.get(..read).unwrap_or_default()) })
+    }
+
+    fn parse(&self, line: &[u8]) -> Option<Record> {
+        if line.is_empty() {
+            return None;
+        }
+        match serde_json::from_slice::<UncheckedRecord>(line) {
+            Ok(record) => Some(record.from_local_file()),
+            Err(error) => {
+                let path = self.path.display();
+                tracing::warn!(%path, %error, "skipping a journal line that is not a record");
+                None
             }
         }
-        let before = usize::try_from(start - first).unwrap_or_default().min(bytes.len());
-        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        let whole = whole.max(before);
-        let lines = bytes.get(before..whole).unwrap_or_default().split(|&byte| byte == b'\n');
-        let records = lines
-            .filter(|line| !line.is_empty())
-            .filter_map(|line| match serde_json::from_slice::<UncheckedRecord>(line) {
-                Ok(record) => Some(record.from_local_file()),
-                Err(error) => {
-                    let path = self.path.display();
-                    tracing::warn!(%path, %error, "skipping a journal line that is not a record");
-                    None
-                }
-            })
-            .collect();
-        let position = |end: usize| JournalPosition {
-            offset: first + end as u64,
-            anchor: anchor(bytes.get(..end).unwrap_or_default()),
-        };
-        Ok(JournalTail { start: position(before), records, end: position(whole) })
     }
 
     /// Returns whether records can be appended.

@@ -16,6 +16,7 @@
 //!     mail/MEMBER.jsonl                 the journal of a mailbox
 //!     mail/MEMBER.state                 how much of that journal is in the inbox
 //!     work/MEMBER.jsonl                 the journal of a member's work
+//!     index.db                          where the journals contain what; SQLite also keeps index.db-journal
 //!     roster.json, board.seen           the roster and the board as last seen
 //!     folder                            the team folder in which the roster was last seen
 //!     intent                            the change that a process is about to make, and its author
@@ -87,6 +88,8 @@ pub(crate) const BOARD_SEEN: &str = "board.seen";
 pub(crate) const SCANNER: &str = "scanner";
 /// Written when a member has left, or the team was deleted or created. Members watch it.
 pub(crate) const DEPARTURES: &str = "departures";
+/// The index of the journals. SQLite keeps another file with a name that begins with this name.
+pub(crate) const INDEX: &str = "index.db";
 /// The folder of final answers: the first answer to a question wins.
 pub const DECIDED: &str = "decided";
 /// The folder of copies of damaged files.

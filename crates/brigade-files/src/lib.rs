@@ -59,7 +59,9 @@ mod deletion;
 mod dir;
 mod document;
 mod event_log;
+mod history;
 mod incomplete;
+mod index;
 mod journal;
 mod last_seen;
 pub mod layout;
@@ -391,10 +393,12 @@ impl FileStore {
         mailbox: &Mutex<FileMailbox>,
         work: MailboxWork<'_>,
     ) -> Result<(), StoreError> {
-        self.retry_step(team, native, |context, waiter| {
+        let done = self.retry_step(team, native, |context, waiter| {
             lock_mutex(mailbox).attempt(context, work, waiter)
-        })
-        .await
+        });
+        let done = done.await;
+        lock_mutex(mailbox).update_index();
+        done
     }
 
     /// Cleans up a member's inbox. Call this when all Claude Code processes that used the inbox

@@ -21,6 +21,7 @@ use serde_json::value::RawValue;
 
 use self::state::{MailboxHead, MailboxStateFile, OverwriteRisk};
 use super::dir::{Dir, FileStamp};
+use super::index::{self, Index};
 use super::journal::{Journal, JournalPosition, JournalTail};
 use super::layout::{lock_name, member_file};
 use super::lock::{self, LockAttempt, LockPath, LockRecorder, LockWaiter, TryOutcome};
@@ -126,6 +127,12 @@ impl Drop for StateUnlock<'_> {
 impl FileMailbox {
     pub(super) fn file(&self) -> String {
         member_file(&self.member)
+    }
+
+    /// Brings the index of the journal up to date, if this process has to do that.
+    pub(crate) fn update_index(&self) {
+        let name = index::mailbox(&self.member);
+        Index::update_if_due(&self.team_state.dir, &name, &self.journal);
     }
 
     /// Tries once to do the work. Never waits for a lock, so other processes are blocked only

@@ -1,5 +1,6 @@
 //! Implements the `Store` trait with the sibling modules.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -23,8 +24,9 @@ use super::{FileStore, check_team, last_seen, lock_mutex, watch};
 use brigade_core::event::{Event, MessageKey, Record, UncheckedRecord};
 use brigade_core::store::event_log::{EventStream, RecordLookupHandle};
 use brigade_core::store::{
-    Actor, Document, EventLog, IncompleteWrite, Mail, MailStore, Mark, MovedTasks, NoteKind, Notes,
-    Outgoing, Question, Receipt, Revision, Store, StoreError, TeamStore, Watch, Written,
+    Actor, Document, EventLog, FoundRequest, IncompleteWrite, Mail, MailQuery, MailStore, Mark,
+    MovedTasks, NoteKind, Notes, Outgoing, Question, Receipt, RequestQuery, Revision, Store,
+    StoreError, TeamStore, Watch, Written,
 };
 
 /// Claude Code 2.1.50 reads `config.json` and writes it back without a lock. This is the maximum
@@ -249,14 +251,29 @@ impl MailStore for FileStore {
         team: &TeamName,
         member: &MemberName,
     ) -> Result<Vec<Record>, StoreError> {
-        // The journal may lack changes that other programs made to the inbox. Record them first.
-        match self.do_work(team, member, MailboxWork::Refresh).await {
-            Err(error) if !is_read_only(&error) => return Err(error),
-            _ => {}
-        }
+        self.record_inbox_changes(team, member).await?;
         let Some(mailbox) = self.readable_mailbox(team, member)? else { return Ok(Vec::new()) };
         let records = lock_mutex(&mailbox).journal.read_from(0)?.records;
         Ok(records)
+    }
+
+    async fn find_mail(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+        query: MailQuery<'_>,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.search_mail(team, member, query).await
+    }
+
+    async fn find_requests(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+        created: u64,
+        query: RequestQuery<'_>,
+    ) -> Result<Vec<FoundRequest>, StoreError> {
+        self.search_requests(team, member, created, query).await
     }
 }
 
@@ -349,6 +366,32 @@ impl EventLog for FileStore {
     async fn history_without_work(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
         let Some(team_state) = self.existing_team_state(team)? else { return Ok(Vec::new()) };
         read_journals(&team_state, &WatchScope::WithoutWork.folders(&team_state))
+    }
+
+    async fn team_history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
+        let Some(team_state) = self.existing_team_state(team)? else { return Ok(Vec::new()) };
+        read_journals(&team_state, &[])
+    }
+
+    async fn unread_history(
+        &self,
+        team: &TeamName,
+        members: &[MemberName],
+    ) -> Result<Vec<Record>, StoreError> {
+        self.search_unread(team, members)
+    }
+
+    async fn recorded_answers(
+        &self,
+        team: &TeamName,
+        by: &MemberName,
+        ids: &[&str],
+    ) -> Result<HashSet<String>, StoreError> {
+        self.search_answers(team, by, ids)
+    }
+
+    async fn last_events(&self, team: &TeamName, count: usize) -> Result<Vec<Record>, StoreError> {
+        self.last_records(team, count)
     }
 
     async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError> {

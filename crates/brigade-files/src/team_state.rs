@@ -17,6 +17,7 @@ use brigade_wire::team::Team;
 use rustix::fs::OFlags;
 
 use super::dir::{Dir, Fsync, PRIVATE, is_read_only};
+use super::index::{self, Index};
 use super::journal::Journal;
 use super::layout::{
     BOARD_SEEN, CREATED, CREATING, DELETING, DEPARTURES, INTENT, LAST_ROSTER, MAIL, SHARED,
@@ -214,7 +215,9 @@ impl TeamStateDir {
         events: Vec<Event>,
     ) -> Result<u64, StoreError> {
         let records: Vec<_> = events.into_iter().map(|event| record(clock, by, event)).collect();
-        self.journal.append(&records, Fsync::No)
+        let end = self.journal.append(&records, Fsync::No)?;
+        Index::update_if_due(&self.dir, index::TEAM, &self.journal);
+        Ok(end)
     }
 
     /// Appends to the journal of a member's work. Work events far outnumber all other events. They

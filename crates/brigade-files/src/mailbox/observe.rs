@@ -1,8 +1,10 @@
 //! Records changes that other programs made to an inbox, and salvages a torn inbox.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 
 use brigade_wire::inbox::{self, Inbox};
+use serde_json::value::RawValue;
 
 use super::state::{self, KnownMessage, MailboxHead, MergeState, OverwriteRisk};
 use super::{FileMailbox, MailboxContext, parse_inbox};
@@ -74,7 +76,7 @@ impl FileMailbox {
             // From now on, only later messages are at risk, so the messages restored here are not
             // restored a second time.
             head.risk = Some(OverwriteRisk { from: upto.offset, ..risk });
-            upto = self.journal.read_from(risk.from)?.start;
+            upto = self.journal.position(risk.from)?;
         }
         head.after = MergeState { upto, known: known.len() as u64, at };
         head.before = head.after;
@@ -110,20 +112,22 @@ impl FileMailbox {
             .filter(|known| !known.read && !present.contains(&known.key))
             .map(|known| known.key)
             .collect();
-        let tail = self.journal.read_from(0)?;
-        let mut restored: Vec<(MessageKey, &str)> = Vec::new();
-        for record in &tail.records {
+        let mut restored: Vec<(MessageKey, Box<RawValue>)> = Vec::new();
+        self.journal.scan(0, |_, record| {
             if let Event::Sent { key, message, .. } | Event::Seen { key, message, .. } =
                 &record.event
                 && missing.contains(key)
                 && !restored.iter().any(|(restored, _)| restored == key)
             {
-                restored.push((*key, message.get()));
+                restored.push((*key, message.clone()));
             }
-        }
+            ControlFlow::Continue(())
+        })?;
         // The lost messages were at the end of the inbox, so append the restored messages there.
-        let all: Vec<&[u8]> =
-            entries.into_iter().chain(restored.iter().map(|(_, json)| json.as_bytes())).collect();
+        let all: Vec<&[u8]> = entries
+            .into_iter()
+            .chain(restored.iter().map(|(_, json)| json.get().as_bytes()))
+            .collect();
         let event = Event::Salvaged {
             to: self.member.clone(),
             copy: damaged_copies.path(&name).display().to_string(),

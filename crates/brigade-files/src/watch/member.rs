@@ -250,7 +250,7 @@ impl MemberFollower {
 
     fn skip_to_end(&mut self) -> Result<(), StoreError> {
         for (journal, upto) in [&mut self.own, &mut self.team] {
-            *upto = journal.read_from(journal.len()?)?.start.offset;
+            *upto = journal.len()?;
         }
         self.others = self.other_journals()?.into_iter().collect();
         Ok(())

@@ -186,9 +186,10 @@ impl NativeScan {
         };
         // Try only once: if another process holds the lock, the write of that process triggers
         // another scan.
-        lock_mutex(&mailbox)
-            .attempt(&context, MailboxWork::Refresh, &mut LockWaiter::default())
-            .map(drop)
+        let mailbox = lock_mutex(&mailbox);
+        let done = mailbox.attempt(&context, MailboxWork::Refresh, &mut LockWaiter::default());
+        mailbox.update_index();
+        done.map(drop)
     }
 
     pub(super) fn roster(&self) -> Result<(), StoreError> {

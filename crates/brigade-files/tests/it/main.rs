@@ -13,5 +13,6 @@ mod event_log;
 mod files;
 mod helpers;
 mod inboxes;
+mod index;
 mod interrupted;
 mod regressions;

@@ -1,0 +1,230 @@
+//! An index of the journals of a team, so that a search need not read them from the beginning.
+//!
+//! The index is a SQLite database in the folder of the team. It contains only the positions of records, and decides nothing: a
+//! reader reads the record at the position and checks it. It never contains a record before the journal does. If it is missing
+//! or damaged, or does not fit the journals, it is built again.
+//!
+//! The index lags behind. A search reads the records after the indexed part of a journal itself. A process that makes a journal
+//! longer than the next multiple of [`STEP`] also brings the index up to date, so that the part to read stays short. Sending a
+//! message does not open the index otherwise.
+
+mod add;
+mod schema;
+mod search;
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction, TransactionBehavior};
+use thiserror::Error;
+
+use self::add::IndexWriter;
+pub(crate) use self::add::mailbox;
+pub(crate) use self::search::{
+    IndexedRequest, answered as search_answered, mail as search_mail, requests as search_requests,
+    unread as search_unread,
+};
+use crate::dir::Dir;
+use crate::journal::{Journal, JournalPosition, STEP};
+use brigade_core::store::StoreError;
+
+/// How long a process that adds to a journal waits for one that uses the index.
+const WRITER_WAIT: Duration = Duration::from_millis(20);
+
+/// How many records are added in one transaction.
+const BATCH: usize = 20_000;
+
+/// The name in the index of the journal of the team.
+pub(crate) const TEAM: &str = "team";
+
+/// An error in using the index. The caller then reads the journals instead.
+#[derive(Debug, Error)]
+pub(crate) enum IndexError {
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the folder of the team was moved")]
+    Moved,
+    #[error("another version of brigade uses the index")]
+    Version,
+}
+
+/// An open index.
+#[derive(Debug)]
+pub(crate) struct Index {
+    db: Connection,
+}
+
+/// A journal in the index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct IndexedJournal {
+    pub(crate) id: i64,
+    /// The end of the indexed part.
+    pub(crate) upto: JournalPosition,
+    /// The number of requests in the indexed part.
+    pub(crate) requests: u64,
+}
+
+impl Index {
+    /// Opens the index of a team, creating it if needed.
+    pub(crate) fn open(team: &Dir) -> Result<Self, IndexError> {
+        Ok(Self { db: schema::open(team)? })
+    }
+
+    /// Opens the index, brings it up to date if it lags far behind, and calls `search`. `search` gets the state of the index at
+    /// one moment. Returns `None` if the journal is short or the index cannot be used. Then the caller has to read the whole
+    /// journal.
+    pub(crate) fn search<T>(
+        team: &Dir,
+        name: &str,
+        journal: &Journal,
+        search: impl FnOnce(&Connection, IndexedJournal) -> Result<T, IndexError>,
+    ) -> Option<(IndexedJournal, T)> {
+        let len = journal.len().ok().filter(|len| *len > STEP)?;
+        let found = Self::open(team).and_then(|mut index| {
+            let found = index.search_once(len, name, journal, search);
+            if matches!(&found, Err(IndexError::Sqlite(error)) if schema::is_damaged(error)) {
+                schema::reset(&index.db)?;
+            }
+            found
+        });
+        match found {
+            Ok(found) => Some(found),
+            Err(error) => {
+                tracing::warn!(team = %team.dir_path().display(), %error, "cannot use the index");
+                None
+            }
+        }
+    }
+
+    fn search_once<T>(
+        &mut self,
+        len: u64,
+        name: &str,
+        journal: &Journal,
+        search: impl FnOnce(&Connection, IndexedJournal) -> Result<T, IndexError>,
+    ) -> Result<(IndexedJournal, T), IndexError> {
+        let upto = find(&self.db, name, journal)?.unwrap_or_default().upto;
+        if len.saturating_sub(upto.offset) > STEP {
+            self.catch_up(name, journal)?;
+        }
+        let transaction = self.db.transaction()?;
+        let indexed = find(&transaction, name, journal)?.unwrap_or_default();
+        let found = search(&transaction, indexed)?;
+        Ok((indexed, found))
+    }
+
+    /// If this process has made the journal longer than the next step, brings the index up to date, unless another process is
+    /// doing that.
+    pub(crate) fn update_if_due(team: &Dir, name: &str, journal: &Journal) {
+        if journal.has_passed_step() {
+            Self::update(team, name, journal);
+        }
+    }
+
+    /// Brings the index up to date, unless another process is doing that.
+    pub(crate) fn update(team: &Dir, name: &str, journal: &Journal) {
+        let updated = Self::open(team).and_then(|mut index| {
+            // A process that sends a message must not wait for one that builds the index.
+            index.db.busy_timeout(WRITER_WAIT)?;
+            index.catch_up(name, journal)
+        });
+        if let Err(error) = updated {
+            tracing::debug!(team = %team.dir_path().display(), %error, "cannot update the index");
+        }
+    }
+
+    /// Adds the records that the index lacks.
+    fn catch_up(&mut self, name: &str, journal: &Journal) -> Result<(), IndexError> {
+        while self.add_batch(name, journal)? {}
+        Ok(())
+    }
+
+    /// Adds some of the records that the index lacks. Returns whether there may be more.
+    fn add_batch(&mut self, name: &str, journal: &Journal) -> Result<bool, IndexError> {
+        let begun = self.db.transaction_with_behavior(TransactionBehavior::Immediate);
+        let transaction = match begun {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                return Ok(false);
+            }
+            begun => begun?,
+        };
+        let indexed = match find(&transaction, name, journal)? {
+            Some(indexed) => indexed,
+            None => insert(&transaction, name)?,
+        };
+        let mut writer = IndexWriter::new(&transaction, name, indexed)?;
+        let mut added = 0;
+        let mut failed = None;
+        let end = journal.scan(indexed.upto.offset, |offset, record| {
+            added += 1;
+            match writer.add(offset, &record) {
+                Ok(()) if added < BATCH => ControlFlow::Continue(()),
+                Ok(()) => ControlFlow::Break(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        let requests = writer.requests();
+        drop(writer);
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if end != indexed.upto {
+            transaction.execute(
+                "UPDATE source SET upto = ?2, anchor = ?3, requests = ?4 WHERE id = ?1",
+                (indexed.id, signed(end.offset), signed(end.anchor), signed(requests)),
+            )?;
+            transaction.commit()?;
+        }
+        Ok(added >= BATCH)
+    }
+}
+
+/// Returns the state of a journal in the index. Returns `None` if the index lacks the journal, or was made from other content: after
+/// power loss, the end of the journal may be missing.
+fn find(
+    db: &Connection,
+    name: &str,
+    journal: &Journal,
+) -> Result<Option<IndexedJournal>, IndexError> {
+    let mut query = db.prepare("SELECT id, upto, anchor, requests FROM source WHERE name = ?1")?;
+    let found = query
+        .query_row([name], |row| {
+            let number = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
+            let upto = JournalPosition { offset: number(1)?, anchor: number(2)? };
+            Ok(IndexedJournal { id: row.get(0)?, upto, requests: number(3)? })
+        })
+        .optional()?;
+    let Some(found) = found else { return Ok(None) };
+    let is_same = journal.position(found.upto.offset)? == found.upto;
+    Ok(is_same.then_some(found))
+}
+
+/// Adds a journal to the index. If the index has it already, that entry was made from other content: then all journals are indexed
+/// again.
+fn insert(transaction: &Transaction<'_>, name: &str) -> Result<IndexedJournal, IndexError> {
+    let exists: bool = transaction.query_row(
+        "SELECT EXISTS (SELECT 1 FROM source WHERE name = ?1)",
+        [name],
+        |row| row.get(0),
+    )?;
+    if exists {
+        tracing::warn!(journal = name, "the index does not fit the journal; building it again");
+        transaction.execute_batch(schema::CLEAR)?;
+    }
+    let start = JournalPosition::default();
+    transaction.execute(
+        "INSERT INTO source (name, upto, anchor, requests) VALUES (?1, ?2, ?3, 0)",
+        (name, signed(start.offset), signed(start.anchor)),
+    )?;
+    Ok(IndexedJournal { id: transaction.last_insert_rowid(), upto: start, requests: 0 })
+}
+
+/// SQLite stores signed numbers.
+fn signed(number: u64) -> i64 {
+    number.cast_signed()
+}

@@ -1,0 +1,113 @@
+//! Searches in the index. The results are offsets in a journal, in order.
+
+use rusqlite::types::ToSql;
+use rusqlite::{Connection, Params, params_from_iter};
+
+use super::add::{bits, kind_number};
+use super::{IndexError, IndexedJournal, signed};
+use brigade_core::event::MessageKey;
+use brigade_core::store::{MailQuery, RequestQuery};
+
+/// A request in the index.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexedRequest {
+    /// The position among all requests in the journal, counted from 1.
+    pub(crate) position: u64,
+    pub(crate) offset: u64,
+    /// The name that the message gives as its sender.
+    pub(crate) sender: String,
+}
+
+/// Returns the records that the query selects.
+pub(crate) fn mail(
+    db: &Connection,
+    journal: IndexedJournal,
+    query: MailQuery<'_>,
+) -> Result<Vec<u64>, IndexError> {
+    let keys = |table: &str, keys: &[MessageKey]| {
+        let sql = format!("SELECT offset FROM {table} WHERE source = ?1 AND key = ?2");
+        let mut found = Vec::new();
+        for key in keys {
+            found.extend(offsets(db, &sql, (journal.id, bits(*key)))?);
+        }
+        Ok::<_, IndexError>(found)
+    };
+    let mut found = match query {
+        MailQuery::Messages(wanted) => keys("message", wanted)?,
+        MailQuery::Shown(wanted) => keys("shown", wanted)?,
+        MailQuery::Topic(kind) => {
+            let sql = "SELECT offset FROM topic WHERE source = ?1 AND kind = ?2";
+            offsets(db, sql, (journal.id, kind_number(kind)))?
+        }
+        MailQuery::About(kind, ids) => {
+            let sql = "SELECT offset FROM topic WHERE source = ?1 AND kind = ?2 AND id = ?3";
+            let mut found = Vec::new();
+            for id in ids {
+                found.extend(offsets(db, sql, (journal.id, kind_number(kind), id))?);
+            }
+            found
+        }
+    };
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+/// Returns the requests of the team created at `created` that the query selects, and the position of the team's first request.
+pub(crate) fn requests(
+    db: &Connection,
+    journal: IndexedJournal,
+    created: u64,
+    query: RequestQuery<'_>,
+) -> Result<(Option<u64>, Vec<IndexedRequest>), IndexError> {
+    let first = "SELECT min(position) FROM request WHERE source = ?1 AND team >= ?2";
+    let first: Option<i64> =
+        db.prepare(first)?.query_row((journal.id, signed(created)), |row| row.get(0))?;
+    let Some(first) = first else { return Ok((None, Vec::new())) };
+    let (condition, value): (&str, Box<dyn ToSql>) = match query {
+        RequestQuery::All => ("1 = 1", Box::new(0)),
+        RequestQuery::Unsettled => ("open = 1", Box::new(0)),
+        RequestQuery::Id(id) => ("id = ?3", Box::new(id.to_owned())),
+        RequestQuery::Number(number) => {
+            let position = i64::try_from(number).unwrap_or(i64::MAX).saturating_add(first - 1);
+            ("position = ?3", Box::new(position))
+        }
+    };
+    // The values of all conditions are bound, also if a condition does not need them.
+    let sql = format!(
+        "SELECT position, offset, sender FROM request
+        WHERE source = ?1 AND team >= ?2 AND {condition} AND ?3 = ?3 ORDER BY position"
+    );
+    let mut select = db.prepare(&sql)?;
+    let values: [&dyn ToSql; 3] = [&journal.id, &signed(created), &value];
+    let rows = select.query_map(params_from_iter(values), |row| {
+        let number = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
+        Ok(IndexedRequest { position: number(0)?, offset: number(1)?, sender: row.get(2)? })
+    })?;
+    Ok((Some(first.cast_unsigned()), rows.collect::<Result<_, _>>()?))
+}
+
+/// Returns the unread messages.
+pub(crate) fn unread(db: &Connection, journal: IndexedJournal) -> Result<Vec<u64>, IndexError> {
+    let mut found = offsets(db, "SELECT offset FROM unread WHERE source = ?1", [journal.id])?;
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Returns the ids among `ids` whose answers this member recorded.
+pub(crate) fn answered(db: &Connection, by: &str, ids: &[&str]) -> Result<Vec<String>, IndexError> {
+    let mut select = db.prepare("SELECT 1 FROM answered WHERE member = ?1 AND id = ?2")?;
+    let mut found = Vec::new();
+    for id in ids {
+        if select.exists((by, id))? {
+            found.push((*id).to_owned());
+        }
+    }
+    Ok(found)
+}
+
+fn offsets(db: &Connection, sql: &str, values: impl Params) -> Result<Vec<u64>, IndexError> {
+    let mut select = db.prepare(sql)?;
+    let rows = select.query_map(values, |row| row.get::<_, i64>(0).map(i64::cast_unsigned))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
