@@ -37,7 +37,7 @@ model:
     cargo test --release -p brigade-files --test model -- --ignored --nocapture
 
 # Benchmark the file store: cost, contention, kill, locks, claims, wake, process, tools, tools-kill, faults,
-# power, in-process, event-log, or all; --short for fewer rounds. Some need root; see bench/store/README.md.
+# power, in-process, event-log, flood, history, or all; --short for fewer rounds. Some need root; see bench/store/README.md.
 store name="all" *flags:
     cargo build --release -p brigade -p brigade-bench-store
     target/release/brigade-bench-store {{name}} {{flags}}

@@ -1,22 +1,21 @@
 //! One member floods the lead with messages, permission requests and tasks. Checks that the flooder gets errors, that the
 //! mail of another member arrives meanwhile, and that the lead's commands stay fast and need little memory.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use brigade_core::board::{self, TaskPlan};
 use brigade_core::handshake::{self, PermissionAsk};
 use brigade_core::mail::{self, InboxFilter};
 use brigade_core::seat::Seat;
-use brigade_files::{Durability, claude_dir_key};
+use brigade_files::Durability;
 use brigade_wire::inbox::with_message;
 use serde_json::{Value, json};
 
 use crate::Length;
-use crate::figures::{BenchReport, Times};
+use crate::command::{CommandCost, mark_as_running};
+use crate::figures::BenchReport;
 use crate::fixtures::{LEAD, text};
-use crate::mcp_server::brigade;
-use crate::temp_team::{TEAM, TempTeam, block_on, send_text};
+use crate::temp_team::{TempTeam, block_on, send_text};
 
 const FLOODER: &str = "flooder";
 const OTHER: &str = "other";
@@ -27,17 +26,6 @@ const MESSAGE_BYTES: usize = 10_000;
 /// The bars for each command of the lead.
 const MAX_MILLISECONDS: f64 = 100.0;
 const MAX_MEGABYTES: f64 = 64.0;
-
-/// Runs a program without output. Prints its duration in seconds, its highest memory use in kilobytes and its exit code.
-const MEASURE: &str = "
-import os, sys, time
-null = os.open('/dev/null', os.O_RDWR)
-quiet = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)]
-start = time.perf_counter()
-pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=quiet)
-_, status, usage = os.wait4(pid, 0)
-print(time.perf_counter() - start, usage.ru_maxrss, os.waitstatus_to_exitcode(status))
-";
 
 /// The number of attempts of each kind.
 struct FloodSize {
@@ -59,7 +47,6 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
         FloodSize { messages: 20_000, requests: 200, tasks: 4_000 },
         FloodSize { messages: 1_000_000, requests: 100_000, tasks: 100_000 },
     );
-    let brigade = brigade();
     let temp = TempTeam::with_team(&[FLOODER, OTHER]);
     flood(report, &temp, &size);
     let arrived = other_messages(&temp);
@@ -77,12 +64,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
         &["task", "add", "clean up"],
     ];
     for args in commands {
-        let mut command = Command::new("python3");
-        command.args(["-c", MEASURE]).arg(&brigade);
-        command.args(["--team", TEAM, "--as", LEAD]).args(args);
-        command.env("CLAUDE_CONFIG_DIR", &temp.dirs.claude);
-        command.env("XDG_STATE_HOME", temp.root.join("state"));
-        measure(report, &args.join(" "), &mut command, length.pick(5, 20));
+        measure(report, &temp, args, length.pick(5, 20));
     }
 }
 
@@ -168,27 +150,14 @@ fn other_messages(temp: &TempTeam) -> usize {
     texts.len()
 }
 
-/// Records that the team runs on this host, because `brigade status` shows only such teams.
-fn mark_as_running(temp: &TempTeam) {
-    let host = temp.dirs.state.join("host").join(claude_dir_key(&temp.dirs.claude));
-    std::fs::create_dir_all(host.join(TEAM)).unwrap();
-    std::fs::write(host.join(TEAM).join("team.json"), "{}").unwrap();
-}
-
 /// Runs a command several times. Checks its median duration and its highest memory use.
-fn measure(report: &mut BenchReport, name: &str, command: &mut Command, rounds: usize) {
-    let (mut times, mut peak) = (Times::default(), 0.0_f64);
+fn measure(report: &mut BenchReport, temp: &TempTeam, args: &[&str], rounds: usize) {
+    let mut cost = CommandCost::default();
     for _ in 0..rounds {
-        let output = command.output().unwrap();
-        let line = String::from_utf8(output.stdout).unwrap();
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [seconds, kilobytes, "0"] = words.as_slice() else {
-            panic!("{name}: {line} {}", String::from_utf8_lossy(&output.stderr))
-        };
-        times.push(Duration::from_secs_f64(seconds.parse().unwrap()));
-        peak = peak.max(kilobytes.parse::<f64>().unwrap() / 1_024.0);
+        cost.run(temp, args, &["0"]);
     }
-    let (median, high) = (times.median() / 1e3, times.quantile(0.9) / 1e3);
+    let (name, peak) = (args.join(" "), cost.peak);
+    let (median, high) = (cost.milliseconds(), cost.times.quantile(0.9) / 1e3);
     let bar = format!("(bar {MAX_MILLISECONDS} ms; p90 {high:.0} ms, n {rounds})");
     report.check_time(median / MAX_MILLISECONDS, format!("brigade {name}: {median:.0} ms {bar}"));
     let text = format!("brigade {name}: {peak:.0} MB of memory (bar {MAX_MEGABYTES} MB)");

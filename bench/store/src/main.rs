@@ -13,6 +13,7 @@
 
 mod children;
 mod claims;
+mod command;
 mod contention;
 mod cost;
 mod event_log;
@@ -23,6 +24,7 @@ mod faults_space;
 mod figures;
 mod fixtures;
 mod flood;
+mod history;
 mod in_process;
 mod in_process_bare;
 mod in_process_team;
@@ -61,6 +63,7 @@ const BENCHMARKS: &[Benchmark] = &[
     ("in-process", in_process::run),
     ("event-log", event_log::run),
     ("flood", flood::run),
+    ("history", history::run),
 ];
 
 fn main() -> ExitCode {
