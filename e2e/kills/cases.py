@@ -80,6 +80,22 @@ def plain_team(env):
     env.run_ok("task", "add", "Second", "--blocked-by", "1")
 
 
+def without_index(env):
+    """A team whose lead has a long mailbox with an open request, and no index."""
+    plain_team(env)
+    for number in range(20):
+        env.run_ok("--as", "ann", "send", "team-lead", f"report {number} " + "." * 20_000)
+    request = {"type": "permission_request", "request_id": "perm-1-abcdefg", "agent_id": "ann", "tool_name": "Bash", "tool_use_id": "t",
+               "description": "to build", "input": {"command": "make"}, "permission_suggestions": []}
+    inbox = env.claude_dir / "teams" / TEAM / "inboxes/team-lead.json"
+    message = {"from": "ann", "text": json.dumps(request), "timestamp": "2026-01-01T00:00:00.000Z", "read": False}
+    inbox.write_text(json.dumps([*json.loads(inbox.read_text()), message]))
+    if env.approvals() != ["perm-1-abcdefg"]:
+        raise RuntimeError(f"the request is not shown: {env.run('approvals')}")
+    for file in env.state.glob(f"files/*/{TEAM}/index.db*"):
+        file.unlink()
+
+
 def new_team(env):
     env.reset()
     env.run_ok("team", "create", TEAM)
@@ -145,6 +161,7 @@ CASES = (
     Case("create", ("team", "create", TEAM), empty, (f'a team named "{TEAM}" already exists',), sample=8),
     Case("create-again", ("team", "create", TEAM), deleted_before, (f'a team named "{TEAM}" already exists',), sample=4),
     Case("delete", ("team", "delete", TEAM, "--force"), plain_team, (f'no team named "{TEAM}"',), sample=6),
+    Case("index", ("approvals", "--team", TEAM), without_index, sample=8),
     Case("spawn", SPAWN, new_team, has_processes=True),
     Case("stop-now", ("stop", "bob", "--now", "--team", TEAM), crashed, ("does not run on this host",), resumed, True),
     Case("stop", ("stop", "bob", "--limit", "1", "--team", TEAM), crashed, ("does not run on this host",), resumed, True, sample=2),

@@ -114,6 +114,7 @@ class KillEnv:
             "roster": self.roster(),
             "tasks": self.tasks(),
             "mail": self.mail(),
+            "approvals": self.approvals(),
             "log": self.events(),
             "git": self.worktrees(),
             "processes": self.processes(),
@@ -150,6 +151,10 @@ class KillEnv:
             entries = [entry for entry in entries if entry[1] is not None]
             mail[str(path.relative_to(self.claude_dir))] = sorted(entries)
         return mail
+
+    def approvals(self):
+        """Returns the ids of the requests that wait for an answer."""
+        return [request["request_id"] for request in self.read("--team", TEAM, "approvals") or []]
 
     def events(self):
         """Returns how often each kind of event occurred that a command causes once."""
