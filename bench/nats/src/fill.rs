@@ -3,14 +3,16 @@
 
 use std::time::{Duration, Instant};
 
-use async_nats::header::NATS_MESSAGE_ID;
+use async_nats::header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MESSAGE_ID};
 use async_nats::{Client, HeaderMap};
 use brigade_nats::layout::{Stream, Subjects};
 use brigade_wire::name::TeamName;
+use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
+use serde_json::Value;
 use uuid::Uuid;
 
-use crate::bare_contender::{IN_FLIGHT, last, publisher};
+use crate::bare_contender::{EXPECTED_SUBJECT, IN_FLIGHT, last, publisher, sequence};
 use crate::contender::{SHARDS, message, team};
 use crate::fixtures::{LEAD, member};
 use crate::store_contender::{connect, make_team, seat, send};
@@ -30,13 +32,22 @@ struct MessageTemplate {
     subject: String,
     headers: HeaderMap,
     payload: String,
+    seq: u64,
+}
+
+/// The stored messages of one mailbox of the first team: a message, and the marks that say that it was read.
+#[derive(Debug)]
+struct MailboxTemplate {
+    message: MessageTemplate,
+    marks: MessageTemplate,
 }
 
 /// The stored messages of the first team.
 #[derive(Debug)]
 pub(crate) struct TeamTemplate {
     of: TeamName,
-    patterns: Vec<MessageTemplate>,
+    roster: MessageTemplate,
+    mailboxes: Vec<MailboxTemplate>,
 }
 
 impl TeamTemplate {
@@ -46,7 +57,6 @@ impl TeamTemplate {
         let of = team(FILLED, 0);
         make_team(&store, &of, &MEMBERS).await;
         let place = Subjects::new(&of, SHARDS);
-        let mut subjects = vec![(Stream::Team, place.config())];
         for (number, to) in [LEAD].iter().chain(&MEMBERS).enumerate() {
             // The sender is the previous member in the list. For the first member, it is the last member.
             let from = MEMBERS[(number + MEMBERS.len() - 2) % MEMBERS.len()];
@@ -55,31 +65,42 @@ impl TeamTemplate {
             send(&seat(&store, &of, from), to, &message).await;
             let keys: [MessageKey; 1] = [message.key()];
             store.mark(&of, &member(to), &keys, Mark::Shown).await.unwrap();
-            subjects.push((Stream::Mail, place.mailbox(&member(to))));
-            subjects.push((Stream::Mail, place.marks(&member(to))));
         }
         let client = async_nats::connect(urls).await.unwrap();
-        let mut patterns = Vec::new();
-        for (stream, subject) in subjects {
-            patterns.push(MessageTemplate::read(&client, &place.stream(stream), &subject).await);
+        let read = async |stream, subject: String| {
+            MessageTemplate::read(&client, &place.stream(stream), &subject).await
+        };
+        let roster = read(Stream::Team, place.config()).await;
+        let mut mailboxes = Vec::new();
+        for of in [LEAD].iter().chain(&MEMBERS) {
+            let message = read(Stream::Mail, place.mailbox(&member(of))).await;
+            let marks = read(Stream::Mail, place.marks(&member(of))).await;
+            mailboxes.push(MailboxTemplate { message, marks });
         }
-        Self { of, patterns }
+        Self { of, roster, mailboxes }
     }
 
     /// Creates the teams with these numbers. Returns how long the creation took.
     pub(crate) async fn fill(&self, urls: &[String], teams: std::ops::Range<usize>) -> Duration {
         let context = publisher(urls).await;
         let start = Instant::now();
-        let publishes = teams.flat_map(|number| {
-            let name = team(FILLED, number);
-            self.patterns.iter().map(move |pattern| pattern.of_team(&self.of, &name))
-        });
-        stream::iter(publishes)
-            .map(async |MessageTemplate { subject, headers, payload }| {
-                let ack = context.publish_with_headers(subject, headers, payload.into());
-                ack.await.unwrap().await.unwrap();
+        stream::iter(teams)
+            .map(async |number| {
+                let name = team(FILLED, number);
+                let write = async |template: MessageTemplate| {
+                    let MessageTemplate { subject, headers, payload, .. } = template;
+                    let ack = context.publish_with_headers(subject, headers, payload.into());
+                    ack.await.unwrap().await.unwrap().sequence
+                };
+                let mailboxes =
+                    self.mailboxes.iter().map(async |MailboxTemplate { message, marks }| {
+                        let seq = write(message.of_team(&self.of, &name)).await;
+                        write(marks.of_team(&self.of, &name).with_sequence(message.seq, seq)).await;
+                    });
+                write(self.roster.of_team(&self.of, &name)).await;
+                join_all(mailboxes).await;
             })
-            .buffer_unordered(IN_FLIGHT)
+            .buffer_unordered(IN_FLIGHT / MAILBOXES)
             .for_each(async |()| ())
             .await;
         start.elapsed()
@@ -87,7 +108,7 @@ impl TeamTemplate {
 
     /// Returns the number of stored messages per team.
     pub(crate) fn len(&self) -> usize {
-        self.patterns.len()
+        1 + 2 * self.mailboxes.len()
     }
 }
 
@@ -95,6 +116,7 @@ impl MessageTemplate {
     async fn read(client: &Client, stream: &str, subject: &str) -> Self {
         let found =
             last(client, stream, subject).await.expect("the store wrote a message on this subject");
+        let seq = sequence(&found);
         let stored = found.headers.unwrap();
         let subject = stored.get("Nats-Subject").unwrap().to_string();
         let mut headers = HeaderMap::new();
@@ -105,7 +127,13 @@ impl MessageTemplate {
                 headers.append(name.clone(), value.clone());
             }
         }
-        Self { subject, headers, payload: String::from_utf8(found.payload.to_vec()).unwrap() }
+        // The first message of a sender is stored on condition that there is none before it.
+        if stored.get(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE).is_some_and(|seq| seq.as_str() == "0") {
+            headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, "0");
+            headers.insert(EXPECTED_SUBJECT, subject.as_str());
+        }
+        let payload = String::from_utf8(found.payload.to_vec()).unwrap();
+        Self { subject, headers, payload, seq }
     }
 
     fn of_team(&self, first: &TeamName, team: &TeamName) -> Self {
@@ -115,6 +143,31 @@ impl MessageTemplate {
         let subject = self.subject.replacen(&format!(".{old}."), &format!(".{new}."), 1);
         let payload = self.payload.replace(&format!("\"{old}\""), &format!("\"{new}\""));
         let payload = payload.replace(&format!("@{old}\""), &format!("@{new}\""));
-        Self { subject, headers, payload }
+        if headers.get(EXPECTED_SUBJECT).is_some() {
+            headers.insert(EXPECTED_SUBJECT, subject.as_str());
+        }
+        Self { subject, headers, payload, seq: self.seq }
+    }
+
+    /// Returns these read marks, for a message with another sequence.
+    fn with_sequence(self, old: u64, new: u64) -> Self {
+        let mut marks: Value = serde_json::from_str(&self.payload).unwrap();
+        for name in ["clear", "read", "shown"] {
+            replace_number(&mut marks[name], old, new);
+        }
+        Self { payload: marks.to_string(), ..self }
+    }
+}
+
+/// Replaces a number in a value and in all values that it contains.
+fn replace_number(value: &mut Value, old: u64, new: u64) {
+    match value {
+        Value::Array(items) => {
+            for item in items {
+                replace_number(item, old, new);
+            }
+        }
+        Value::Number(_) if value.as_u64() == Some(old) => *value = Value::from(new),
+        _ => {}
     }
 }

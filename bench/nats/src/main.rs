@@ -25,6 +25,7 @@ mod fill;
 #[path = "../../store/src/fixtures.rs"]
 mod fixtures;
 mod hosts;
+mod read_designs;
 mod scale;
 mod scale_steps;
 mod server;

@@ -4,20 +4,17 @@ use std::time::Instant;
 
 use async_nats::HeaderMap;
 use async_nats::header::NATS_MESSAGE_ID;
-use brigade_nats::layout::{MessageClass, Stream, Subjects};
-use serde_json::json;
+use brigade_nats::layout::{MessageClass, Subjects};
 
-use crate::bare_contender::{create_consumer, entry, last};
+use crate::bare_contender::entry;
 use crate::contender::{SHARDS, message, team};
-use crate::figures::{Times, line};
+use crate::figures::{BenchReport, Times, line};
 use crate::fill::{FILLED, MEMBERS};
 use crate::fixtures::member;
 use crate::store_contender::{connect, seat, send, wait_for};
 
-/// For each of these delivery policies, the benchmark measures how long creating a consumer takes.
-const POLICIES: [&str; 3] = ["all", "by_start_sequence", "last_per_subject"];
 /// The step from one team number to the next, modulo the number of teams. A prime step reaches all teams.
-const STEP: usize = 7_919;
+pub(crate) const STEP: usize = 7_919;
 
 /// The times of sends to members of many teams.
 #[derive(Debug, Default)]
@@ -93,46 +90,21 @@ impl Sends {
     }
 }
 
-/// The durations of reads from mailboxes that were never read before, in many teams.
+/// The durations of reads from mailboxes that the reading process has never read before, in many teams.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
     n: usize,
     inbox: Times,
-    /// How long the bare client takes to read the last message on one subject.
-    literal: Times,
-    /// How long the bare client takes to read the last message in a mailbox, whoever sent it.
-    wildcard: Times,
-    /// How long the bare client takes to create a consumer for a mailbox, with each delivery policy.
-    readers: [Times; 3],
 }
 
 impl Reads {
+    /// Reads mailboxes, each through a new connection to its team.
     pub(crate) async fn measure(&mut self, urls: &[String], teams: usize, samples: usize) {
         let store = connect(urls).await;
-        let client = async_nats::connect(urls).await.unwrap();
         for number in self.n..self.n + samples {
             let team = team(FILLED, (number * STEP) % teams);
-            let place = Subjects::new(&team, SHARDS);
-            let (of, stream) = (member(MEMBERS[1]), place.stream(Stream::Mail));
             let start = Instant::now();
-            last(&client, &stream, &place.marks(&of)).await.expect("the read marks exist");
-            self.literal.push(start.elapsed());
-            let start = Instant::now();
-            last(&client, &stream, &place.mailbox(&of)).await.expect("the mailbox has a message");
-            self.wildcard.push(start.elapsed());
-            for (policy, times) in POLICIES.iter().zip(&mut self.readers) {
-                let start = Instant::now();
-                let mut more =
-                    json!({ "deliver_policy": policy, "inactive_threshold": 100_000_000_u64 });
-                if *policy == "by_start_sequence" {
-                    more["opt_start_seq"] = json!(50);
-                }
-                let answer = create_consumer(&client, &stream, &place.mailbox(&of), more).await;
-                times.push(start.elapsed());
-                assert!(answer.get("error").is_none(), "cannot create a consumer: {answer}");
-            }
-            let start = Instant::now();
-            let inbox = store.inbox(&team, &of).await.unwrap();
+            let inbox = store.inbox(&team, &member(MEMBERS[1])).await.unwrap();
             self.inbox.push(start.elapsed());
             assert!(!inbox.is_empty(), "the inbox lacks the sent messages");
         }
@@ -140,17 +112,30 @@ impl Reads {
     }
 
     pub(crate) fn print(&self, among: usize) {
-        let [all, from, each] = &self.readers;
-        let rows = [
-            ("first read of a mailbox", &self.inbox),
-            ("bare: last message on one subject", &self.literal),
-            ("bare: last message from any sender", &self.wildcard),
-            ("bare: create a consumer, all messages", all),
-            ("bare: create a consumer, from a sequence", from),
-            ("bare: create a consumer, last per subject", each),
-        ];
-        for (name, times) in rows {
-            line(&format!("{name}, among {among}"), times);
+        quantiles_line(&format!("first read of a mailbox, among {among}"), &self.inbox);
+    }
+
+    /// Checks the limits for a first read.
+    pub(crate) fn check(&self, report: &mut BenchReport, among: usize) {
+        for (name, q, limit) in [("p50", 0.5, FIRST_READ_P50), ("p99", 0.99, FIRST_READ_P99)] {
+            let took = self.inbox.quantile(q);
+            let what = format!("first read among {among}, {name}: {took:.0} us (bar {limit:.0})");
+            report.check_time(took / limit, what);
         }
     }
+}
+
+/// The longest time that a first read may take, in microseconds: the median and the 99th percentile.
+const FIRST_READ_P50: f64 = 5_000.0;
+const FIRST_READ_P99: f64 = 20_000.0;
+
+/// Prints the heading of a table with higher percentiles.
+pub(crate) fn quantiles_heading(what: &str) {
+    println!("{what:<60} {:>9} {:>9} {:>9}", "p50 us", "p90", "p99");
+}
+
+/// Prints one row of that table.
+pub(crate) fn quantiles_line(what: &str, times: &Times) {
+    let [p50, p90, p99] = [0.5, 0.9, 0.99].map(|q| times.quantile(q));
+    println!("{what:<60} {p50:>9.0} {p90:>9.0} {p99:>9.0}");
 }
