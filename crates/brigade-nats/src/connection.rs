@@ -18,6 +18,7 @@ use crate::error::NatsError;
 use crate::identity::Identity;
 use crate::options::NatsOptions;
 use crate::read_floor::ReadFloor;
+use crate::sent_messages::SentMessages;
 
 /// Timeout of a single request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
@@ -57,6 +58,8 @@ pub(crate) struct NatsConnection {
     /// For each subject, the highest sequence that this process has written or received. If an answer has a lower
     /// sequence, it comes from a replica that is behind, and the client rejects it.
     floor: Mutex<ReadFloor>,
+    /// The messages that this process sent. The next message on the same subject is linked to them.
+    pub(crate) sent: SentMessages,
     pub(crate) counters: ConnectionCounters,
     /// How long to retry a request.
     pub(crate) retry_limit: Duration,
@@ -179,9 +182,19 @@ impl NatsConnection {
             return Err(NatsError::Version { found: version, needed: MIN_SERVER_VERSION }
                 .while_doing("use the NATS server"));
         }
-        let floor = Mutex::default();
+        let (floor, sent) = (Mutex::default(), SentMessages::default());
         let retry_limit = options.patience.duration();
-        Ok(Self { client, identity, refusals, lost, reconnected, floor, counters, retry_limit })
+        Ok(Self {
+            client,
+            identity,
+            refusals,
+            lost,
+            reconnected,
+            floor,
+            sent,
+            counters,
+            retry_limit,
+        })
     }
 
     /// Returns why the client is not connected, or `None` while it is connected.

@@ -160,10 +160,15 @@ fn differences(is: &Config, wanted: &Config) -> Vec<&'static str> {
             (republish.source.clone(), republish.destination.clone(), republish.headers_only)
         })
     };
+    // Earlier versions of brigade created streams without a limit that is never reached.
+    let kept = |config: &Config| {
+        let limit = config.max_messages_per_subject;
+        (1..streams::NEVER_REACHED).contains(&limit).then_some(limit)
+    };
     let checks = [
         ("subjects", subjects(is) == subjects(wanted)),
         ("storage", storage(is) == storage(wanted)),
-        ("max_msgs_per_subject", is.max_messages_per_subject == wanted.max_messages_per_subject),
+        ("max_msgs_per_subject", kept(is) == kept(wanted)),
         ("max_age", (is.max_age == Duration::ZERO) == (wanted.max_age == Duration::ZERO)),
         ("duplicate_window", is.duplicate_window >= wanted.duplicate_window),
         ("allow_direct", is.allow_direct == wanted.allow_direct),
@@ -187,6 +192,15 @@ mod tests {
         let subjects = Config { subjects: vec!["bd.1.>".into()], ..wanted.clone() };
         let both = Config { allow_direct: false, ..subjects };
         assert_eq!(differences(&both, &wanted), ["subjects", "allow_direct"]);
+        let fewer = Config { max_messages_per_subject: 1, ..wanted.clone() };
+        assert_eq!(differences(&fewer, &wanted), ["max_msgs_per_subject"]);
+    }
+
+    #[test]
+    fn mail_streams_of_earlier_versions_are_right() {
+        let wanted = streams::config(Stream::Mail, 0, &StreamSettings::default(), 1);
+        let earlier = Config { max_messages_per_subject: -1, ..wanted.clone() };
+        assert_eq!(differences(&earlier, &wanted), Vec::<&str>::new());
     }
 
     #[test]

@@ -1,27 +1,23 @@
-//! Sends messages, reads inboxes, and marks messages as read or shown.
+//! Reads inboxes, and marks messages as read or shown.
 
+mod linked;
 mod refresh;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use brigade_core::event::MessageKey;
-use brigade_core::store::{Mail, Mark, Outgoing, StoreError};
+use brigade_core::store::{Mail, Mark, StoreError};
 use brigade_wire::name::{MemberName, TeamName};
 
 use crate::connection::NatsConnection;
 use crate::error::NatsError;
 use crate::layout::{Stream, Subjects};
-use crate::mail_message::{self, CREATED, MailMessage};
+use crate::mail_message::MailMessage;
 use crate::marks::{KnownRange, MailboxMarks, READ_KEPT};
-use crate::read::{ReadRange, StoredMessage};
-use crate::write::{INCARNATION, PendingWrite};
+use crate::write::PendingWrite;
 
-/// If the server reports that a message is a duplicate, the sender checks whether the message is stored. The
-/// sender checks up to `DUPLICATE_CHECKS` times, with a pause between two checks.
-const DUPLICATE_CHECKS: usize = 5;
-const DUPLICATE_CHECK_PAUSE: Duration = Duration::from_millis(200);
 /// A message is unconfirmed if the watch has received it, but no read of the stream has returned it yet.
 /// Unconfirmed messages cannot leave the inbox. If `UNCONFIRMED_LIMIT` messages are unconfirmed, a background task
 /// reads the mailbox. If `MAX_UNCONFIRMED` messages are unconfirmed, the next call of `inbox` reads the mailbox.
@@ -138,69 +134,6 @@ impl MailboxCache {
 }
 
 impl NatsConnection {
-    /// Puts a message into a mailbox.
-    pub(crate) async fn post(
-        &self,
-        subjects: &Subjects,
-        to: &MemberName,
-        message: &Outgoing,
-        incarnation: &str,
-    ) -> Result<(), StoreError> {
-        let entry = mail_message::entry(message);
-        let subject = subjects.message(to, &message.from, mail_message::weight(&message.text));
-        let doing = format!("send a message to {to}");
-        // The id contains the recipient, because a message to two members must be stored twice.
-        let id = format!("{}>{to}", message.msg_id);
-        let pending = PendingWrite {
-            id: Some(id.clone()),
-            ..PendingWrite::new(subject.clone(), entry.as_bytes())
-        };
-        let pending = pending
-            .with_header(INCARNATION, incarnation)
-            .with_header(CREATED, message.team_created.to_string());
-        let began = Instant::now();
-        loop {
-            let ack = self.write_with_ack(pending.clone(), &doing).await?;
-            if !ack.duplicate || self.has(subjects, &subject, &id, &doing).await? {
-                return Ok(());
-            }
-            if !ack.in_progress {
-                // Another sender has used this id, so the server rejects this message as a duplicate. Send the
-                // message with a random id.
-                return self.write(PendingWrite { id: None, ..pending }, &doing).await.map(drop);
-            }
-            self.wait_before_retry(
-                began,
-                self.retry_limit,
-                "the message is still being stored",
-                &doing,
-            )
-            .await?;
-        }
-    }
-
-    /// Whether the stream holds a message with this id on a subject.
-    async fn has(
-        &self,
-        subjects: &Subjects,
-        subject: &str,
-        id: &str,
-        doing: &str,
-    ) -> Result<bool, StoreError> {
-        let stream = subjects.stream(Stream::Mail);
-        let has_id = |stored: &StoredMessage| stored.header("Nats-Msg-Id") == Some(id);
-        // Check several times, because the replica that answers may be behind.
-        for _ in 0..DUPLICATE_CHECKS {
-            if self.last(&stream, subject, doing).await?.as_ref().is_some_and(has_id)
-                || self.read(&stream, subject, ReadRange::From(1), doing).await?.iter().any(has_id)
-            {
-                return Ok(true);
-            }
-            tokio::time::sleep(DUPLICATE_CHECK_PAUSE).await;
-        }
-        Ok(false)
-    }
-
     /// Returns the read marks of a mailbox, and the sequence at which they were written.
     async fn marks(
         &self,

@@ -1,10 +1,11 @@
-//! Reads from a stream: the last message on a subject, or all messages, starting at a given sequence.
+//! Reads from a stream with a consumer: all messages that match a filter, starting at a given sequence, or the last
+//! message of each subject.
 
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream;
 use async_nats::jetstream::response::Response;
-use async_nats::{HeaderMap, HeaderValue, Message, StatusCode};
+use async_nats::{HeaderMap, HeaderValue, Message};
 use brigade_core::store::StoreError;
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -15,22 +16,18 @@ use serde_json::json;
 use crate::connection::NatsConnection;
 use crate::error::NatsError;
 use crate::identity::SEATS_API;
-use crate::layout::{matches, wake};
+use crate::layout::wake;
 
 /// How many messages to request at once.
 const BATCH_SIZE: u64 = 500;
 /// How many messages to request at once while their size is unknown, if the read has a limit.
 const FIRST_BATCH_SIZE: u64 = 32;
 /// How long to wait for each message of a batch.
-const FETCH_TIMEOUT: Duration = Duration::from_secs(3);
+pub(crate) const FETCH_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the server keeps an unused consumer.
 const CONSUMER_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait until the server has created a consumer. After that, another consumer is requested.
 const CREATE_TIMEOUT: Duration = Duration::from_secs(1);
-/// If the replica that answers is behind, the request is retried. The first retries are immediate, because another
-/// replica may answer. Before each further retry, there is a pause.
-const IMMEDIATE_RETRIES: usize = 2;
-const CATCH_UP_PAUSE: Duration = Duration::from_millis(2);
 
 /// A message that was read from a stream.
 #[derive(Clone, Debug)]
@@ -185,62 +182,6 @@ impl<T> ReadResult<T> {
 }
 
 impl NatsConnection {
-    /// Returns the last message on a subject (wildcards allowed). If the answer is older than a message that this
-    /// process has written or received, the replica that answered is behind, and the request is retried.
-    pub(crate) async fn last(
-        &self,
-        stream: &str,
-        subject: &str,
-        doing: &str,
-    ) -> Result<Option<StoredMessage>, StoreError> {
-        self.last_unless_known(stream, subject, 0, doing).await
-    }
-
-    /// Like `last`, but for a caller that already knows all messages up to `known_upto`. If there is no later
-    /// message, an outdated answer is good enough, and the request is not retried.
-    pub(crate) async fn last_unless_known(
-        &self,
-        stream: &str,
-        subject: &str,
-        known_upto: u64,
-        doing: &str,
-    ) -> Result<Option<StoredMessage>, StoreError> {
-        let began = Instant::now();
-        let min_last = self.floor(subject);
-        let mut asked = 0;
-        let api = format!("{}.DIRECT.GET.{stream}.{subject}", self.identity.api_prefix);
-        loop {
-            let answer = self.request(&api, None, &[], doing).await?;
-            let found = match answer.status {
-                Some(StatusCode::NOT_FOUND) => None,
-                Some(status) if status.as_u16() >= 400 => {
-                    let description = answer.description.unwrap_or_default();
-                    return Err(
-                        NatsError::Server(format!("{status} {description}")).while_doing(doing)
-                    );
-                }
-                _ => {
-                    let malformed =
-                        || NatsError::Malformed("the message is on another subject".into());
-                    let found = StoredMessage::from_headers(answer);
-                    let found = found.filter(|found| matches(subject, &found.subject));
-                    Some(found.ok_or_else(|| malformed().while_doing(doing))?)
-                }
-            };
-            if found.as_ref().map_or(0, |found| found.seq).max(known_upto) >= min_last {
-                return Ok(found);
-            }
-            if began.elapsed() > self.retry_limit {
-                let late = NatsError::Server("the replica that answers is still behind".into());
-                return Err(late.while_doing(doing));
-            }
-            asked += 1;
-            if asked > IMMEDIATE_RETRIES {
-                tokio::time::sleep(CATCH_UP_PAUSE).await;
-            }
-        }
-    }
-
     /// Reads the messages that match a filter, in order.
     pub(crate) async fn read(
         &self,

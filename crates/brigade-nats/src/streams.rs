@@ -15,6 +15,9 @@ use crate::write::PendingWrite;
 
 /// JetStream error: the server is not part of a cluster, so it cannot keep three replicas.
 const NO_CLUSTER: u64 = 10074;
+/// A limit of messages per subject that no sender reaches. The server stores a stream with such a limit in blocks of
+/// 4 MB instead of 8 MB. To read a message that it does not hold in memory, it reads the whole block.
+pub(crate) const NEVER_REACHED: i64 = 1_000_000_000;
 /// JetStream error: stream not found.
 pub(crate) const NO_STREAM: u64 = 10059;
 const DOING: &str = "find brigade's streams";
@@ -47,7 +50,7 @@ pub(crate) fn config(
         max_age: if keeps_mail { settings.retention } else { Duration::ZERO },
         duplicate_window: DEDUP.min(if keeps_mail { settings.retention } else { DEDUP }),
         max_messages_per_subject: match stream {
-            Stream::Mail => -1,
+            Stream::Mail => NEVER_REACHED,
             Stream::Live | Stream::Notes => 1,
             Stream::Board | Stream::Team => STATES,
         },

@@ -15,6 +15,8 @@ use crate::error::NatsError;
 /// The JetStream errors for a failed compare-and-set. 10071: another write is stored already. 10164: the replicas
 /// are still agreeing on another write.
 const CONFLICTS: [u64; 2] = [10071, 10164];
+/// The part of the server's error text that precedes the sequence of the last message.
+const WRONG_LAST: &str = "wrong last sequence: ";
 /// JetStream error: a message with the same id is being stored.
 const DUPLICATE_IN_PROGRESS: u64 = 10158;
 
@@ -81,6 +83,21 @@ pub(crate) struct WriteAck {
     pub(crate) in_progress: bool,
 }
 
+/// A write whose condition was not met.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WriteConflict {
+    /// The sequence of the last message; `None` if the replicas are still agreeing on another write.
+    pub(crate) last: Option<u64>,
+}
+
+impl WriteConflict {
+    fn parse(error: &str) -> Self {
+        let (_, rest) = error.split_once(WRONG_LAST).unwrap_or_default();
+        let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+        Self { last: rest.get(..end).and_then(|digits| digits.parse().ok()) }
+    }
+}
+
 impl NatsConnection {
     /// Writes a message. Returns its sequence, or [`StoreError::Conflict`] if the write's condition is not met.
     pub(crate) async fn write(
@@ -97,6 +114,18 @@ impl NatsConnection {
         pending: PendingWrite<'_>,
         doing: &str,
     ) -> Result<WriteAck, StoreError> {
+        self.write_if_expected(pending, doing).await?.map_err(|_| {
+            self.counters.conflicts.fetch_add(1, Ordering::Relaxed);
+            StoreError::Conflict
+        })
+    }
+
+    /// Like `write_with_ack`, but if the write's condition is not met, returns what the server says about it.
+    pub(crate) async fn write_if_expected(
+        &self,
+        pending: PendingWrite<'_>,
+        doing: &str,
+    ) -> Result<Result<WriteAck, WriteConflict>, StoreError> {
         let mut headers = HeaderMap::new();
         let id = pending.id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
         headers.insert("Nats-Msg-Id", id);
@@ -133,15 +162,14 @@ impl NatsConnection {
                     if !ack.duplicate {
                         self.raise_floor(&pending.subject, ack.sequence);
                     }
-                    return Ok(WriteAck {
+                    return Ok(Ok(WriteAck {
                         seq: ack.sequence,
                         duplicate: ack.duplicate,
                         in_progress: false,
-                    });
+                    }));
                 }
                 Response::Err { error } if CONFLICTS.contains(&error.error_code().0) => {
-                    self.counters.conflicts.fetch_add(1, Ordering::Relaxed);
-                    return Err(StoreError::Conflict);
+                    return Ok(Err(WriteConflict::parse(&error.to_string())));
                 }
                 // After a network partition, the server may return this error for a long time, although the
                 // message is stored.
@@ -150,7 +178,7 @@ impl NatsConnection {
                         && pending.id.is_some()
                         && began.elapsed() > IN_PROGRESS_LIMIT =>
                 {
-                    return Ok(WriteAck { seq: 0, duplicate: true, in_progress: true });
+                    return Ok(Ok(WriteAck { seq: 0, duplicate: true, in_progress: true }));
                 }
                 Response::Err { error }
                     if error.code() == 503 || error.error_code().0 == DUPLICATE_IN_PROGRESS =>
@@ -162,5 +190,19 @@ impl NatsConnection {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WriteConflict;
+
+    #[test]
+    fn the_server_names_the_last_message_in_its_error() {
+        let check = |error, last| assert_eq!(WriteConflict::parse(error).last, last, "{error}");
+        check("wrong last sequence: 17 (code 400, error code 10071)", Some(17));
+        check("wrong last sequence: 17", Some(17));
+        check("wrong last sequence", None);
+        check("wrong last sequence: ", None);
     }
 }

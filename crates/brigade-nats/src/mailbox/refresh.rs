@@ -18,7 +18,8 @@ use crate::read::{ReadLimit, ReadRange};
 /// The background task waits this long before it reads, because a caller probably reads the new message first.
 const CONFIRM_DELAY: Duration = Duration::from_millis(100);
 /// A mailbox up to this size is read whole.
-const WHOLE: ReadLimit = ReadLimit { messages: 10_000, bytes: 8 << 20, examined: 20_000 };
+pub(super) const WHOLE: ReadLimit =
+    ReadLimit { messages: 10_000, bytes: 8 << 20, examined: 20_000 };
 /// Of a larger mailbox, this much unread mail of each sender is read.
 const PER_SENDER: ReadLimit = ReadLimit { messages: 1_000, bytes: 1 << 20, examined: 20_000 };
 
@@ -68,9 +69,17 @@ impl NatsConnection {
         cached: &mut CachedMailbox,
         start: u64,
     ) -> Result<(), StoreError> {
+        let after = cached.complete_upto.max(start);
+        if let Some(new) = self.read_linked(subjects, member, after).await? {
+            cached.add_read(new.messages, new.complete_upto);
+            if cached.is_too_large() {
+                cached.begin_crowded();
+            }
+            return Ok(());
+        }
         let (stream, filter) = (subjects.stream(Stream::Mail), subjects.mailbox(member));
         let doing = format!("read the mail of {member}");
-        let range = ReadRange::From(cached.complete_upto.max(start) + 1);
+        let range = ReadRange::From(after + 1);
         let map = |stored| MailMessage::read(&stored);
         let read = self.read_limited(&stream, &filter, range, WHOLE, &doing, map).await?;
         let is_full = read.is_full();

@@ -13,6 +13,7 @@ mod contract;
 mod crowded;
 mod event_matrix;
 mod forgery;
+mod linked;
 mod operation;
 mod own_entry;
 mod seats;
