@@ -1,5 +1,5 @@
 //! The contender that uses a bare NATS client instead of the NATS store. For each send, receive and claim, it
-//! makes as few requests as possible. Like the store, it watches whole teams.
+//! makes as few requests as possible. Like a member's watch in the store, it watches what concerns the member.
 
 use std::time::{Duration, Instant};
 
@@ -173,9 +173,17 @@ impl Contender for BareContender {
     }
 }
 
-/// Subscribes to a whole team, as a watch of the store does. Forwards only the messages for one mailbox.
+/// Subscribes to what concerns one member, as the member's watch does. Forwards only the messages for its mailbox.
 async fn watch(reader: &Client, place: &Subjects, name: &MemberName) -> UnboundedReceiver<Message> {
-    let filters = [place.mail(), place.all_marks(), place.events(), place.board(), place.roster()];
+    let filters = [
+        place.mailbox(name),
+        place.messages_from(name),
+        place.marks(name),
+        place.events_to(name),
+        place.events_by(name),
+        place.tasks_by(name),
+        place.roster(),
+    ];
     let mut subscriptions = Vec::new();
     for filter in filters {
         subscriptions.push(reader.subscribe(wake(&filter)).await.unwrap());

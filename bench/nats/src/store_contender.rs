@@ -76,7 +76,7 @@ impl StoreContender {
                 lead,
                 writer: seat(&here, &team, WRITER),
                 reader: seat(&there, &team, READER),
-                watch: Mutex::new(there.watch(&team).await.unwrap()),
+                watch: Mutex::new(there.watch_member(&team, &member(READER)).await.unwrap()),
             });
         }
         Self { lanes, empty_wakes: AtomicUsize::new(0) }

@@ -57,6 +57,18 @@ impl RecordDecoder {
         Self { team: team.clone(), roster, lead, members, refused }
     }
 
+    /// Converts a mail message that was read already.
+    pub(crate) fn sent(stored: &StoredMessage, mail: MailMessage) -> Record {
+        let event = Event::Sent {
+            to: mail.to,
+            key: mail.key,
+            team_created: mail.created,
+            power_safe: false,
+            message: one_line(mail.json.as_bytes()),
+        };
+        UncheckedRecord { at: stored.at, by: Some(mail.from), event }.from_document()
+    }
+
     /// Converts one message to history records.
     pub(crate) fn decode(&mut self, stored: &StoredMessage) -> Vec<Record> {
         let tokens = stored.tokens();
@@ -68,15 +80,8 @@ impl RecordDecoder {
         let derived = |by, event| record(by, event).from_document();
         match stored.subject.split('.').next() {
             Some("mb") => {
-                let Some(mail) = MailMessage::read(stored) else { return Vec::new() };
-                let event = Event::Sent {
-                    to: mail.to,
-                    key: mail.key,
-                    team_created: mail.created,
-                    power_safe: false,
-                    message: one_line(mail.json.as_bytes()),
-                };
-                vec![derived(Some(&mail.from), event)]
+                let mail = MailMessage::read(stored);
+                mail.map(|mail| Self::sent(stored, mail)).into_iter().collect()
             }
             Some("mk") => {
                 let Ok(marks) = serde_json::from_slice::<MailboxMarks>(&stored.payload) else {

@@ -227,6 +227,11 @@ impl Subjects {
         self.subject("bd", format_args!("{id}.*"))
     }
 
+    /// Returns the filter for all tasks that one author wrote.
+    pub fn tasks_by(&self, by: &MemberName) -> String {
+        self.subject("bd", format_args!("*.{by}"))
+    }
+
     /// Returns the subject on which one author writes the last assigned task number.
     pub fn last_number_by(&self, by: &str) -> String {
         self.subject("bd", format_args!("0.{by}"))

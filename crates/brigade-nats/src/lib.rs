@@ -66,6 +66,7 @@ mod store;
 mod streams;
 mod visibility;
 mod watch;
+mod watch_generations;
 mod write;
 
 pub use identity::Identity;

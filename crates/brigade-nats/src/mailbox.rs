@@ -50,12 +50,12 @@ pub(crate) struct CachedMailbox {
 impl CachedMailbox {
     /// Adds a message that the watch received. Does nothing if the watch may have missed messages since the
     /// mailbox was read. Returns whether the caller should start a background read.
-    pub(crate) fn add_heard(&mut self, generation: u64, mail_message: MailMessage) -> bool {
+    pub(crate) fn add_heard(&mut self, generation: u64, mail_message: &MailMessage) -> bool {
         if self.generation != Some(generation) {
             return false;
         }
         self.last_seq = self.last_seq.max(mail_message.seq);
-        self.messages.insert(mail_message.seq, mail_message);
+        self.messages.insert(mail_message.seq, mail_message.clone());
         let many = !self.confirming && self.unconfirmed() >= UNCONFIRMED_LIMIT;
         self.confirming |= many;
         many

@@ -20,7 +20,7 @@ use crate::layout::Subjects;
 use crate::mailbox::MailboxCache;
 use crate::options::NatsOptions;
 use crate::roster::Roster;
-use crate::watch::WatchGenerations;
+use crate::watch_generations::WatchGenerations;
 
 /// How long this process assumes that a team exists without asking the server again. During this time,
 /// the process may accept a message to a deleted team.
@@ -31,7 +31,7 @@ const EXISTENCE_CACHE_TIME: Duration = Duration::from_secs(2);
 pub struct NatsStore {
     pub(crate) connection: Arc<NatsConnection>,
     pub(crate) shards: u16,
-    /// The watched teams, each with its current watch generation.
+    /// The watched mailboxes, each with its current watch generation.
     generations: Arc<WatchGenerations>,
     rosters: Mutex<HashMap<TeamName, Roster>>,
     incarnations: Mutex<HashMap<TeamName, (String, Instant)>>,

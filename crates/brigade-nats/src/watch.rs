@@ -4,15 +4,15 @@
 //! miss some messages. It therefore looks for gaps in the messages that it receives. After a reconnect and at
 //! regular intervals, it also reads the stream to find the messages that it has missed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use brigade_core::event::{Record, RefusedEvents};
 use brigade_core::store::{StoreError, Watch};
-use brigade_wire::name::TeamName;
 use futures_util::StreamExt;
+use futures_util::future::try_join_all;
 use futures_util::stream::{SelectAll, select_all};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -27,6 +27,7 @@ use crate::mailbox::MailboxCache;
 use crate::marks::MailboxMarks;
 use crate::read::{ReadRange, StoredMessage};
 use crate::roster::Roster;
+use crate::watch_generations::{WatchGenerations, WatchScope};
 
 /// When a watch reads the stream to find missed messages. The first reads are soon after its start, because some
 /// servers of a cluster might not know the new subscription yet. After that, the interval is `SWEEP_INTERVAL`.
@@ -59,52 +60,26 @@ impl WatchedFilter {
     }
 }
 
-/// The watched teams. Each watch has a generation number, which changes when the watch may have missed a message.
-/// A cache that was filled in an older generation may be incomplete.
-#[derive(Debug, Default)]
-pub(crate) struct WatchGenerations(Mutex<(u64, HashMap<TeamName, u64>)>);
-
-impl WatchGenerations {
-    /// Returns the current watch generation of a team; `None` if the team is not watched.
-    pub(crate) fn now(&self, team: &TeamName) -> Option<u64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.get(team).copied()
-    }
-
-    fn begin(&self, team: &TeamName) -> u64 {
-        let mut generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        generations.0 += 1;
-        let generation = generations.0;
-        generations.1.insert(team.clone(), generation);
-        generation
-    }
-
-    fn end(&self, team: &TeamName, generation: u64) {
-        let mut generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if generations.1.get(team) == Some(&generation) {
-            generations.1.remove(team);
-        }
-    }
-}
-
 /// Ends the watch when the receiver is dropped.
 struct WatchGuard {
     follower: JoinHandle<()>,
     generations: Arc<WatchGenerations>,
-    team: TeamName,
+    scope: WatchScope,
     generation: Arc<AtomicU64>,
 }
 
 impl Drop for WatchGuard {
     fn drop(&mut self) {
-        self.generations.end(&self.team, self.generation.load(Ordering::Relaxed));
+        self.generations.end(&self.scope, self.generation.load(Ordering::Relaxed));
         self.follower.abort();
     }
 }
 
-/// Starts to watch a team. Returns a watch that receives the records of new messages.
+/// Starts to watch a team, or the mailbox of one member. Returns a watch that receives the records of new messages.
 pub(crate) async fn follow(
     connection: Arc<NatsConnection>,
     subjects: &Subjects,
+    scope: WatchScope,
     mut filters: Vec<WatchedFilter>,
     generations: Arc<WatchGenerations>,
     mailboxes: Arc<MailboxCache>,
@@ -118,28 +93,29 @@ pub(crate) async fn follow(
             subscriber.map_err(|error| NatsError::Server(error.to_string()).while_doing(DOING))?,
         );
     }
-    for watched in &mut filters {
-        let last = connection.last(&watched.stream, &watched.filter, DOING).await?;
+    let lasts =
+        filters.iter().map(|watched| connection.last(&watched.stream, &watched.filter, DOING));
+    let roster = connection.roster(subjects, Roster::default());
+    let (lasts, roster) = tokio::try_join!(try_join_all(lasts), roster)?;
+    for (watched, last) in filters.iter_mut().zip(lasts) {
         watched.done = last.map_or(0, |last| last.seq);
     }
-    let roster = connection.roster(subjects, Roster::default()).await?;
     let (sender, receiver) = mpsc::unbounded_channel();
     let elections = elections(&connection, subjects).await;
-    let team = subjects.team.clone();
-    let generation = Arc::new(AtomicU64::new(generations.begin(&team)));
+    let generation = Arc::new(AtomicU64::new(generations.begin(&scope)));
     let follower = WatchTask {
         connection,
         filters,
         decoder: RecordDecoder::with_roster(&subjects.team, roster, refused),
         sender,
         subjects: subjects.clone(),
-        team: team.clone(),
+        scope: scope.clone(),
         generation: Arc::clone(&generation),
         generations: Arc::clone(&generations),
         mailboxes,
     };
     let follower = tokio::spawn(follower.run(select_all(wakes), elections));
-    Ok(Watch::new(receiver, WatchGuard { follower, generations, team, generation }))
+    Ok(Watch::new(receiver, WatchGuard { follower, generations, scope, generation }))
 }
 
 /// If the client's role allows it, subscribes to leader elections of the team's streams. The watch must know about
@@ -165,7 +141,7 @@ struct WatchTask {
     decoder: RecordDecoder,
     sender: mpsc::UnboundedSender<Arc<Record>>,
     subjects: Subjects,
-    team: TeamName,
+    scope: WatchScope,
     generation: Arc<AtomicU64>,
     generations: Arc<WatchGenerations>,
     mailboxes: Arc<MailboxCache>,
@@ -237,7 +213,7 @@ impl WatchTask {
     /// Starts a new generation, because the watch may have missed a message. All caches that are filled already
     /// must be read again.
     fn start_new_generation(&self) {
-        self.generation.store(self.generations.begin(&self.team), Ordering::Relaxed);
+        self.generation.store(self.generations.begin(&self.scope), Ordering::Relaxed);
     }
 
     /// Reads the streams and processes the messages that the watch has missed.
@@ -266,7 +242,7 @@ impl WatchTask {
             }
         }
         let Some(watched) = self.filters.get(at) else { return };
-        for (member, mailbox) in self.mailboxes.of_team(&self.team) {
+        for (member, mailbox) in self.mailboxes.of_team(&self.scope.team) {
             if matches(
                 &watched.filter,
                 &self.subjects.message(&member, "anybody", MessageClass::Text),
@@ -290,33 +266,45 @@ impl WatchTask {
     async fn emit(&mut self, stored: &StoredMessage) {
         // A client that gets the record may read the message. Reject answers from replicas without the message.
         self.connection.raise_floor(&stored.subject, stored.seq);
-        self.update_mailbox(stored).await;
-        for record in self.decoder.decode(stored) {
+        let records = if stored.subject.starts_with("mb.") {
+            let mail = MailMessage::read(stored);
+            if let Some(mail) = &mail {
+                self.add_mail(mail).await;
+            }
+            mail.map(|mail| RecordDecoder::sent(stored, mail)).into_iter().collect()
+        } else {
+            self.add_marks(stored).await;
+            self.decoder.decode(stored)
+        };
+        for record in records {
             // `send` fails only if the watch was dropped. In that case, this task is aborted anyway.
             let _receiver_dropped = self.sender.send(Arc::new(record));
         }
     }
 
-    /// Updates the cached mailbox to which the message belongs.
-    async fn update_mailbox(&self, stored: &StoredMessage) {
-        let tokens = stored.tokens();
-        let Some(member) = tokens.first() else { return };
-        let is = |kind: &str| stored.subject.starts_with(kind);
-        if !is("mb.") && !is("mk.") {
-            return;
-        }
-        let Some(mailbox) = self.mailboxes.get(&self.team, member) else { return };
+    /// Adds a message to its mailbox, if the mailbox is cached.
+    async fn add_mail(&self, mail: &MailMessage) {
+        let Some(mailbox) = self.mailboxes.get(&self.scope.team, &mail.to) else { return };
         let generation = self.generation.load(Ordering::Relaxed);
-        if let Some(mail) = MailMessage::read(stored) {
-            if mailbox.lock().await.add_heard(generation, mail)
-                && let Ok(member) = member.parse()
-            {
-                let (connection, subjects) = (Arc::clone(&self.connection), self.subjects.clone());
-                tokio::spawn(async move {
-                    connection.confirm_messages(&subjects, &member, &mailbox).await;
-                });
-            }
-        } else if let Ok(marks) = MailboxMarks::read(&stored.payload, stored.seq) {
+        if mailbox.lock().await.add_heard(generation, mail)
+            && let Ok(member) = mail.to.parse()
+        {
+            let (connection, subjects) = (Arc::clone(&self.connection), self.subjects.clone());
+            tokio::spawn(async move {
+                connection.confirm_messages(&subjects, &member, &mailbox).await;
+            });
+        }
+    }
+
+    /// Replaces the read marks of a cached mailbox, if the message contains read marks.
+    async fn add_marks(&self, stored: &StoredMessage) {
+        let tokens = stored.tokens();
+        let member = tokens.first().filter(|_| stored.subject.starts_with("mk."));
+        let mailbox = member.and_then(|member| self.mailboxes.get(&self.scope.team, member));
+        if let Some(mailbox) = mailbox
+            && let Ok(marks) = MailboxMarks::read(&stored.payload, stored.seq)
+        {
+            let generation = self.generation.load(Ordering::Relaxed);
             mailbox.lock().await.add_heard_marks(generation, marks, stored.seq);
         }
     }

@@ -6,13 +6,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use brigade_core::event::{Event, EventAuthor, Record, RefusedEvent};
 use brigade_core::store::{Actor, EventLog, StoreError, Watch};
-use brigade_wire::name::TeamName;
+use brigade_wire::name::{MemberName, TeamName};
 
 use super::NatsStore;
 use crate::error::NatsError;
 use crate::layout::{MessageClass, Stream, Subjects};
 use crate::roster::Roster;
+use crate::visibility::member_filters;
 use crate::watch::{self, WatchedFilter};
+use crate::watch_generations::WatchScope;
 use crate::write::{INCARNATION, PendingWrite};
 
 #[async_trait]
@@ -61,7 +63,7 @@ impl EventLog for NatsStore {
     async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError> {
         let subjects = self.subjects(team);
         let filters = self.visible_filters(&subjects);
-        self.follow(&subjects, filters).await
+        self.follow(&subjects, None, filters).await
     }
 
     fn history_expires(&self) -> bool {
@@ -80,7 +82,17 @@ impl EventLog for NatsStore {
     async fn watch_without_work(&self, team: &TeamName) -> Result<Watch, StoreError> {
         let subjects = self.subjects(team);
         let filters = self.visible_filters_without_work(&subjects);
-        self.follow(&subjects, filters).await
+        self.follow(&subjects, None, filters).await
+    }
+
+    async fn watch_member(
+        &self,
+        team: &TeamName,
+        member: &MemberName,
+    ) -> Result<Watch, StoreError> {
+        let subjects = self.subjects(team);
+        let filters = member_filters(&subjects, member);
+        self.follow(&subjects, Some(member), filters).await
     }
 }
 
@@ -88,15 +100,17 @@ impl NatsStore {
     async fn follow(
         &self,
         subjects: &Subjects,
+        member: Option<&MemberName>,
         filters: Vec<(Stream, String)>,
     ) -> Result<Watch, StoreError> {
         self.incarnation(&subjects.team).await?;
+        let scope = WatchScope { team: subjects.team.clone(), member: member.cloned() };
         let sources = filters.into_iter();
         let sources =
             sources.map(|(stream, filter)| WatchedFilter::new(subjects, stream, filter)).collect();
         let (generations, mailboxes) = (Arc::clone(&self.generations), Arc::clone(&self.mailboxes));
         let refused = Arc::clone(&self.refused);
         let connection = Arc::clone(&self.connection);
-        watch::follow(connection, subjects, sources, generations, mailboxes, refused).await
+        watch::follow(connection, subjects, scope, sources, generations, mailboxes, refused).await
     }
 }

@@ -28,7 +28,7 @@ impl MailStore for NatsStore {
         let mailbox = self.mailboxes.get_or_create(team, member);
         let mut cached = mailbox.lock().await;
         // Read the generation before the inbox: the watch adds every message that arrives after this point.
-        let generation = self.generations.now(team);
+        let generation = self.generations.now(team, member);
         self.connection
             .inbox(&self.subjects(team), member, &incarnation, &mut cached, generation)
             .await

@@ -16,5 +16,6 @@ mod forgery;
 mod linked;
 mod operation;
 mod own_entry;
+mod own_watch;
 mod seats;
 mod served;
