@@ -277,22 +277,30 @@ async fn send_each(
     names: Vec<MemberName>,
     text: MessageText<'_>,
 ) -> Result<Vec<Sent>, MailError> {
-    let mut reached = Vec::new();
+    let mut messages = Vec::new();
     for to in names {
         // Each recipient's message has its own id, as in Claude Code.
         let message = outgoing(seat, team, &to, text)?;
-        match seat.store.send(&seat.team, &to, &message).await {
+        messages.push((to, message));
+    }
+    let results = seat.store.send_all(&seat.team, &messages).await;
+    let (mut reached, mut failure) = (Vec::new(), None);
+    for ((to, _), result) in messages.into_iter().zip(results) {
+        match result {
             Ok(receipt) => {
                 tracing::info!(team = %seat.team, member = %to, "sent message");
                 let leads = team.lead().is_some_and(|lead| lead.is(to.as_str()));
                 let unheard = leads && !lead_reads_inbox(seat, team).await?;
                 reached.push(Sent { to, receipt, lead_not_reading: unheard });
             }
-            Err(source) if reached.is_empty() => return Err(source.into()),
-            Err(source) => return Err(MailError::Partly { reached, failed: to, source }),
+            Err(source) => drop(failure.get_or_insert((to, source))),
         }
     }
-    Ok(reached)
+    match failure {
+        None => Ok(reached),
+        Some((_, source)) if reached.is_empty() => Err(source.into()),
+        Some((failed, source)) => Err(MailError::Partly { reached, failed, source }),
+    }
 }
 
 /// Returns whether the lead currently reads its inbox. A lead of the newer generation reads its inbox only while a

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use async_nats::client::{RequestError, RequestErrorKind};
 use async_nats::{Client, ConnectOptions, Event, HeaderMap, Message, Request};
 use brigade_core::store::{RetryStats, StoreError};
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 
 use crate::connect;
 use crate::connect_error::{ConnectFailure, UsedCredentials};
@@ -41,8 +42,6 @@ const JETSTREAM_NOT_READY: &str =
     "it has no leader, or this account is not set up yet: run `brigade org apply`";
 /// How many error messages from the server to remember.
 const MAX_REFUSALS: usize = 256;
-/// How often to check for a permission error while a request waits for its answer.
-const REFUSAL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A connection to the NATS server.
 pub(crate) struct NatsConnection {
@@ -51,6 +50,8 @@ pub(crate) struct NatsConnection {
     pub(crate) identity: Identity,
     /// Recent error messages from the server, each with its time of arrival.
     refusals: Arc<Mutex<VecDeque<(Instant, String)>>>,
+    /// Wakes the requests that wait for an answer when `refusals` has a new entry.
+    refused: Arc<Notify>,
     /// Why the client is not connected. `None` while it is connected.
     lost: Arc<Mutex<Option<String>>>,
     /// Fires when the client has connected again. The client missed the messages that were sent in the meantime.
@@ -107,6 +108,7 @@ impl NatsConnection {
     /// Connects and checks the server's version.
     async fn connect(options: &NatsOptions, identity: Identity) -> Result<Self, StoreError> {
         let refusals: Arc<Mutex<VecDeque<(Instant, String)>>> = Arc::default();
+        let refused: Arc<Notify> = Arc::default();
         let lost: Arc<Mutex<Option<String>>> = Arc::default();
         let (reconnected, _) = broadcast::channel(4);
         let counters = ConnectionCounters::default();
@@ -119,7 +121,7 @@ impl NatsConnection {
             .ping_interval(PING_INTERVAL)
             .event_callback({
                 let (refusals, reconnected) = (Arc::clone(&refusals), reconnected.clone());
-                let lost = Arc::clone(&lost);
+                let (lost, refused) = (Arc::clone(&lost), Arc::clone(&refused));
                 let connects = Arc::clone(&counters.connects);
                 move |event| {
                     match &event {
@@ -130,6 +132,7 @@ impl NatsConnection {
                                 refusals.pop_front();
                             }
                             refusals.push_back((Instant::now(), error.to_string().to_lowercase()));
+                            refused.notify_waiters();
                         }
                         Event::Disconnected => {
                             let mut lost = lost.lock().unwrap_or_else(PoisonError::into_inner);
@@ -188,6 +191,7 @@ impl NatsConnection {
             client,
             identity,
             refusals,
+            refused,
             lost,
             reconnected,
             floor,
@@ -261,16 +265,22 @@ impl NatsConnection {
         // If permissions are missing, the server does not answer the request, but sends an error event on the
         // connection. Check for that event while waiting.
         let refused = async {
+            let mut next = pin!(self.refused.notified());
             loop {
-                tokio::time::sleep(REFUSAL_POLL_INTERVAL).await;
+                next.as_mut().await;
+                next.set(self.refused.notified());
+                // From here on, every further event wakes `next`.
+                next.as_mut().enable();
                 if self.was_refused(subject, began) {
                     return;
                 }
             }
         };
         tokio::select! {
-            answer = answer => Ok(answer),
+            // Wait for the event before the request is sent, so that the event is not missed.
+            biased;
             () = refused => Err(self.forbidden(doing, format!("they have no right on {subject}"))),
+            answer = answer => Ok(answer),
         }
     }
 

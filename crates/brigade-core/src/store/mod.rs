@@ -104,6 +104,23 @@ pub trait MailStore: fmt::Debug + Send + Sync {
         message: &Outgoing,
     ) -> Result<Receipt, StoreError>;
 
+    /// Sends a message to each of several mailboxes. Returns the results in the same order. A store may stop after the
+    /// first failure; the results then end with that failure.
+    async fn send_all(
+        &self,
+        team: &TeamName,
+        messages: &[(MemberName, Outgoing)],
+    ) -> Vec<Result<Receipt, StoreError>> {
+        let mut results = Vec::new();
+        for (to, message) in messages {
+            results.push(self.send(team, to, message).await);
+            if results.last().is_some_and(Result::is_err) {
+                break;
+            }
+        }
+        results
+    }
+
     /// Returns the messages in an inbox, oldest first, including acknowledged messages that are still in the
     /// outbox. Messages that were read long ago are only in the event history.
     async fn inbox(&self, team: &TeamName, member: &MemberName) -> Result<Vec<Mail>, StoreError>;

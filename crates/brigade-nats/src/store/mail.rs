@@ -6,9 +6,13 @@ use async_trait::async_trait;
 use brigade_core::event::{MessageKey, Record};
 use brigade_core::store::{Mail, MailStore, Mark, Outgoing, Receipt, StoreError};
 use brigade_wire::name::{MemberName, TeamName};
+use futures_util::{StreamExt, stream};
 
 use super::NatsStore;
 use crate::journal::RecordDecoder;
+
+/// How many messages to send at once.
+const MAX_IN_FLIGHT: usize = 64;
 
 #[async_trait]
 impl MailStore for NatsStore {
@@ -21,6 +25,23 @@ impl MailStore for NatsStore {
         let incarnation = self.incarnation(team).await?;
         self.connection.post(&self.subjects(team), to, message, &incarnation).await?;
         Ok(Receipt { msg_id: message.msg_id.clone(), pending: None })
+    }
+
+    /// Sends all messages at once, so that the last one waits for only one round trip.
+    async fn send_all(
+        &self,
+        team: &TeamName,
+        messages: &[(MemberName, Outgoing)],
+    ) -> Vec<Result<Receipt, StoreError>> {
+        // Each send needs the incarnation. Read it once, before all of them ask for it.
+        if let Err(error) = self.incarnation(team).await {
+            return vec![Err(error)];
+        }
+        let mut sends = Vec::new();
+        for (to, message) in messages {
+            sends.push(self.send(team, to, message));
+        }
+        stream::iter(sends).buffered(MAX_IN_FLIGHT).collect().await
     }
 
     async fn inbox(&self, team: &TeamName, member: &MemberName) -> Result<Vec<Mail>, StoreError> {

@@ -19,3 +19,4 @@ mod own_entry;
 mod own_watch;
 mod seats;
 mod served;
+mod several;
