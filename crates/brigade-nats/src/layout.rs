@@ -282,6 +282,26 @@ impl Subjects {
         self.subject("tm", format_args!("q.{member}.{question}"))
     }
 
+    /// Returns the filters for a member's mail, its messages, its read marks, and the events to and by it.
+    pub(crate) fn own_mail(&self, me: &MemberName) -> [String; 5] {
+        [
+            self.mailbox(me),
+            self.messages_from(me),
+            self.marks(me),
+            self.events_to(me),
+            self.events_by(me),
+        ]
+    }
+
+    /// Returns the filters for the messages that concern one member: its mail and its own actions, except its work,
+    /// and the roster.
+    pub(crate) fn member_filters(&self, me: &MemberName) -> Vec<(Stream, String)> {
+        let mut filters = self.own_mail(me).map(|filter| (Stream::Mail, filter)).to_vec();
+        filters.push((Stream::Board, self.tasks_by(me)));
+        filters.push((Stream::Team, self.roster()));
+        filters
+    }
+
     /// Returns the subject for a member's pulse.
     pub fn pulse(&self, member: &MemberName) -> String {
         self.subject("lv", member)

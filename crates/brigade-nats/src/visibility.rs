@@ -13,26 +13,6 @@ use crate::layout::{Stream, Subjects};
 use crate::read::{ReadRange, StoredMessage};
 use crate::store::NatsStore;
 
-/// Returns the filters for the messages that concern one member: its mail and its own actions, except its work, and the
-/// roster.
-pub(crate) fn member_filters(subjects: &Subjects, me: &MemberName) -> Vec<(Stream, String)> {
-    let mut filters: Vec<(Stream, String)> =
-        own_mail_filters(subjects, me).map(|filter| (Stream::Mail, filter)).to_vec();
-    filters.push((Stream::Board, subjects.tasks_by(me)));
-    filters.push((Stream::Team, subjects.roster()));
-    filters
-}
-
-fn own_mail_filters(subjects: &Subjects, me: &MemberName) -> [String; 5] {
-    [
-        subjects.mailbox(me),
-        subjects.messages_from(me),
-        subjects.marks(me),
-        subjects.events_to(me),
-        subjects.events_by(me),
-    ]
-}
-
 impl NatsStore {
     /// Returns the name under which the roster is written. This is the actor's name if the credentials include it,
     /// and otherwise the first name in the credentials. For example, a lead may write on behalf of a new member.
@@ -51,7 +31,7 @@ impl NatsStore {
             Identity { role: CredentialRole::Member, members, .. } => members
                 .iter()
                 .flat_map(|me| {
-                    let own = own_mail_filters(subjects, me).into_iter();
+                    let own = subjects.own_mail(me).into_iter();
                     own.chain([subjects.work_by(me.as_str())])
                 })
                 .map(|filter| (Stream::Mail, filter))

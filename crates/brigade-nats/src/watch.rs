@@ -27,7 +27,7 @@ use crate::mailbox::MailboxCache;
 use crate::marks::MailboxMarks;
 use crate::read::{ReadRange, StoredMessage};
 use crate::roster::Roster;
-use crate::watch_generations::{WatchGenerations, WatchScope};
+use crate::watch_generations::{WatchGenerations, WatchedMailboxes};
 
 /// When a watch reads the stream to find missed messages. The first reads are soon after its start, because some
 /// servers of a cluster might not know the new subscription yet. After that, the interval is `SWEEP_INTERVAL`.
@@ -64,7 +64,7 @@ impl WatchedFilter {
 struct WatchGuard {
     follower: JoinHandle<()>,
     generations: Arc<WatchGenerations>,
-    scope: WatchScope,
+    scope: WatchedMailboxes,
     generation: Arc<AtomicU64>,
 }
 
@@ -79,7 +79,7 @@ impl Drop for WatchGuard {
 pub(crate) async fn follow(
     connection: Arc<NatsConnection>,
     subjects: &Subjects,
-    scope: WatchScope,
+    scope: WatchedMailboxes,
     mut filters: Vec<WatchedFilter>,
     generations: Arc<WatchGenerations>,
     mailboxes: Arc<MailboxCache>,
@@ -141,7 +141,7 @@ struct WatchTask {
     decoder: RecordDecoder,
     sender: mpsc::UnboundedSender<Arc<Record>>,
     subjects: Subjects,
-    scope: WatchScope,
+    scope: WatchedMailboxes,
     generation: Arc<AtomicU64>,
     generations: Arc<WatchGenerations>,
     mailboxes: Arc<MailboxCache>,

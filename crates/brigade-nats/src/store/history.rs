@@ -12,9 +12,8 @@ use super::NatsStore;
 use crate::error::NatsError;
 use crate::layout::{MessageClass, Stream, Subjects};
 use crate::roster::Roster;
-use crate::visibility::member_filters;
 use crate::watch::{self, WatchedFilter};
-use crate::watch_generations::WatchScope;
+use crate::watch_generations::WatchedMailboxes;
 use crate::write::{INCARNATION, PendingWrite};
 
 #[async_trait]
@@ -91,7 +90,7 @@ impl EventLog for NatsStore {
         member: &MemberName,
     ) -> Result<Watch, StoreError> {
         let subjects = self.subjects(team);
-        let filters = member_filters(&subjects, member);
+        let filters = subjects.member_filters(member);
         self.follow(&subjects, Some(member), filters).await
     }
 }
@@ -104,7 +103,7 @@ impl NatsStore {
         filters: Vec<(Stream, String)>,
     ) -> Result<Watch, StoreError> {
         self.incarnation(&subjects.team).await?;
-        let scope = WatchScope { team: subjects.team.clone(), member: member.cloned() };
+        let scope = WatchedMailboxes { team: subjects.team.clone(), member: member.cloned() };
         let sources = filters.into_iter();
         let sources =
             sources.map(|(stream, filter)| WatchedFilter::new(subjects, stream, filter)).collect();
