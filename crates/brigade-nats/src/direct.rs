@@ -48,20 +48,21 @@ impl NatsConnection {
         let api = format!("{}.DIRECT.GET.{stream}.{subject}", self.identity.api_prefix);
         loop {
             let answer = self.request(&api, None, &[], doing).await?;
-            let found = match answer.status {
-                Some(StatusCode::NOT_FOUND) => None,
-                Some(status) if status.as_u16() >= 400 => {
-                    let description = answer.description.unwrap_or_default();
+            // The author of a message can give it a status. Only the server's own answers have no sequence.
+            let (status, description) = (answer.status, answer.description.clone());
+            let found = match (StoredMessage::from_headers(answer), status) {
+                (Some(found), _) if matches(subject, &found.subject) => Some(found),
+                (None, Some(StatusCode::NOT_FOUND)) => None,
+                (None, Some(status)) if status.as_u16() >= 400 => {
+                    let description = description.unwrap_or_default();
                     return Err(
                         NatsError::Server(format!("{status} {description}")).while_doing(doing)
                     );
                 }
                 _ => {
                     let malformed =
-                        || NatsError::Malformed("the message is on another subject".into());
-                    let found = StoredMessage::from_headers(answer);
-                    let found = found.filter(|found| matches(subject, &found.subject));
-                    Some(found.ok_or_else(|| malformed().while_doing(doing))?)
+                        NatsError::Malformed("the message is on another subject".into());
+                    return Err(malformed.while_doing(doing));
                 }
             };
             if found.as_ref().map_or(0, |found| found.seq).max(known_upto) >= min_last {

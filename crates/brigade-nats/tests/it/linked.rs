@@ -1,6 +1,8 @@
 //! Reads of a mailbox that follow the links between the messages of each sender.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,6 +58,40 @@ async fn a_first_read_searches_no_other_mail() {
     client.flush().await.unwrap();
     let more = tokio::time::timeout(Duration::from_millis(200), created.next()).await;
     assert!(more.is_err(), "the read created a consumer: {more:?}");
+}
+
+/// Publishes a message whose headers begin with a status, as only the server's own answers do. The client library cannot do that.
+fn publish_with_status(servers: &TestServers, subject: &str, status: u16) {
+    let url = servers.urls.first().unwrap();
+    let mut stream = TcpStream::connect(url.trim_start_matches("nats://")).unwrap();
+    let headers = format!("NATS/1.0 {status} no message\r\nA: b\r\n\r\n");
+    let (head, all) = (headers.len(), headers.len() + 2);
+    write!(stream, "CONNECT {{\"headers\":true,\"verbose\":false,\"pedantic\":false}}\r\n")
+        .unwrap();
+    write!(stream, "HPUB {subject} {head} {all}\r\n{headers}{{}}\r\nPING\r\n").unwrap();
+    let answer = BufReader::new(stream).lines().nth(1).unwrap().unwrap();
+    assert_eq!(answer, "PONG");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_with_a_status_does_not_hide_other_mail() {
+    brigade_testkit::needs!(NatsServer);
+    for status in [204, 404, 500] {
+        let servers = TestServers::single();
+        let store = connect(&servers).await;
+        let env = TestEnv::build(Arc::clone(&store) as _).await;
+        env.say("alice", "bob", "1").await;
+        let texts = async || {
+            let inbox = store.inbox(&team(), &member("bob")).await.unwrap();
+            inbox.iter().map(Mail::text).collect::<Vec<String>>()
+        };
+        assert_eq!(texts().await, ["1"]);
+        let other = TestEnv { store: connect(&servers).await, clock: Arc::clone(&env.clock) };
+        other.say("team-lead", "bob", "2").await;
+        publish_with_status(&servers, "mb.0.demo.bob.alice.w", status);
+        assert_eq!(texts().await, ["1", "2"], "status {status}");
+        assert_eq!(read_as_new_process(&servers).await, ["1", "2"], "status {status}");
+    }
 }
 
 /// Every message arrives once, and the messages of one process in order, whether they have links or not.
