@@ -53,8 +53,8 @@ pub async fn lead_instructions(seat: &Seat, mail: MailDelivery) -> Result<String
 
 /// Returns a sentence with the seat's name, and a second sentence that lists the other members, if there are any.
 async fn identity(seat: &Seat) -> Result<String, StoreError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     let lead = team.lead().and_then(|lead| lead.name());
     let describe = |member: Member<'_>| {
         let name = member.name()?;

@@ -147,8 +147,8 @@ pub async fn resend_lost_mail(
     heard: &ModelInput,
     known: &ShownMessages,
 ) -> Result<ResendReport, MailError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     authority::require_teammate(seat, &team, "have its mail resent")?;
     let mut report = ResendReport::default();
     let mailbox = TrackedMailbox::read(seat, &team).await?;

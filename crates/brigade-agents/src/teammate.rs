@@ -304,8 +304,8 @@ async fn wait_for_roster_entry(seat: &Seat) -> Result<(), TeammateError> {
 ///
 /// The member keeps its tasks if the team was deleted, or was created again: then the member may join it again.
 async fn release_tasks(seat: &Seat, team_created: u64) -> Result<(), TeammateError> {
-    let Some(config) = seat.find_config().await? else { return Ok(()) };
-    let team = seat.read(&config)?;
+    let Some(roster) = seat.find_roster().await? else { return Ok(()) };
+    let team = roster.team();
     let is_same = team.created_at().unwrap_or_default() == team_created;
     if is_same && team.member(seat.name.as_str()).is_none() {
         board::release(seat, &seat.name).await?;
@@ -324,8 +324,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     async fn new(config: TeammateConfig, watch: Watch, observer: S) -> Result<Self, TeammateError> {
         let seat = &config.seat;
         let (team_created, joined, generation, lead) = {
-            let config = seat.config().await?;
-            let team = seat.read(&config)?;
+            let roster = seat.roster().await?;
+            let team = roster.team();
             // If this member is the lead, it reports to no one.
             let lead = team.lead().and_then(|lead| lead.name()?.parse().ok());
             let lead = lead.filter(|lead| *lead != seat.name);

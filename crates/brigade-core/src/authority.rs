@@ -103,14 +103,12 @@ pub(crate) fn role(seat: &Seat, team: &Team<'_>) -> Option<Role> {
 impl Seat {
     /// Returns the seat's current role in its team; `None` if the seat's name is not on the roster.
     pub async fn role(&self) -> Result<Option<Role>, StoreError> {
-        let config = self.config().await?;
-        Ok(role(self, &self.read(&config)?))
+        Ok(role(self, &self.roster().await?.team()))
     }
 
     /// Returns the error for a seat whose name is not on the roster.
     pub async fn not_a_member_error(&self) -> Result<Denied, StoreError> {
-        let config = self.config().await?;
-        Ok(not_a_member(self, &self.read(&config)?))
+        Ok(not_a_member(self, &self.roster().await?.team()))
     }
 }
 

@@ -311,8 +311,8 @@ pub async fn delete(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
 /// Releases a member's unfinished tasks: they become pending and have no owner. Returns their ids. Only the member
 /// itself and the lead may call this.
 pub async fn release(seat: &Seat, owner: &MemberName) -> Result<Vec<TaskId>, BoardError> {
-    let config = seat.config().await?;
-    authority::require_lead_or(seat, &seat.read(&config)?, owner, "release its tasks")?;
+    let roster = seat.roster().await?;
+    authority::require_lead_or(seat, &roster.team(), owner, "release its tasks")?;
     let mut released = Vec::new();
     for (id, document) in seat.store.tasks(&seat.team).await? {
         let Ok(task) = Task::read(&document.bytes) else { continue };
@@ -349,8 +349,7 @@ fn check_owner(seat: &Seat, id: TaskId, task: &Task<'_>) -> Result<(), BoardErro
 
 /// Returns the seat's role. Fails if the seat is not a member: only members may change the board.
 async fn role(seat: &Seat) -> Result<Role, BoardError> {
-    let config = seat.config().await?;
-    Ok(authority::require_member(seat, &seat.read(&config)?)?)
+    Ok(authority::require_member(seat, &seat.roster().await?.team())?)
 }
 
 /// Changes a task by compare-and-set. Retries if another program changed the task in the meantime.
@@ -393,8 +392,8 @@ async fn replace(
 }
 
 async fn check_member(seat: &Seat, name: &MemberName) -> Result<(), BoardError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     if team.member(name.as_str()).is_some() {
         return Ok(());
     }

@@ -192,8 +192,8 @@ pub async fn request_shutdown(
     to: &str,
     reason: Option<&str>,
 ) -> Result<SentRequest, HandshakeError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     authority::require_lead(seat, &team, "ask a teammate to shut down")?;
     let to = mail::recipient(seat, &team, to)?;
     let id = |at| RequestId::Shutdown { at, member: to.clone() };
@@ -214,8 +214,8 @@ pub async fn submit_plan(
     plan: &str,
     path: Option<&str>,
 ) -> Result<SentRequest, HandshakeError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     authority::require_teammate(seat, &team, "submit a plan")?;
     if plan.trim().is_empty() {
         return Err(HandshakeError::NoPlan);
@@ -242,8 +242,8 @@ pub async fn request_permission(
     seat: &Seat,
     permission: &PermissionAsk<'_>,
 ) -> Result<SentRequest, HandshakeError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     authority::require_teammate(seat, &team, "ask for permission")?;
     let lead = lead(seat, &team)?;
     let lead_seat = Seat { name: lead.clone(), ..seat.clone() };
@@ -257,8 +257,8 @@ pub async fn request_permission(
 /// Withdraws the seat's open permission requests for which `gone` returns true. `gone` receives a request id, and
 /// returns true if no process waits for the answer any more.
 pub async fn withdraw(seat: &Seat, gone: impl Fn(&str) -> bool) -> Result<(), HandshakeError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     let lead_seat = Seat { name: lead(seat, &team)?, ..seat.clone() };
     reply::take_back(&lead_seat, seat, &team, gone).await
 }
@@ -270,8 +270,8 @@ pub async fn answer_shutdown(
     id: &str,
     answer: Answer<'_>,
 ) -> Result<Answered, HandshakeError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     authority::require_teammate(seat, &team, "answer a shutdown request")?;
     // A Claude Code lead uses the pane id and the backend type to close the pane that it opened.
     let own = team.member(seat.name.as_str());
@@ -319,8 +319,8 @@ pub async fn answer_plan<'r>(
 ) -> Result<Answered, HandshakeError> {
     let answered = request.into();
     let id = answered.id;
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     authority::require_answering_lead(seat, &team, "answer a plan")?;
     let response = |_: &Protocol| {
         let mut response = PlanApprovalResponse {
@@ -349,8 +349,8 @@ pub async fn answer_permission<'r>(
 ) -> Result<Answered, HandshakeError> {
     let answered = request.into();
     let id = answered.id;
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     authority::require_answering_lead(seat, &team, "answer a permission request")?;
     let response = |request: &Protocol| {
         let verdict = match (answer, request) {
@@ -371,8 +371,8 @@ pub async fn answer_permission<'r>(
 
 /// Returns the requests waiting for the seat's answer, oldest first.
 pub async fn open(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     reply::open(seat, &team).await
 }
 
@@ -382,8 +382,8 @@ pub(crate) async fn asked(
     seat: &Seat,
     number_or_id: &str,
 ) -> Result<Option<Request>, HandshakeError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     authority::require_lead(seat, &team, "list and answer approval requests")?;
     let found = match number_or_id.parse::<usize>() {
         Ok(wanted) => number::find(seat, &team, wanted).await?,
@@ -394,8 +394,8 @@ pub(crate) async fn asked(
 
 /// Returns the open plan and permission requests of current members. Only the lead may call this.
 pub(crate) async fn waiting(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     authority::require_lead(seat, &team, "list and answer approval requests")?;
     let mut open = reply::open(seat, &team).await?;
     number::assign(seat, &team, &mut open).await?;
@@ -407,8 +407,8 @@ pub(crate) async fn waiting(seat: &Seat) -> Result<Vec<Request>, HandshakeError>
 
 /// Sends and records answers that another process decided on but did not send before it died.
 pub(crate) async fn finish(seat: &Seat) -> Result<(), HandshakeError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     reply::finish_all(seat, &team).await
 }
 

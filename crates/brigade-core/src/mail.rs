@@ -203,8 +203,8 @@ pub async fn send_to<'w>(
 ) -> Result<Vec<Sent>, MailError> {
     let text = text.into();
     check_plain_text(text)?;
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     let mut names: Vec<MemberName> = Vec::new();
     for to in to {
         let name = recipient(seat, &team, to)?;
@@ -222,8 +222,8 @@ pub async fn broadcast<'w>(
 ) -> Result<Vec<Sent>, MailError> {
     let text = text.into();
     check_plain_text(text)?;
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     authority::require_member(seat, &team)?;
     // Skip names that are not safe as file names. Only another program can have added them to the roster.
     let names = team.member_names().into_iter().filter_map(|name| name.parse().ok());
@@ -241,8 +241,8 @@ pub async fn send_once<'w>(
 ) -> Result<Receipt, MailError> {
     let text = text.into();
     check_plain_text(text)?;
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     let mut message = build_unsigned(seat, &team, text)?;
     let created = team.created_at().unwrap_or_default();
     let id = derived_uuid(&[
@@ -325,8 +325,8 @@ pub(crate) async fn is_led_by_session(seat: &Seat, team: &Team<'_>) -> Result<bo
 
 /// Sends a protocol message to a member. The member may be the sender itself.
 pub async fn send_protocol(seat: &Seat, to: &MemberName, text: &str) -> Result<Receipt, MailError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     let message = protocol(seat, &team, to, text)?;
     Ok(seat.store.send(&seat.team, to, &message).await?)
 }
@@ -337,8 +337,8 @@ pub async fn inbox(
     of: &MemberName,
     which: InboxFilter,
 ) -> Result<Vec<Mail>, MailError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     if team.member(of.as_str()).is_none() {
         return Err(no_member(seat, &team, of.as_str()));
     }

@@ -247,8 +247,8 @@ pub async fn resend_unread(
     to: &Seat,
     known: &HashSet<MessageKey>,
 ) -> Result<usize, RosterError> {
-    let config = to.config().await?;
-    let team = to.read(&config)?;
+    let roster = to.roster().await?;
+    let team = roster.team();
     let (lead, team_created) =
         (team.lead().and_then(|lead| lead.name()?.parse().ok()), team.created_at());
     let lead: Option<MemberName> = lead;

@@ -291,8 +291,8 @@ pub async fn set_activity(
 /// Returns whether the lead currently reads its inbox. A lead of the newer generation reads its inbox only while a
 /// teammate that it started itself is running.
 pub async fn is_lead_reading(seat: &Seat) -> Result<bool, StoreError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     mail::lead_reads_inbox(seat, &team).await
 }
 
@@ -360,8 +360,7 @@ async fn change_durably(
     while passed < checks {
         tokio::time::sleep(CHECK_INTERVAL).await;
         passed += 1;
-        let config = seat.config().await?;
-        let is_present = seat.read(&config)?.member(name.as_str()).is_some();
+        let is_present = seat.roster().await?.team().member(name.as_str()).is_some();
         if is_present != (presence == Presence::Present) {
             tracing::warn!(team = %seat.team, member = %name, "another program overwrote our roster change; applying it again");
             change(seat, edit).await?;

@@ -19,12 +19,12 @@ use std::sync::Arc;
 
 use brigade_wire::message::Message;
 use brigade_wire::name::{MemberName, TeamName};
-use brigade_wire::team::Team;
+use brigade_wire::team::{ParsedTeam, Team};
 
 use crate::clock::{Clock, SystemClock};
 use crate::event::Record;
 use crate::signature::{LeadKey, Signer};
-use crate::store::{Actor, Document, Store, StoreError, Watch};
+use crate::store::{Actor, Document, Store, StoreError, Watch, damaged_team};
 
 /// One member of one team. Every operation on a seat acts in that member's name. No operation has an argument for
 /// the sender, so a model cannot choose another sender.
@@ -127,11 +127,20 @@ impl Seat {
         config.ok_or_else(|| StoreError::NoTeam { team: self.team.clone() })
     }
 
+    /// Returns the team's current roster; `None` if the team does not exist.
+    pub async fn find_roster(&self) -> Result<Option<Arc<ParsedTeam>>, StoreError> {
+        self.store.roster(&self.team).await
+    }
+
+    /// Returns the team's current roster. Fails if the team does not exist.
+    pub async fn roster(&self) -> Result<Arc<ParsedTeam>, StoreError> {
+        let roster = self.find_roster().await?;
+        roster.ok_or_else(|| StoreError::NoTeam { team: self.team.clone() })
+    }
+
     /// Returns the names of the team's members.
     pub async fn member_names(&self) -> Result<Vec<String>, StoreError> {
-        let config = self.config().await?;
-        let team = self.read(&config)?;
-        Ok(team.members().filter_map(|member| Some(member.name()?.into_owned())).collect())
+        Ok(self.roster().await?.team().member_names())
     }
 
     /// Subscribes to the team's events, except work events.
@@ -164,9 +173,6 @@ impl Seat {
 
     /// Parses the team's `config.json`.
     pub fn read<'d>(&self, config: &'d Document) -> Result<Team<'d>, StoreError> {
-        Team::read(&config.bytes).map_err(|damage| StoreError::Damaged {
-            place: format!("the configuration of team {}", self.team),
-            damage,
-        })
+        Team::read(&config.bytes).map_err(|damage| damaged_team(&self.team, damage))
     }
 }

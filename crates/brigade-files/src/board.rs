@@ -135,8 +135,7 @@ impl BoardDir {
         match &self.0 {
             Some(dir) => {
                 let check = |bytes: &[u8]| Task::read(bytes).map(drop);
-                let task = document::read(dir, &task_file(id), None, check).await?;
-                Ok(task.map(|(document, _)| document))
+                document::read(dir, &task_file(id), check).await
             }
             None => Ok(None),
         }

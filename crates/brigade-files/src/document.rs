@@ -1,7 +1,6 @@
 //! Replaces a Claude Code document by compare-and-set, while holding the document's lock.
 
-use std::time::Duration;
-
+use super::config_file::{MAX_TORN_READS, TORN_READ_INTERVAL};
 use super::dir::{Dir, FileContents, FileStamp, Fsync};
 use super::layout::{CONFIG, CREATE_LOCK, lock_name};
 use super::lock::{self, HeldLock, LockAttempt, LockPath, LockRecorder, LockWaiter, TryOutcome};
@@ -12,30 +11,22 @@ use super::temp_file::TempFile;
 use brigade_core::store::{Document, Revision, StoreError};
 use brigade_wire::Damage;
 
-/// How many times a torn document is read again, and the interval between two reads. Claude Code
-/// writes some documents in place; on a busy machine one write took 116 milliseconds.
-const MAX_TORN_READS: usize = 250;
-const TORN_READ_INTERVAL: Duration = Duration::from_millis(2);
-
 pub(crate) fn from_contents(contents: FileContents) -> Document {
     let revision = revision(&contents.bytes);
     Document { bytes: contents.bytes, revision }
 }
 
 /// Reads a document without a lock, and reads it again while it is torn. If the document stays
-/// torn, returns the torn bytes, and the caller decides what to do. A version with the stamp
-/// `known` was already checked and is not checked again.
+/// torn, returns the torn bytes, and the caller decides what to do.
 pub(crate) async fn read(
     dir: &Dir,
     name: &str,
-    known: Option<FileStamp>,
     check: fn(&[u8]) -> Result<(), Damage>,
-) -> Result<Option<(Document, FileStamp)>, StoreError> {
+) -> Result<Option<Document>, StoreError> {
     for attempt in 0.. {
         let Some(contents) = dir.read(name)? else { break };
-        let stamp = contents.stamp;
-        if known == Some(stamp) || attempt == MAX_TORN_READS || check(&contents.bytes).is_ok() {
-            return Ok(Some((from_contents(contents), stamp)));
+        if attempt == MAX_TORN_READS || check(&contents.bytes).is_ok() {
+            return Ok(Some(from_contents(contents)));
         }
         tokio::time::sleep(TORN_READ_INTERVAL).await;
     }

@@ -7,8 +7,9 @@
 //!
 //! # Parts
 //!
-//! - Files: `dir` (operations relative to an open directory), `temp_file`, `lock` and `lock_id`
-//!   (Claude Code's lock), `document` and `revision` (compare-and-set replacement under that lock).
+//! - Files: `dir` (operations relative to an open directory), `temp_file`, `replaced_files`, `lock` and `lock_id`
+//!   (Claude Code's lock), `document` and `revision` (compare-and-set replacement under that lock),
+//!   `config_file` (parses each version of a roster once).
 //! - Mail: `mailbox` delivers the messages in a `journal` to an inbox, and loses no message when a
 //!   process dies. An update of an inbox has three steps: `observe`, `draft` and `commit`. `state`
 //!   is the data that brigade saves between updates. `unowned` removes an inbox without a member.
@@ -55,6 +56,7 @@
 mod board;
 mod board_store;
 mod checks;
+mod config_file;
 mod deletion;
 mod dir;
 mod document;
@@ -89,7 +91,8 @@ use brigade_wire::team::Team;
 use rustix::fs::{Access, AtFlags, accessat};
 use rustix::io::Errno;
 
-use self::dir::{Dir, FileStamp, Fsync, is_read_only};
+use self::config_file::{ConfigCache, ReadConfig};
+use self::dir::{Dir, Fsync, is_read_only};
 pub use self::event_log::{RecordsFileError, stream_records_file};
 use self::journal::Journal;
 pub use self::last_seen::last_seen_roster;
@@ -195,9 +198,7 @@ struct NativeDirs {
     inboxes: Option<Dir>,
     /// Device and inode of the team directory when it was opened.
     id: Option<(u64, u64)>,
-    /// The stamp of the last `config.json` that parsed. A file with the same stamp is not checked
-    /// again.
-    valid_config: Mutex<Option<FileStamp>>,
+    config: ConfigCache,
 }
 
 impl NativeDirs {
@@ -292,7 +293,7 @@ impl FileStore {
             },
         };
         let native =
-            Arc::new(NativeDirs { team: dir, inboxes, id, valid_config: Mutex::default() });
+            Arc::new(NativeDirs { team: dir, inboxes, id, config: ConfigCache::default() });
         native_dirs.insert(team.clone(), Arc::clone(&native));
         Ok(native)
     }
@@ -444,8 +445,11 @@ impl FileStore {
     /// Returns the creation time of the current team in milliseconds, or `None` if its roster
     /// cannot be read.
     fn team_created(&self, team: &TeamName) -> Option<u64> {
-        let config = self.native_dirs(team).ok()?.team.read(CONFIG).ok()??;
-        Team::read(&config.bytes).ok()?.created_at()
+        let native = self.native_dirs(team).ok()?;
+        match native.config.read_once(&native.team).ok()?? {
+            ReadConfig::Valid(version) => version.roster.team().created_at(),
+            ReadConfig::Torn(_) => None,
+        }
     }
 
     /// Repeats `attempt` until it is done or the maximum lock wait has passed.

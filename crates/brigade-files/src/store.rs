@@ -1,12 +1,15 @@
 //! Implements the `Store` trait with the sibling modules.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use brigade_wire::inbox::Inbox;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
+use brigade_wire::team::ParsedTeam;
 
+use super::config_file::ReadConfig;
 use super::dir::{Dir, Fsync, PRIVATE, is_read_only};
 use super::document::{self, ROSTER};
 use super::incomplete::{NOT_LOGGED, NOT_SYNCED};
@@ -26,7 +29,7 @@ use brigade_core::store::event_log::{EventStream, RecordLookupHandle};
 use brigade_core::store::{
     Actor, Document, EventLog, FoundRequest, IncompleteWrite, Mail, MailQuery, MailStore, Mark,
     MovedTasks, NoteKind, Notes, Outgoing, Question, Receipt, RequestQuery, Revision, Store,
-    StoreError, TeamStore, Watch, Written,
+    StoreError, TeamStore, Watch, Written, damaged_team,
 };
 
 /// Claude Code 2.1.50 reads `config.json` and writes it back without a lock. This is the maximum
@@ -53,28 +56,20 @@ impl TeamStore for FileStore {
     }
 
     async fn team(&self, team: &TeamName) -> Result<Option<Document>, StoreError> {
-        match self.native_dirs(team) {
-            Ok(native) => {
-                let known = *lock_mutex(&native.valid_config);
-                let read = |known| document::read(&native.team, CONFIG, known, check_team);
-                let mut config = read(known).await?;
-                if let Some((torn, stamp)) = &config
-                    && known != Some(*stamp)
-                    && check_team(&torn.bytes).is_err()
-                {
-                    match self.repair_roster(team, &native, ROSTER, torn).await {
-                        Ok(true) => config = read(None).await?,
-                        Ok(false) => {}
-                        Err(error) if is_read_only(&error) => {}
-                        Err(error) => return Err(error),
-                    }
-                }
-                let (document, stamp) = config.unzip();
-                *lock_mutex(&native.valid_config) = stamp;
-                Ok(document)
+        Ok(self.read_config(team).await?.map(|config| match config {
+            ReadConfig::Valid(version) => version.to_document(),
+            ReadConfig::Torn(document) => document,
+        }))
+    }
+
+    async fn roster(&self, team: &TeamName) -> Result<Option<Arc<ParsedTeam>>, StoreError> {
+        match self.read_config(team).await? {
+            None => Ok(None),
+            Some(ReadConfig::Valid(version)) => Ok(Some(version.roster)),
+            Some(ReadConfig::Torn(document)) => {
+                let roster = ParsedTeam::read(document.bytes);
+                roster.map(Arc::new).map(Some).map_err(|(damage, _)| damaged_team(team, damage))
             }
-            Err(StoreError::NoTeam { .. }) => Ok(None),
-            Err(error) => Err(error),
         }
     }
 
@@ -136,19 +131,24 @@ impl TeamStore for FileStore {
     }
 
     async fn is_ours(&self, team: &TeamName) -> Result<bool, StoreError> {
-        // If a program is writing `config.json` in place, `self.team` waits until the write is
+        // If a program is writing `config.json` in place, `read_config` waits until the write is
         // finished. A half-written file might lack the creation time of the team.
-        let Some(config) = self.team(team).await? else { return Ok(false) };
+        let Some(config) = self.read_config(team).await? else { return Ok(false) };
         let Some(team_state) = self.existing_team_state(team)? else { return Ok(false) };
-        let created = match last_seen::created_at(&config.bytes) {
+        let (created, bytes) = match &config {
+            ReadConfig::Valid(version) => {
+                (version.roster.team().created_at(), version.roster.bytes())
+            }
+            ReadConfig::Torn(torn) => (last_seen::created_at(&torn.bytes), torn.bytes.as_slice()),
+        };
+        let created = match created {
             Some(created) => Some(created),
             // The file is still torn. If it belongs to the team that was last seen, the last seen
             // roster shows when the team was created.
             None => {
                 let folder = self.team_dir(team)?;
                 let last = team_state.last_roster()?.unwrap_or_default();
-                let is_same =
-                    last_seen::is_same_team(&team_state.dir, &folder, &config.bytes, &last)?;
+                let is_same = last_seen::is_same_team(&team_state.dir, &folder, bytes, &last)?;
                 last_seen::created_at(&last).filter(|_| is_same)
             }
         };
@@ -216,8 +216,8 @@ impl MailStore for FileStore {
             waiting = lock_mutex(&mailbox).undelivered(&context)?;
         }
         let check = |bytes: &[u8]| Inbox::read(bytes).map(drop);
-        let mut mail = match document::read(inboxes, &file, None, check).await? {
-            Some((document, _)) => {
+        let mut mail = match document::read(inboxes, &file, check).await? {
+            Some(document) => {
                 let inbox = Inbox::read(&document.bytes).map_err(|damage| {
                     let place = inboxes.path(&file).display().to_string();
                     StoreError::Damaged { place, damage }
@@ -436,6 +436,23 @@ fn roster_changed(team: &TeamName) -> String {
 }
 
 impl FileStore {
+    /// Reads the team's `config.json`. Repairs the file if its writer died.
+    async fn read_config(&self, team: &TeamName) -> Result<Option<ReadConfig>, StoreError> {
+        let native = match self.native_dirs(team) {
+            Ok(native) => native,
+            Err(StoreError::NoTeam { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let read = native.config.read(&native.team).await?;
+        let Some(ReadConfig::Torn(torn)) = &read else { return Ok(read) };
+        match self.repair_roster(team, &native, ROSTER, torn).await {
+            Ok(true) => native.config.read(&native.team).await,
+            Ok(false) => Ok(read),
+            Err(error) if is_read_only(&error) => Ok(read),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Empties an inbox if it holds enough messages and all of them are read. The journal keeps the
     /// messages. Call this for an inbox whose owner reads from another store, because no other code
     /// shortens that inbox.

@@ -31,8 +31,8 @@ async fn session_has_ended(context: &Context, seat: &Seat) -> Result<bool, HostE
     if context.location().nats().is_none() {
         return Ok(false);
     }
-    let Some(config) = seat.find_config().await? else { return Ok(false) };
-    let team = seat.read(&config)?;
+    let Some(roster) = seat.find_roster().await? else { return Ok(false) };
+    let team = roster.team();
     let lead = team.lead().and_then(|lead| lead.name()?.parse().ok());
     let (Some(_), Some(lead)) = (team.lead_process(), lead) else { return Ok(false) };
     let is_here = host_of(seat, &lead).await?.is_some_and(|host| host == context.host_name());
@@ -43,8 +43,8 @@ async fn session_has_ended(context: &Context, seat: &Seat) -> Result<bool, HostE
 
 /// Returns the active members that a link on another host carries.
 async fn active_elsewhere(context: &Context, seat: &Seat) -> Result<Vec<String>, HostError> {
-    let Some(config) = seat.find_config().await? else { return Ok(Vec::new()) };
-    let team = seat.read(&config)?;
+    let Some(roster) = seat.find_roster().await? else { return Ok(Vec::new()) };
+    let team = roster.team();
     let mut active = Vec::new();
     for member in team.members().filter(|member| member.is_active() != Some(false)) {
         let Some(Ok(name)) = member.name().map(|name| name.parse::<MemberName>()) else { continue };

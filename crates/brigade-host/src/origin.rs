@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use brigade_core::seat::Seat;
+use brigade_core::store::StoreError;
 use brigade_link::is_mirror;
 use brigade_wire::name::TeamName;
 use brigade_wire::team::Team;
@@ -87,8 +88,11 @@ pub(crate) async fn other_owner(
     is_shared: bool,
     file: &Path,
 ) -> Result<Option<PathBuf>, HostError> {
-    let config = lead.find_config().await?;
-    let roster = config.as_ref().and_then(|config| lead.read(config).ok());
+    let config = match lead.find_roster().await {
+        Err(StoreError::Damaged { .. }) => None,
+        found => found?,
+    };
+    let roster = config.as_ref().map(|config| config.team());
     let created = roster.as_ref().and_then(Team::created_at);
     let origin = registry.origin(&lead.team)?;
     // If the creation times differ, the record is about an earlier team of this name.

@@ -418,8 +418,8 @@ async fn send_prompt(
     prompt: &str,
     key: &SigningKey,
 ) -> Result<(), HostError> {
-    let config = seat.config().await?;
-    let joined = seat.read(&config)?.member(name.as_str()).and_then(|member| member.joined_at());
+    let roster = seat.roster().await?;
+    let joined = roster.team().member(name.as_str()).and_then(|member| member.joined_at());
     let prompt_id = format!("prompt {} {}", joined.unwrap_or_default(), key.private_id());
     let text = MessageText { text: prompt, summary: None };
     mail::send_once(seat, name, &prompt_id, text).await?;

@@ -12,6 +12,7 @@
 //! ```
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -28,11 +29,45 @@ use crate::patch::{ObjectEdit, Patch};
 #[derive(Debug)]
 pub struct Team<'a> {
     document: JsonDocument<'a>,
+    positions: Arc<TeamPositions>,
+}
+
+/// The positions of the values in a `config.json`.
+#[derive(Debug)]
+struct TeamPositions {
     object: Object,
     /// The array of members, if there is one.
     array: Option<Array>,
     /// The elements of the members array that are objects, with their indexes.
     members: Vec<(usize, Object)>,
+}
+
+/// A team's `config.json` that is parsed once and viewed often. Parsing takes longer for each member.
+#[derive(Debug)]
+pub struct ParsedTeam {
+    bytes: Vec<u8>,
+    positions: Arc<TeamPositions>,
+}
+
+impl ParsedTeam {
+    /// Parses a `config.json` as [`Team::read`] does. If it is damaged, returns the bytes, too.
+    pub fn read(bytes: Vec<u8>) -> Result<Self, (Damage, Vec<u8>)> {
+        match Team::read(&bytes).map(|team| team.positions) {
+            Ok(positions) => Ok(Self { bytes, positions }),
+            Err(damage) => Err((damage, bytes)),
+        }
+    }
+
+    /// Returns a view of the file.
+    pub fn team(&self) -> Team<'_> {
+        let document = JsonDocument::new(&self.bytes);
+        Team { document, positions: Arc::clone(&self.positions) }
+    }
+
+    /// Returns the bytes of the file.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 impl<'a> Team<'a> {
@@ -51,7 +86,8 @@ impl<'a> Team<'a> {
         let elements = array.iter().flat_map(|array| array.elements.iter().enumerate());
         let members =
             elements.filter_map(|(at, &span)| Some((at, document.object(span)?))).collect();
-        Ok(Self { document, object, array, members })
+        let positions = Arc::new(TeamPositions { object, array, members });
+        Ok(Self { document, positions })
     }
 
     /// Returns the bytes from which the team was read.
@@ -86,7 +122,8 @@ impl<'a> Team<'a> {
 
     /// Returns the process that leads the team. Only files of the new generation name this process.
     pub fn lead_process(&self) -> Option<LeadProcess> {
-        let object = self.document.object(self.document.get(&self.object, "leadProcess")?)?;
+        let object =
+            self.document.object(self.document.get(&self.positions.object, "leadProcess")?)?;
         let fields = ObjectFields { document: &self.document, object: &object };
         let text = |key| fields.string(key).map(Cow::into_owned);
         Some(LeadProcess {
@@ -99,7 +136,7 @@ impl<'a> Team<'a> {
 
     /// Returns the members, including the lead, in order.
     pub fn members(&self) -> impl ExactSizeIterator<Item = Member<'_>> {
-        self.members.iter().map(|(_, object)| self.view(object))
+        self.positions.members.iter().map(|(_, object)| self.view(object))
     }
 
     /// Returns the members' names, in roster order.
@@ -143,7 +180,7 @@ impl<'a> Team<'a> {
     /// original if nothing changes.
     pub fn with(&self, change: &TeamChange<'_>) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
-        let mut edit = ObjectEdit::new(&self.document, &self.object);
+        let mut edit = ObjectEdit::new(&self.document, &self.positions.object);
         edit.set_if(self.name_key(), change.name.as_ref());
         change.description.record(&mut edit, "description");
         edit.set_if("leadSessionId", change.lead_session_id.as_ref());
@@ -155,11 +192,11 @@ impl<'a> Team<'a> {
     pub fn renamed(&self, to: &TeamName) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
         let id = |id: Cow<'_, str>| id.rsplit_once('@').map(|(name, _)| format!("{name}@{to}"));
-        let mut edit = ObjectEdit::new(&self.document, &self.object);
+        let mut edit = ObjectEdit::new(&self.document, &self.positions.object);
         edit.set(self.name_key(), to);
         edit.set_if("leadAgentId", self.lead_agent_id().and_then(id).as_ref());
         edit.finish(&mut patch);
-        for (_, object) in &self.members {
+        for (_, object) in &self.positions.members {
             let mut edit = ObjectEdit::new(&self.document, object);
             edit.set_if("agentId", self.view(object).agent_id().and_then(id).as_ref());
             edit.finish(&mut patch);
@@ -186,10 +223,10 @@ impl<'a> Team<'a> {
         let mut patch = Patch::default();
         let team = self.name().unwrap_or_default();
         let member = member.record(&team, self.member_form());
-        match &self.array {
+        match &self.positions.array {
             Some(array) => patch.append(&self.document, array, &[member]),
             None => {
-                let mut edit = ObjectEdit::new(&self.document, &self.object);
+                let mut edit = ObjectEdit::new(&self.document, &self.positions.object);
                 edit.set("members", &[member]);
                 edit.finish(&mut patch);
             }
@@ -207,7 +244,7 @@ impl<'a> Team<'a> {
     ) -> Option<Cow<'a, [u8]>> {
         self.member(name)?;
         let mut patch = Patch::default();
-        for (_, object) in &self.members {
+        for (_, object) in &self.positions.members {
             if self.view(object).is(name) {
                 change.record(&self.document, object, &mut patch);
             }
@@ -219,7 +256,8 @@ impl<'a> Team<'a> {
     /// that the copy lacks stay as they are. Returns the borrowed original if nothing changes, and `None` if no member
     /// has this name.
     pub fn with_own_changes(&self, name: &str, entry: &MemberEntry) -> Option<Cow<'a, [u8]>> {
-        let (_, object) = self.members.iter().find(|(_, object)| self.view(object).is(name))?;
+        let (_, object) =
+            self.positions.members.iter().find(|(_, object)| self.view(object).is(name))?;
         let mut edit = ObjectEdit::new(&self.document, object);
         for (key, value) in entry.own_fields() {
             edit.set(key, value);
@@ -233,15 +271,15 @@ impl<'a> Team<'a> {
     /// replaces that member's entry. Otherwise the entry is added at the end.
     pub fn with_copied_member(&self, name: &str, entry: &MemberEntry) -> Vec<u8> {
         let mut patch = Patch::default();
-        let existing = self.members.iter().find(|(_, object)| self.view(object).is(name));
-        match (&self.array, existing) {
+        let existing = self.positions.members.iter().find(|(_, object)| self.view(object).is(name));
+        match (&self.positions.array, existing) {
             (Some(array), Some((_, object))) => {
                 let layout = JsonLayout::for_array(&self.document, array);
                 patch.replace(object.span, layout.encode(entry));
             }
             (Some(array), None) => patch.append(&self.document, array, &[entry]),
             (None, _) => {
-                let mut edit = ObjectEdit::new(&self.document, &self.object);
+                let mut edit = ObjectEdit::new(&self.document, &self.positions.object);
                 edit.set("members", &[entry]);
                 edit.finish(&mut patch);
             }
@@ -252,9 +290,9 @@ impl<'a> Team<'a> {
     /// Returns the file without the members with this name. Returns the borrowed original if nothing changes.
     pub fn without_member(&self, name: &str) -> Cow<'a, [u8]> {
         let mut patch = Patch::default();
-        if let Some(array) = &self.array {
+        if let Some(array) = &self.positions.array {
             let mut keep = vec![true; array.elements.len()];
-            for (at, object) in &self.members {
+            for (at, object) in &self.positions.members {
                 if let Some(keep) = keep.get_mut(*at) {
                     *keep = !self.view(object).is(name);
                 }
@@ -274,7 +312,7 @@ impl<'a> Team<'a> {
     }
 
     fn fields(&self) -> ObjectFields<'_> {
-        ObjectFields { document: &self.document, object: &self.object }
+        ObjectFields { document: &self.document, object: &self.positions.object }
     }
 }
 

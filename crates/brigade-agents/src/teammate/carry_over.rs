@@ -21,8 +21,8 @@ pub struct Membership {
 impl Membership {
     /// Returns the present membership of the seat's member; `None` if the member is not on the roster.
     pub async fn present(seat: &Seat) -> Result<Option<Self>, StoreError> {
-        let Some(config) = seat.find_config().await? else { return Ok(None) };
-        let team = seat.read(&config)?;
+        let Some(roster) = seat.find_roster().await? else { return Ok(None) };
+        let team = roster.team();
         let team_created = team.created_at().unwrap_or_default();
         let member = team.member(seat.name.as_str());
         let joined = member.map(|member| member.joined_at().unwrap_or_default());

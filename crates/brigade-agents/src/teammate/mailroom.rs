@@ -57,8 +57,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         let maybe_shown: Vec<MessageKey> = keys.filter(|key| !self.unshown.remove(key)).collect();
         let shown = shown_messages(&seat, &maybe_shown).await?;
         let sorted: Vec<(MessageKey, Option<SortedMail>)> = {
-            let config = seat.config().await?;
-            let team = seat.read(&config)?;
+            let roster = seat.roster().await?;
+            let team = roster.team();
             new.iter().map(|mail| (mail.key, self.sort(&team, mail.key, &mail.json))).collect()
         };
         let mut items = Vec::new();

@@ -18,8 +18,7 @@ pub async fn notify_owner_once(
     id: TaskId,
     owner: &MemberName,
 ) -> Result<bool, BoardError> {
-    let config = seat.config().await?;
-    let created = seat.read(&config)?.created_at().unwrap_or_default();
+    let created = seat.roster().await?.team().created_at().unwrap_or_default();
     let number = id.to_string();
     let query = MailQuery::About(TopicKind::Assignment, &[number.as_str()]);
     let records = seat.store.find_mail(&seat.team, owner, query).await?;

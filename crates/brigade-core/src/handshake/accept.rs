@@ -40,8 +40,8 @@ pub async fn accept(
     key: MessageKey,
     answer: Outgoing,
 ) -> Result<Acceptance, HandshakeError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     let lead_seat = Seat { name: lead(seat, &team)?, ..seat.clone() };
     let is_own =
         |request: &Request| request.kind == kind && request.id == id && request.from == seat.name;

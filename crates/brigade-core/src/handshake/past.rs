@@ -17,8 +17,8 @@ use crate::store::{MailQuery, StoreError};
 /// Removes every member that agreed to a shutdown request and is still on the roster, and returns the names of
 /// those members. Their open tasks return to the board.
 pub async fn remove_agreed_members(seat: &Seat) -> Result<Vec<MemberName>, HandshakeError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     authority::require_lead(seat, &team, "remove a teammate from the team")?;
     let mut removed = Vec::new();
     let answers = MailQuery::Topic(TopicKind::ShutdownAnswer);
@@ -43,8 +43,8 @@ pub async fn remove_agreed_members(seat: &Seat) -> Result<Vec<MemberName>, Hands
 /// Returns whether the lead has approved a plan from the seat. If so, the agent need not ask again after a
 /// restart. The approval does not count for a later member with the same name.
 pub async fn is_plan_approved(seat: &Seat) -> Result<bool, StoreError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     let answers = MailQuery::Topic(TopicKind::PlanAnswer);
     let records = seat.store.find_mail(&seat.team, &seat.name, answers).await?;
     let approved = |record: &Record| {

@@ -30,10 +30,13 @@ mod question;
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use brigade_wire::Damage;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
+use brigade_wire::team::ParsedTeam;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -52,6 +55,16 @@ pub trait TeamStore: fmt::Debug + Send + Sync {
 
     /// Returns the team's `config.json`; `None` if there is no such team.
     async fn team(&self, team: &TeamName) -> Result<Option<Document>, StoreError>;
+
+    /// Returns the team's current `config.json`, parsed; `None` if there is no such team. A store may parse each version
+    /// only once.
+    async fn roster(&self, team: &TeamName) -> Result<Option<Arc<ParsedTeam>>, StoreError> {
+        let Some(config) = self.team(team).await? else { return Ok(None) };
+        let roster = ParsedTeam::read(config.bytes);
+        roster
+            .map(|roster| Some(Arc::new(roster)))
+            .map_err(|(damage, _)| damaged_team(team, damage))
+    }
 
     /// Creates a team with this `config.json` and an empty board.
     async fn create_team(&self, team: &TeamName, config: &[u8], by: &Actor) -> Written;
@@ -358,6 +371,11 @@ impl BoardSize {
             .into_iter()
             .fold(Self::default(), |sum, len| Self { tasks: sum.tasks + 1, bytes: sum.bytes + len })
     }
+}
+
+/// Returns the error for a team whose `config.json` is damaged.
+pub fn damaged_team(team: &TeamName, damage: Damage) -> StoreError {
+    StoreError::Damaged { place: format!("the configuration of team {team}"), damage }
 }
 
 /// The name of the acting member, for the journal.

@@ -105,8 +105,8 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
 }
 
 async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliError> {
-    let config = seat.config().await?;
-    let team = seat.read(&config)?;
+    let roster = seat.roster().await?;
+    let team = roster.team();
     let mut members = Vec::new();
     for member in team.members() {
         let Some(name) = member.name() else { continue };
