@@ -191,7 +191,7 @@ pub struct TeamFile {
 /// Returns the name of the team in a team file. Does not check the rest of the file.
 pub fn team_name(path: &Path) -> Result<Option<TeamName>, TeamFileError> {
     let text = text(path)?;
-    let (document, _) = DeTable::parse_recoverable(&text);
+    let document = root_keys(&text);
     let name = document.get_ref().get("team").and_then(|name| name.get_ref().as_str());
     Ok(name.and_then(|name| name.parse().ok()))
 }
@@ -199,7 +199,7 @@ pub fn team_name(path: &Path) -> Result<Option<TeamName>, TeamFileError> {
 /// Returns whether a team file names a store or credentials, even if the file has mistakes.
 pub(crate) fn names_store(path: &Path) -> bool {
     let Ok(text) = text(path) else { return false };
-    let (document, _) = DeTable::parse_recoverable(&text);
+    let document = root_keys(&text);
     ["store", "creds"].into_iter().any(|key| document.get_ref().contains_key(key))
 }
 
@@ -256,6 +256,21 @@ fn parse(text: &str, root: &Path, outside: OutsidePaths) -> Result<TeamFile, Vec
     })
 }
 
+/// Parses the keys that are in no table. Parses the tables only if necessary, because every command needs these keys, and a
+/// large team has many tables.
+fn root_keys(text: &str) -> Spanned<DeTable<'_>> {
+    let is_header = |line: &&str| line.trim_start().starts_with('[');
+    let before = text.split_inclusive('\n').take_while(|line| !is_header(line)).map(str::len).sum();
+    let (root, tables) = text.split_at_checked(before).unwrap_or((text, ""));
+    let (document, errors) = DeTable::parse_recoverable(root);
+    // A line with a bracket may be part of an array or a text. Then the value in front of it has no end, which is an error.
+    let mut headers = tables.lines().filter(is_header);
+    if errors.is_empty() && !headers.any(|line| line.contains("store") || line.contains("creds")) {
+        return document;
+    }
+    DeTable::parse_recoverable(text).0
+}
+
 fn parse_toml(text: &str) -> (Spanned<DeTable<'_>>, Mistakes) {
     let mut mistakes = Mistakes::default();
     let (document, errors) = DeTable::parse_recoverable(text);
@@ -281,6 +296,29 @@ fn text(path: &Path) -> Result<String, TeamFileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_keys_outside_of_tables_are_the_same_without_parsing_the_tables() {
+        for text in [
+            "",
+            "team = \"demo\"\n[members.bob]\nagent = \"codex\"\n",
+            "team = \"demo\"\nlist = [\n[1],\n]\nstore = \"files\"\n[members.bob]\n",
+            "text = \"\"\"\n[members.bob]\n\"\"\"\nteam = \"demo\"\n[members.eve]\n",
+            "team = \"demo\"\n[members.bob]\nstore = \"files\"\n",
+            "team = \"demo\"\n[store]\n",
+            "team = \"demo\"\n  [[ \"creds\" ]]\n",
+            "[members.bob]\nagent = \n[\n",
+            "team = \n[members.bob]\nteam = \"bob\"\n",
+        ] {
+            let (quick, whole) = (root_keys(text), DeTable::parse_recoverable(text).0);
+            for key in ["team", "store", "creds"] {
+                let value = |document: &Spanned<DeTable<'_>>| {
+                    document.get_ref().get(key).map(|value| format!("{:?}", value.get_ref()))
+                };
+                assert_eq!(value(&quick), value(&whole), "{key} in {text:?}");
+            }
+        }
+    }
 
     /// Without this check, any user could put a team file into a shared folder and make brigade run programs.
     #[test]

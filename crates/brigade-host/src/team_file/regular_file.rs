@@ -32,10 +32,12 @@ pub(super) fn read(path: &Path, max: u64) -> Result<Vec<u8>, ReadError> {
     // The path may have been replaced since, so do not block, and check the type of the opened file.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
-    if !file.metadata()?.is_file() {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
         return Err(ReadError::NotAFile);
     }
-    let mut bytes = Vec::new();
+    let length = metadata.len().min(max).saturating_add(1);
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
     file.take(max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max {
         return Err(ReadError::TooLong);
