@@ -33,8 +33,10 @@ use super::{FileStore, FileStoreOptions, lock_mutex};
 use brigade_core::event::Record;
 use brigade_core::store::{StoreError, Watch};
 
-/// Interval between two full scans.
+/// Interval between two full scans of the native files.
 const FULL_SCAN_INTERVAL: Duration = Duration::from_secs(2);
+/// Interval between two checks of all journals. Between them, the kernel reports which journals have grown.
+const JOURNALS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The events of a team that a reader wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -194,6 +196,7 @@ fn spawn_thread(
 /// Runs the follower until the last watch is dropped.
 fn run(shared: &Weak<SharedFollower>, waiter: &ChangeWaiter) {
     let mut last_full_scan = Instant::now();
+    let mut last_journal_check = Instant::now();
     loop {
         let limit = FULL_SCAN_INTERVAL.saturating_sub(last_full_scan.elapsed());
         if waiter.wait(limit) == Waited::Ended {
@@ -205,13 +208,21 @@ fn run(shared: &Weak<SharedFollower>, waiter: &ChangeWaiter) {
         let mut scanned = follower.scan.changed_files(&changes.paths);
         // Scan regularly, even if changes keep arriving.
         let all = changes.is_incomplete || last_full_scan.elapsed() >= FULL_SCAN_INTERVAL;
+        let mut has_new_folder = false;
         if all {
-            follower.watch_folders();
+            has_new_folder = follower.watch_folders();
             scanned = scanned.and(follower.scan.all_files());
             last_full_scan = Instant::now();
         }
-        let published =
-            if all { follower.publish_new() } else { follower.publish_from(&changes.paths) };
+        let published = if changes.is_incomplete
+            || has_new_folder
+            || last_journal_check.elapsed() >= JOURNALS_INTERVAL
+        {
+            last_journal_check = Instant::now();
+            follower.publish_new()
+        } else {
+            follower.publish_from(&changes.paths)
+        };
         for error in [scanned.err(), published.err()].into_iter().flatten() {
             tracing::warn!(team = %follower.scan.team, %error, "error while watching the team");
         }
@@ -234,6 +245,7 @@ impl TeamFollower {
         let team_state = &self.scan.team_state;
         let folders = [&team_state.dir].into_iter().chain(self.scope.folders(team_state));
         let team_state: Vec<PathBuf> = folders.map(|dir| dir.dir_path().to_owned()).collect();
+        let mut is_added = false;
         for folder in team_state.into_iter().chain(native) {
             // A folder that was deleted and re-created has another identity and needs a new watch.
             let now = identity(&folder);
@@ -246,8 +258,10 @@ impl TeamFollower {
                 && self.changes.watch_folder(&folder)
             {
                 self.watched.insert(folder, now);
+                is_added = true;
             }
         }
+        is_added
     }
 
     /// Opens new journals, and publishes the records added to any journal.

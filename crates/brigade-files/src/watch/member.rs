@@ -16,9 +16,9 @@ use rustix::fs::{FlockOperation, OFlags};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::changes::{ChangeWaiter, ChangeWatcher, Changes, Waited};
-use super::scan::NativeScan;
+use super::scan::{NativeScan, is_settled};
 use super::{SharedFollower, WatchScope, read_new, shared_follower, spawn_thread};
-use crate::dir::identity;
+use crate::dir::{FileStamp, identity};
 use crate::journal::{self, Journal};
 use crate::layout::{DEPARTURES, INBOXES, SCANNER, TEAM_JOURNAL, TEAMS, member_journal};
 use crate::{FileStore, FileStoreOptions, lock_mutex};
@@ -42,6 +42,8 @@ struct MemberFollower {
     team: (Journal, u64),
     /// The lengths of the other members' journals up to which they were read.
     others: HashMap<String, u64>,
+    /// The `config.json` at the last check of the roster, unless it may since have changed without another stamp.
+    checked_config: Option<FileStamp>,
     /// When to check the roster, after a member has left.
     roster_due: Option<Instant>,
     /// If this process scans all files of the team: the lock, and the follower that scans.
@@ -77,6 +79,7 @@ pub(crate) fn start(
         own: (own, 0),
         team: (team_journal, 0),
         others: HashMap::new(),
+        checked_config: None,
         roster_due: None,
         scanner: None,
         events,
@@ -130,10 +133,10 @@ impl MemberFollower {
         }
         let records = read_new(std::iter::once(&mut self.own))?;
         self.publish(records);
-        if has_changed(&self.departures_path()) {
+        if changes.paths.contains(&self.departures_path()) {
             self.roster_due.get_or_insert_with(|| Instant::now() + ROSTER_DELAY);
         }
-        if self.roster_due.is_some_and(|due| due <= Instant::now()) {
+        if changes.is_incomplete || self.roster_due.is_some_and(|due| due <= Instant::now()) {
             self.roster_due = None;
             self.check_roster()?;
         }
@@ -184,6 +187,11 @@ impl MemberFollower {
 
     /// If the member is no longer on the roster, or the team is gone, publishes the event.
     fn check_roster(&mut self) -> Result<(), StoreError> {
+        let stamp = self.scan.config_stamp()?;
+        if stamp.is_some() && stamp == self.checked_config {
+            return Ok(());
+        }
+        self.checked_config = stamp.filter(|stamp| is_settled(Some(stamp)));
         let config = self.scan.read_config()?;
         let is_listed = config.is_some_and(|config| match Team::read(&config.bytes) {
             Ok(team) => team.member(self.member.as_str()).is_some(),

@@ -9,8 +9,8 @@ use brigade_wire::name::{MemberName, TaskId, TeamName};
 
 use crate::dir::{Dir, FileContents, FileStamp, identity};
 use crate::layout::{
-    CONFIG, INBOXES, MAIL, TASKS, TEAM_JOURNAL, WORK, member_journal, member_name, parse_temp_name,
-    task_file, task_id,
+    CONFIG, INBOXES, LAST_ROSTER, MAIL, TASKS, TEAM_JOURNAL, WORK, member_journal, member_name,
+    parse_temp_name, task_file, task_id,
 };
 use crate::lock::LockWaiter;
 use crate::mailbox::{MailboxContext, MailboxWork};
@@ -27,6 +27,9 @@ const SETTLED_AFTER: Duration = Duration::from_secs(1);
 /// The files of a mailbox, as they were when it was scanned.
 type MailboxStamps = [Option<FileStamp>; 3];
 
+/// The team's `config.json` and the roster as last seen, as they were when they were compared.
+type RosterStamps = [Option<FileStamp>; 2];
+
 /// The native files of a team, and what is known about them.
 #[derive(Debug)]
 pub(super) struct NativeScan {
@@ -35,6 +38,8 @@ pub(super) struct NativeScan {
     pub(super) team_state: Arc<TeamStateDir>,
     /// The mailboxes without changes since their last scan.
     scanned_mailboxes: HashMap<MemberName, MailboxStamps>,
+    /// The roster and the roster as last seen, if neither has changed since the last scan.
+    scanned_roster: Option<RosterStamps>,
     /// The tasks without changes since their last scan.
     scanned_tasks: HashMap<TaskId, Option<FileStamp>>,
     /// The folder of the tasks at the last check of all tasks, and the time of that check.
@@ -51,8 +56,15 @@ struct FolderStamp {
 
 impl NativeScan {
     pub(super) fn new(store: FileStore, team: TeamName, team_state: Arc<TeamStateDir>) -> Self {
-        let (scanned_mailboxes, scanned_tasks) = (HashMap::new(), HashMap::new());
-        Self { store, team, team_state, scanned_mailboxes, scanned_tasks, scanned_board: None }
+        Self {
+            store,
+            team,
+            team_state,
+            scanned_mailboxes: HashMap::new(),
+            scanned_roster: None,
+            scanned_tasks: HashMap::new(),
+            scanned_board: None,
+        }
     }
 
     /// Scans these files.
@@ -85,7 +97,7 @@ impl NativeScan {
     /// Scans all files that may have changed since they were scanned last.
     pub(super) fn all_files(&mut self) -> Result<(), StoreError> {
         // The creation of the team comes before its first message.
-        self.roster()?;
+        self.roster_if_changed()?;
         if let Ok(native) = self.store.native_dirs(&self.team)
             && let Some(inboxes) = &native.inboxes
         {
@@ -192,6 +204,25 @@ impl NativeScan {
         done.map(drop)
     }
 
+    fn roster_if_changed(&mut self) -> Result<(), StoreError> {
+        let stamps = [self.config_stamp()?, self.team_state.dir.stamp(LAST_ROSTER)?];
+        if self.scanned_roster != Some(stamps) {
+            self.roster()?;
+            let is_settled = stamps.iter().all(|stamp| is_settled(stamp.as_ref()));
+            self.scanned_roster = is_settled.then_some(stamps);
+        }
+        Ok(())
+    }
+
+    /// Returns the stamp of the team's `config.json`; `None` if the team does not exist.
+    pub(super) fn config_stamp(&self) -> Result<Option<FileStamp>, StoreError> {
+        match self.store.team_dir(&self.team) {
+            Ok(dir) => dir.stamp(CONFIG),
+            Err(StoreError::NoTeam { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     pub(super) fn roster(&self) -> Result<(), StoreError> {
         // Lock the seen state before reading the file. A process that changes the roster holds that
         // lock until the change is recorded, so no other process is about to record a difference
@@ -263,7 +294,7 @@ impl FolderStamp {
 }
 
 /// Returns whether the last change of a file is long enough ago that a further change gets another time.
-fn is_settled(stamp: Option<&FileStamp>) -> bool {
+pub(super) fn is_settled(stamp: Option<&FileStamp>) -> bool {
     let Some(stamp) = stamp else { return true };
     let Ok(nanos) = u64::try_from(stamp.modified) else { return true };
     let modified = UNIX_EPOCH + Duration::from_nanos(nanos);
