@@ -14,6 +14,7 @@ use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::layout::MAX_FILE;
+use super::replaced_files;
 use brigade_core::store::{Refusal, StoreError};
 
 /// The mode of all files that brigade creates.
@@ -242,8 +243,13 @@ impl Dir {
 
     /// Renames a file, replacing the target.
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        let target = replaced_files::open(&self.fd, to);
         let renamed = fs::renameat(&self.fd, from, &self.fd, to);
-        renamed.map_err(|error| self.io_error("replace", to, error))
+        renamed.map_err(|error| self.io_error("replace", to, error))?;
+        if let Some(replaced) = target {
+            replaced_files::keep(replaced);
+        }
+        Ok(())
     }
 
     /// Renames a file unless the target exists. Returns whether it was renamed.

@@ -71,6 +71,7 @@ mod lock;
 mod lock_id;
 mod mailbox;
 mod repair;
+mod replaced_files;
 mod revision;
 mod store;
 mod task_list;
