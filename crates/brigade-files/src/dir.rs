@@ -252,6 +252,17 @@ impl Dir {
         Ok(())
     }
 
+    /// Replaces a file that is of use only until the system restarts. Unlike [`Dir::rename`], this does not make the file
+    /// system write the new content to disk, which takes longer than everything else.
+    pub(crate) fn replace_volatile(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        let flags = fs::RenameFlags::EXCHANGE;
+        match fs::renameat_with(&self.fd, from, &self.fd, to, flags) {
+            Ok(()) => self.remove(from).map(drop),
+            // The target does not exist, or this file system cannot exchange files.
+            Err(_) => self.rename(from, to),
+        }
+    }
+
     /// Renames a file unless the target exists. Returns whether it was renamed.
     pub(crate) fn rename_new(&self, from: &str, to: &str) -> Result<bool, StoreError> {
         let flags = fs::RenameFlags::NOREPLACE;

@@ -332,10 +332,13 @@ impl Notes for FileStore {
         };
         team_state.sweep_note(&dir, &name)?;
         let temp = TempFile::next().name(&name);
-        let sync = if kind == NoteKind::Pulse { Fsync::No } else { self.sync() };
-        dir.write_temp(&temp, note, Some(PRIVATE), sync)?;
+        if kind == NoteKind::Pulse {
+            dir.write_temp(&temp, note, Some(PRIVATE), Fsync::No)?;
+            return dir.replace_volatile(&temp, &name);
+        }
+        dir.write_temp(&temp, note, Some(PRIVATE), self.sync())?;
         dir.rename(&temp, &name)?;
-        if kind == NoteKind::Pulse { Ok(()) } else { self.sync_if_power_safe(Some(&dir)) }
+        self.sync_if_power_safe(Some(&dir))
     }
 
     async fn get_note(
