@@ -91,6 +91,8 @@ impl BoardStore for FileStore {
             // revision gets the conflict immediately.
             board.check_revision(id, at)?;
             let seen = team_state.lock_seen()?;
+            // Another member may have changed the task meanwhile. Then write nothing, because other members wait for the lock.
+            board.check_revision(id, at)?;
             if let Some(seen) = &seen {
                 // Record the change that led to this version first, under the name of its author.
                 if !seen.knows_task(id.get(), at)?
