@@ -6,8 +6,14 @@
 
 use std::time::Duration;
 
-/// How often to release free pages. Short commands exit before the first release.
+/// When to release free pages for the first time: a process needs the most memory when it starts. Short commands exit before.
+const FIRST_TRIM: Duration = Duration::from_secs(3);
+/// How often to release free pages while the process works.
 const TRIM_INTERVAL: Duration = Duration::from_secs(10);
+/// How often to check whether the process has worked.
+const MAX_INTERVAL: Duration = Duration::from_secs(80);
+/// A process that has worked for a shorter time than this has freed only a few pages.
+const WORK: Duration = Duration::from_millis(5);
 
 /// Configures malloc to return freed memory to the system. Must be called before the process starts other threads.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -23,12 +29,26 @@ pub(crate) fn configure_malloc() {
     }
 }
 
-/// Periodically releases free pages inside the heap.
+/// Releases free pages inside the heap, periodically while the process works. An idle member wakes up rarely.
 pub(crate) async fn release_memory_periodically() {
+    let mut interval = FIRST_TRIM;
+    let mut released_at = Duration::ZERO;
     loop {
-        tokio::time::sleep(TRIM_INTERVAL).await;
+        tokio::time::sleep(interval).await;
+        if processor_time().saturating_sub(released_at) < WORK {
+            interval = (interval * 2).clamp(TRIM_INTERVAL, MAX_INTERVAL);
+            continue;
+        }
         trim();
+        released_at = processor_time();
+        interval = TRIM_INTERVAL;
     }
+}
+
+/// Returns the processor time that this process has used.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
