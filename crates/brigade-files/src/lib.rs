@@ -102,6 +102,7 @@ use self::lock::{LockWaiter, TryOutcome};
 use self::mailbox::state::MailboxStateFile;
 use self::mailbox::{FileMailbox, MailboxContext, MailboxWork};
 use self::team_state::TeamStateDir;
+pub use self::watch::FolderWatch;
 use brigade_core::clock::{Clock, SystemClock};
 use brigade_core::hash::Fnv;
 use brigade_core::store::{IncompleteWrite, MovedTasks, StoreError, WriteObstacle};

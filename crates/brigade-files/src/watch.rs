@@ -9,6 +9,7 @@
 //! would read and compare the same files.
 
 mod changes;
+mod folders;
 pub(crate) mod member;
 mod scan;
 
@@ -24,6 +25,7 @@ use brigade_wire::name::TeamName;
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::changes::{ChangeWaiter, ChangeWatcher, Waited};
+pub use self::folders::FolderWatch;
 use self::scan::NativeScan;
 use super::dir::{Dir, identity};
 use super::journal::{self, Journal};
@@ -238,8 +240,9 @@ impl TeamFollower {
         Ok(self)
     }
 
-    /// Watches the folders that exist. The full scan adds folders that are created later.
-    fn watch_folders(&mut self) {
+    /// Watches the folders that exist. The full scan adds folders that are created later. Returns whether a folder was added:
+    /// files in it may have changed before.
+    fn watch_folders(&mut self) -> bool {
         let team = self.scan.store.options.claude_dir.join(TEAMS).join(self.scan.team.as_str());
         let native = [team.join(INBOXES), team, self.scan.board_path()].into_iter();
         let team_state = &self.scan.team_state;

@@ -92,6 +92,7 @@ pub mod process_tree;
 pub mod profile;
 pub mod progress;
 pub mod registry;
+mod registry_watch;
 mod renewal;
 mod restarts;
 pub mod resume;

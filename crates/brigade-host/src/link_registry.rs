@@ -258,7 +258,8 @@ impl LinkFiles {
     }
 }
 
-fn links_dir(registry: &Registry) -> PathBuf {
+/// Returns the folder of the links of this host. It may not exist.
+pub(crate) fn links_dir(registry: &Registry) -> PathBuf {
     registry.state_dir().join("link")
 }
 

@@ -66,6 +66,11 @@ impl Restarts {
                 RestartStep::Wait
             }
             RestartState::Starting(_) | RestartState::Running(_) => {
+                // The process may have ended before it was checked again.
+                if matches!(self.state, RestartState::Running(since) if now.saturating_sub(since) >= STABLE_AFTER)
+                {
+                    self.starts = 0;
+                }
                 self.state = RestartState::Ended(now);
                 self.step(is_running, policy, now)
             }

@@ -22,6 +22,7 @@ use brigade_core::wire::backend;
 use brigade_wire::name::{MemberName, NameError, TeamName};
 use rustix::process::{Signal, setsid};
 use tokio::process::Child;
+use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -33,16 +34,19 @@ use crate::policy_answers::{RequestSchedule, Requests};
 use crate::process::send_signal;
 use crate::progress::Log;
 use crate::registry::Registry;
+use crate::registry_watch::RegistryWatch;
 use crate::restarts::{RestartStep, Restarts};
 use crate::spec::{MemberPlace, MemberSpec};
 use crate::{
     Host, down, policy_answers, process, process_lock, shutdown, signals, start, state, up,
 };
 
-/// How often to check all teams while no event arrives.
+/// How often to check all teams while something is expected to change, or while changes are not reported.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// How often to check all teams while all members run, and every change is reported.
+const IDLE_INTERVAL: Duration = Duration::from_secs(10);
 /// How often to check a member completely while its process runs and its files do not change.
-const MEMBER_INTERVAL: Duration = Duration::from_secs(10);
+const MEMBER_INTERVAL: Duration = Duration::from_secs(60);
 /// After this time, a further change of a folder has another time.
 const FOLDER_SETTLES: Duration = Duration::from_millis(100);
 /// How long the supervisor keeps running when no team is up and no link should run, and none ever was.
@@ -58,6 +62,8 @@ struct SupervisedTeam {
     /// Whether a permission request has arrived and was not checked against the rules yet.
     asked: Arc<AtomicBool>,
     request_schedule: RequestSchedule,
+    /// Whether the last check of the team failed.
+    has_failed: bool,
     /// The background task that wakes the supervisor when the team has a new event.
     watching: JoinHandle<()>,
 }
@@ -69,6 +75,14 @@ impl Drop for SupervisedTeam {
 }
 
 impl SupervisedTeam {
+    /// Returns whether the system reports the next change of the team.
+    fn is_steady(&self) -> bool {
+        !self.has_failed
+            && self.listed.is_some()
+            && !self.asked.load(Ordering::Relaxed)
+            && self.members.values().all(SupervisedMember::is_steady)
+    }
+
     /// Returns the members that should run on this host. They are listed again when the team's folder or a member has changed.
     fn list_members(&mut self, registry: &Registry) -> Result<Vec<MemberName>, HostError> {
         let changed = folder_changed(&registry.team_dir(&self.seat.team));
@@ -105,6 +119,12 @@ struct RunningMember {
 }
 
 impl SupervisedMember {
+    /// Returns whether the system reports the next change: the process runs and is a child of this process.
+    fn is_steady(&self) -> bool {
+        let has_settled = |running: &RunningMember| running.folder_changed.is_some();
+        self.child.is_some() && self.running.as_ref().is_some_and(has_settled)
+    }
+
     /// Returns whether nothing has happened since the last complete check: the process runs, and no command has changed the
     /// member's files. This check costs little, so that a large idle team costs little.
     fn is_unchanged(
@@ -141,6 +161,7 @@ struct Supervisor<'c> {
     links: SupervisedLinks,
     began: Instant,
     woken: Arc<Notify>,
+    registry_watch: RegistryWatch,
 }
 
 /// Supervises until no team is up and no link should run, or until a signal asks this process to end. Returns immediately if another
@@ -156,8 +177,10 @@ pub async fn run(context: &Context, log: Log<'_>) -> Result<(), HostError> {
     let _is_leader = setsid();
     let woken = Arc::new(Notify::new());
     let (teams, links) = (HashMap::new(), SupervisedLinks::default());
+    let registry_watch = RegistryWatch::start(Arc::clone(&woken));
+    let began = Instant::now();
     let mut supervisor =
-        Supervisor { context, log, host, teams, links, began: Instant::now(), woken };
+        Supervisor { context, log, host, teams, links, began, woken, registry_watch };
     supervisor.run_loop().await?;
     supervisor.host.registry.remove_if_empty()?;
     Ok(())
@@ -166,9 +189,12 @@ pub async fn run(context: &Context, log: Log<'_>) -> Result<(), HostError> {
 impl Supervisor<'_> {
     async fn run_loop(&mut self) -> Result<(), HostError> {
         let mut signal = std::pin::pin!(signals::stop_signal());
+        let mut child_ended = unix::signal(SignalKind::child())
+            .map_err(|source| failed("listen for signals", source))?;
         let mut last_up = Instant::now();
         let mut was_up = false;
         loop {
+            let is_watched = self.registry_watch.watch(&self.host.registry);
             // While the NATS server is unreachable, a check may take minutes. A signal interrupts the check.
             let is_up = tokio::select! {
                 signal = &mut signal => return signal.map(drop),
@@ -180,12 +206,20 @@ impl Supervisor<'_> {
             } else if was_up || last_up.elapsed() > LINGER {
                 return Ok(());
             }
+            let is_steady = is_watched && is_up && self.is_steady();
+            let interval = if is_steady { IDLE_INTERVAL } else { POLL_INTERVAL };
             tokio::select! {
                 signal = &mut signal => return signal.map(drop),
-                () = tokio::time::sleep(POLL_INTERVAL) => {}
+                () = tokio::time::sleep(interval) => {}
                 () = self.woken.notified() => {}
+                _ = child_ended.recv() => {}
             }
         }
+    }
+
+    /// Returns whether the system reports every change to which the supervisor has to react.
+    fn is_steady(&self) -> bool {
+        !self.links.has_any() && self.teams.values().all(SupervisedTeam::is_steady)
     }
 
     /// Checks every link and every team that is up. Returns whether any team is up or any link should run.
@@ -194,7 +228,11 @@ impl Supervisor<'_> {
         let up = self.host.registry.teams()?;
         self.teams.retain(|team, _| up.contains(team));
         for team in &up {
-            if let Err(error) = self.check_team(team).await {
+            let checked = self.check_team(team).await;
+            if let Some(supervised) = self.teams.get_mut(team) {
+                supervised.has_failed = checked.is_err();
+            }
+            if let Err(error) = checked {
                 (self.log)(&format!("team {team}: {error}"));
             }
         }
@@ -275,9 +313,15 @@ impl Supervisor<'_> {
                 }
             }
         });
-        let request_schedule = RequestSchedule::default();
-        let members = HashMap::new();
-        Ok(SupervisedTeam { seat, members, listed: None, asked, request_schedule, watching })
+        Ok(SupervisedTeam {
+            seat,
+            members: HashMap::new(),
+            listed: None,
+            asked,
+            request_schedule: RequestSchedule::default(),
+            has_failed: false,
+            watching,
+        })
     }
 }
 

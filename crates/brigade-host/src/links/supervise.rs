@@ -29,6 +29,10 @@ struct SupervisedLink {
 }
 
 impl SupervisedLinks {
+    pub(crate) fn has_any(&self) -> bool {
+        !self.links.is_empty()
+    }
+
     /// Checks every link of this file store. Returns whether any link should run.
     pub(crate) fn check(
         &mut self,

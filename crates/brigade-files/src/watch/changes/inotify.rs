@@ -26,6 +26,12 @@ const FOLDER: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::MOVED_FROM)
     .union(WatchFlags::DELETE)
     .union(WatchFlags::ONLYDIR);
+/// The changes of the list of files in a folder.
+const NAMES: WatchFlags = WatchFlags::CREATE
+    .union(WatchFlags::MOVED_TO)
+    .union(WatchFlags::MOVED_FROM)
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::ONLYDIR);
 /// The changes of one file. If another file replaces it, its number of links changes, which is an attribute.
 const FILE: WatchFlags = WatchFlags::MODIFY
     .union(WatchFlags::ATTRIB)
@@ -91,6 +97,11 @@ impl ChangeWatcher {
     /// Watches the files in a folder. Returns whether that is possible.
     pub(in crate::watch) fn watch_folder(&mut self, folder: &Path) -> bool {
         self.watch(folder, FOLDER)
+    }
+
+    /// Watches the list of files in a folder, but not their contents. Returns whether that is possible.
+    pub(in crate::watch) fn watch_names(&mut self, folder: &Path) -> bool {
+        self.watch(folder, NAMES)
     }
 
     /// Watches a file. If another file replaces it, only that change is reported, and the file must be watched again.

@@ -55,6 +55,12 @@ impl NotifiedWatcher {
         self.watcher.watch(folder, RecursiveMode::NonRecursive).is_ok()
     }
 
+    /// The list of files in a folder cannot be watched without their contents.
+    #[expect(clippy::unused_self, reason = "the same interface as on Linux")]
+    pub(in crate::watch) fn watch_names(&mut self, _folder: &Path) -> bool {
+        false
+    }
+
     /// Watches a file. If another file replaces it, the file must be watched again. Returns whether the file exists and
     /// can be watched.
     pub(in crate::watch) fn watch_file(&mut self, file: &Path) -> bool {
