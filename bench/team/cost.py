@@ -85,34 +85,40 @@ def children_ms():
     return (usage.ru_utime + usage.ru_stime) * 1000
 
 
-def measure(members, messages):
-    """Returns the costs of a team by name."""
-    team = Team(members)
-    costs = {}
+def measure(sizes, messages):
+    """Returns the costs of teams of these sizes by name. The teams run at the same time and get messages in turn, so that other
+    work on the machine affects all of them alike."""
+    teams = [Team(size) for size in sizes]
+    costs = [{} for _ in teams]
     try:
-        costs["up, s"] = team.run("up")
+        for team, cost in zip(teams, costs):
+            cost["up, s"] = team.run("up")
         time.sleep(SETTLE_SECONDS)
-        first = team.processor_ms()
+        first = [team.processor_ms() for team in teams]
         time.sleep(IDLE_SECONDS)
-        second = team.processor_ms()
-        costs["idle, % of a core"] = difference(first, second) / IDLE_SECONDS / 10
-        costs["memory, MB for each member"] = team.memory_mb() / members
-        before_sends = children_ms()
-        began = time.monotonic()
+        second = [team.processor_ms() for team in teams]
+        seconds_of_sends, by_senders = [0] * len(teams), [0] * len(teams)
         for number in range(messages):
-            team.run("send", f"m{number % 2}", f"message {number} " + "x" * 300)
-        costs["sends each second"] = messages / (time.monotonic() - began)
-        by_senders = children_ms() - before_sends
+            for index, team in enumerate(teams):
+                before_send = children_ms()
+                seconds_of_sends[index] += team.run("send", f"m{number % 2}", f"message {number} " + "x" * 300)
+                by_senders[index] += children_ms() - before_send
         time.sleep(3)
-        by_team = difference(second, team.processor_ms())
-        costs["processor time of the team, ms for each message"] = by_team / messages
-        costs["processor time of `brigade send`, ms"] = by_senders / messages
-        costs["processor time, ms for each message"] = (by_team + by_senders) / messages
-        costs["down --now, s"] = team.run("down", "--now")
+        for index, (team, cost) in enumerate(zip(teams, costs)):
+            by_team = difference(second[index], team.processor_ms())
+            cost["idle, % of a core"] = difference(first[index], second[index]) / IDLE_SECONDS / 10
+            cost["memory, MB for each member"] = team.memory_mb() / team.members
+            cost["sends each second"] = messages / seconds_of_sends[index]
+            cost["processor time of the team, ms for each message"] = by_team / messages
+            cost["processor time of `brigade send`, ms"] = by_senders[index] / messages
+            cost["processor time, ms for each message"] = (by_team + by_senders[index]) / messages
+        for team, cost in zip(teams, costs):
+            cost["down --now, s"] = team.run("down", "--now")
     finally:
-        for folder in team.processes():
-            os.kill(int(folder.name), 9)
-        team.remove()
+        for team in teams:
+            for folder in team.processes():
+                os.kill(int(folder.name), 9)
+            team.remove()
     return costs
 
 
@@ -124,7 +130,7 @@ def main():
     options = parser.parse_args()
     large, messages = (30, 40) if options.short else (options.members, options.messages)
     slack = float(os.environ.get("BENCH_SLACK", "1"))
-    small_costs, large_costs = measure(2, messages), measure(large, messages)
+    small_costs, large_costs = measure((2, large), messages)
     print(f"{'':50} {'2 members':>12} {f'{large} members':>12}")
     for name, cost in large_costs.items():
         print(f"{name:50} {small_costs[name]:12.2f} {cost:12.2f}")
