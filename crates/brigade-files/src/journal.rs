@@ -50,7 +50,7 @@ pub(crate) struct JournalPosition {
 const ANCHOR_LEN: usize = 128;
 /// A search has to read the end of a journal that is not indexed yet. A process that makes a journal longer than a multiple of
 /// this number of bytes brings the index up to date.
-pub(crate) const STEP: u64 = 256 << 10;
+pub(crate) const STEP: u64 = 128 << 10;
 /// How many bytes to read first. Most readers want only the newest records.
 const FIRST_PIECE: usize = 4096;
 /// How many bytes to read at once in a long journal.
