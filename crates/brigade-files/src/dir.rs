@@ -14,7 +14,6 @@ use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::layout::MAX_FILE;
-use super::replaced_files;
 use brigade_core::store::{Refusal, StoreError};
 
 /// The mode of all files that brigade creates.
@@ -243,13 +242,8 @@ impl Dir {
 
     /// Renames a file, replacing the target.
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), StoreError> {
-        let target = replaced_files::open(&self.fd, to);
         let renamed = fs::renameat(&self.fd, from, &self.fd, to);
-        renamed.map_err(|error| self.io_error("replace", to, error))?;
-        if let Some(replaced) = target {
-            replaced_files::keep(replaced);
-        }
-        Ok(())
+        renamed.map_err(|error| self.io_error("replace", to, error))
     }
 
     /// Replaces a file that is of use only until the system restarts. Unlike [`Dir::rename`], this does not make the file

@@ -71,7 +71,6 @@ mod lock;
 mod lock_id;
 mod mailbox;
 mod repair;
-mod replaced_files;
 mod revision;
 mod store;
 mod task_list;
