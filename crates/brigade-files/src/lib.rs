@@ -7,7 +7,7 @@
 //!
 //! # Parts
 //!
-//! - Files: `dir` (operations relative to an open directory), `temp_file`, `replaced_files`, `lock` and `lock_id`
+//! - Files: `dir` (operations relative to an open directory), `temp_file`, `lock` and `lock_id`
 //!   (Claude Code's lock), `document` and `revision` (compare-and-set replacement under that lock),
 //!   `config_file` (parses each version of a roster once).
 //! - Mail: `mailbox` delivers the messages in a `journal` to an inbox, and loses no message when a
@@ -18,6 +18,7 @@
 //!   `last_seen` (whether that roster belongs to the current team), `incomplete` (changes that took
 //!   effect although a later step failed).
 //! - Events: `watch` reports new events; `event_log` streams all past events, then new ones.
+//! - History: `history` searches the journals, with the help of an `index`.
 //! - `store` and `board_store` implement the `Store` trait with these modules.
 //!
 //! # Rules
