@@ -38,7 +38,7 @@ OPENED_FOR_WRITING = {
     "team.jsonl": "any brigade process records changes that another program made to the roster or the board",
     "work/*.jsonl": "only read, but journals are always opened for writing",
     "*.lock": "excludes other brigade processes while changes are recorded",
-    "index.db*": "where long journals contain what",
+    "index.db*": "the positions of records in long journals",
     "board.seen": "the last known state of the board",
     "roster.json*": "the last known state of the roster",
     "folder*": "the team folder in which the roster was last seen",

@@ -16,7 +16,7 @@
 //!     mail/MEMBER.jsonl                 the journal of a mailbox
 //!     mail/MEMBER.state                 how much of that journal is in the inbox
 //!     work/MEMBER.jsonl                 the journal of a member's work
-//!     index.db                          where the journals contain what; SQLite also keeps index.db-journal
+//!     index.db                          the positions of records in the journals; SQLite also keeps index.db-journal
 //!     roster.json, board.seen           the roster and the board as last seen
 //!     folder                            the team folder in which the roster was last seen
 //!     intent                            the change that a process is about to make, and its author

@@ -8,7 +8,7 @@ use brigade_wire::protocol::Protocol;
 
 use super::Event;
 
-/// What a message is about, if it is more than a text.
+/// The subject of a message that is more than a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topic {
     /// The kind of message.

@@ -1,4 +1,4 @@
-//! A watch of one member hears what concerns that member, and vouches for no other mailbox.
+//! A watch of one member hears what concerns that member, and does not confirm the state of any other mailbox.
 
 use std::sync::Arc;
 use std::time::Duration;
