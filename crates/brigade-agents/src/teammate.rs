@@ -180,9 +180,9 @@ struct TeammateLoop<S> {
     completed_turn: bool,
     /// Messages that the agent has received, but that are not marked as shown in the store yet.
     shown: Vec<MessageKey>,
-    /// Messages that were sent while this process was watching, and that the agent's model has not seen. Whether the model saw
-    /// another message is found out from the mailbox's history.
-    unshown: HashSet<MessageKey>,
+    /// Messages that the agent's model saw while this process was running. Whether the model saw another message before is found
+    /// out from the mailbox's history.
+    seen: HashSet<MessageKey>,
     /// The failure that was last reported to the lead. Reset by a turn that does not fail.
     failed: Option<String>,
     /// The activity that the roster shows, as far as it is known.
@@ -378,7 +378,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             turn: Turn::default(),
             completed_turn: false,
             shown: Vec::new(),
-            unshown: HashSet::new(),
+            seen: HashSet::new(),
             failed: None,
             activity: None,
             in_turn: false,

@@ -46,10 +46,15 @@ impl FileStore {
         let mailbox = lock_mutex(&mailbox);
         let (team, name) = (&mailbox.team_state.dir, index::mailbox(member.as_str()));
         let search = |db: &_, indexed| index::search_mail(db, indexed, query);
-        let (indexed, offsets) =
+        let (mut indexed, offsets) =
             Index::search(team, &name, &mailbox.journal, search).unwrap_or_default();
+        let expected = offsets.len();
         let mut found = records_at(&mailbox.journal, offsets)?;
         found.retain(|record| query.matches(&record.event));
+        if found.len() != expected {
+            tracing::warn!(%member, "the index is wrong; reading the whole journal");
+            (indexed, found) = Default::default();
+        }
         mailbox.journal.scan(indexed.upto.offset, |_, record| {
             if query.matches(&record.event) {
                 found.push(record);

@@ -1,8 +1,9 @@
 //! An index of the journals of a team, so that a search need not read them from the beginning.
 //!
-//! The index is a SQLite database in the folder of the team. It contains only the positions of records, and decides nothing: a
-//! reader reads the record at the position and checks it. It never contains a record before the journal does. If it is missing
-//! or damaged, or does not fit the journals, it is built again.
+//! The index is a SQLite database in the folder of the team. It contains the positions of records. A reader reads the record at the
+//! position and checks it. The index alone decides which requests need no look any more, because the journals contain their answer
+//! or their withdrawal. It never contains a record before the journal does, also on the disk. If it is missing or damaged, or does
+//! not fit the journals, it is built again.
 //!
 //! The index lags behind. A search reads the records after the indexed part of a journal itself. A process that makes a journal
 //! longer than the next multiple of [`STEP`] also brings the index up to date, so that the part to read stays short. Sending a
@@ -13,6 +14,7 @@ mod schema;
 mod search;
 
 use std::ops::ControlFlow;
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction, TransactionBehavior};
@@ -26,13 +28,20 @@ pub(crate) use self::search::{
 };
 use crate::dir::Dir;
 use crate::journal::{Journal, JournalPosition, STEP};
+use crate::lock_mutex;
 use brigade_core::store::StoreError;
 
 /// How long a process that adds to a journal waits for one that uses the index.
 const WRITER_WAIT: Duration = Duration::from_millis(20);
 
-/// How many records are added in one transaction.
+/// How long a search waits for a process that changes the index.
+const READER_WAIT: Duration = Duration::from_millis(100);
+
+/// How many records a search adds in one transaction.
 const BATCH: usize = 20_000;
+
+/// How many records a process adds at most when it has made a journal longer: more than fit into a step.
+const SMALL_BATCH: usize = 2_000;
 
 /// The name in the index of the journal of the team.
 pub(crate) const TEAM: &str = "team";
@@ -50,10 +59,15 @@ pub(crate) enum IndexError {
     Version,
 }
 
+/// Held while this process has the index open. A process that closes a file loses its locks on that file, also those of other
+/// threads, so only one thread may use an index.
+static IN_USE: Mutex<()> = Mutex::new(());
+
 /// An open index.
 #[derive(Debug)]
 pub(crate) struct Index {
     db: Connection,
+    _in_use: MutexGuard<'static, ()>,
 }
 
 /// A journal in the index.
@@ -67,9 +81,13 @@ pub(crate) struct IndexedJournal {
 }
 
 impl Index {
-    /// Opens the index of a team, creating it if needed.
-    pub(crate) fn open(team: &Dir) -> Result<Self, IndexError> {
-        Ok(Self { db: schema::open(team)? })
+    /// Opens the index of a team, creating it if needed. Waits this long if another process uses it.
+    fn open(
+        team: &Dir,
+        wait: Duration,
+        in_use: MutexGuard<'static, ()>,
+    ) -> Result<Self, IndexError> {
+        Ok(Self { db: schema::open(team, wait)?, _in_use: in_use })
     }
 
     /// Opens the index, brings it up to date if it lags far behind, and calls `search`. `search` gets the state of the index at
@@ -82,7 +100,7 @@ impl Index {
         search: impl FnOnce(&Connection, IndexedJournal) -> Result<T, IndexError>,
     ) -> Option<(IndexedJournal, T)> {
         let len = journal.len().ok().filter(|len| *len > STEP)?;
-        let found = Self::open(team).and_then(|mut index| {
+        let found = Self::open(team, READER_WAIT, lock_mutex(&IN_USE)).and_then(|mut index| {
             let found = index.search_once(len, name, journal, search);
             if matches!(&found, Err(IndexError::Sqlite(error)) if schema::is_damaged(error)) {
                 schema::reset(&index.db)?;
@@ -125,11 +143,10 @@ impl Index {
 
     /// Brings the index up to date, unless another process is doing that.
     pub(crate) fn update(team: &Dir, name: &str, journal: &Journal) {
-        let updated = Self::open(team).and_then(|mut index| {
-            // A process that sends a message must not wait for one that builds the index.
-            index.db.busy_timeout(WRITER_WAIT)?;
-            index.catch_up(name, journal)
-        });
+        // A process that sends a message must not wait for one that builds the index, and must not build a long one itself.
+        let Ok(in_use) = IN_USE.try_lock() else { return };
+        let updated = Self::open(team, WRITER_WAIT, in_use)
+            .and_then(|mut index| index.add_batch(name, journal, SMALL_BATCH));
         if let Err(error) = updated {
             tracing::debug!(team = %team.dir_path().display(), %error, "cannot update the index");
         }
@@ -137,12 +154,17 @@ impl Index {
 
     /// Adds the records that the index lacks.
     fn catch_up(&mut self, name: &str, journal: &Journal) -> Result<(), IndexError> {
-        while self.add_batch(name, journal)? {}
+        while self.add_batch(name, journal, BATCH)? {}
         Ok(())
     }
 
     /// Adds some of the records that the index lacks. Returns whether there may be more.
-    fn add_batch(&mut self, name: &str, journal: &Journal) -> Result<bool, IndexError> {
+    fn add_batch(
+        &mut self,
+        name: &str,
+        journal: &Journal,
+        limit: usize,
+    ) -> Result<bool, IndexError> {
         let begun = self.db.transaction_with_behavior(TransactionBehavior::Immediate);
         let transaction = match begun {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
@@ -160,7 +182,7 @@ impl Index {
         let end = journal.scan(indexed.upto.offset, |offset, record| {
             added += 1;
             match writer.add(offset, &record) {
-                Ok(()) if added < BATCH => ControlFlow::Continue(()),
+                Ok(()) if added < limit => ControlFlow::Continue(()),
                 Ok(()) => ControlFlow::Break(()),
                 Err(error) => {
                     failed = Some(error);
@@ -178,9 +200,11 @@ impl Index {
                 "UPDATE source SET upto = ?2, anchor = ?3, requests = ?4 WHERE id = ?1",
                 (indexed.id, signed(end.offset), signed(end.anchor), signed(requests)),
             )?;
+            // After power loss, the index must not contain a record that the journal has lost.
+            journal.sync()?;
             transaction.commit()?;
         }
-        Ok(added >= BATCH)
+        Ok(added >= limit)
     }
 }
 

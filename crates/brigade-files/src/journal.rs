@@ -210,6 +210,11 @@ impl Journal {
         }
     }
 
+    /// Waits until the disk has written the records.
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        fs::fdatasync(&self.fd).map_err(|error| io_error("sync", self.path.clone(), error))
+    }
+
     /// Returns whether records can be appended.
     pub(crate) fn is_writable(&self) -> bool {
         self.is_writable

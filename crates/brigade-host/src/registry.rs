@@ -142,6 +142,12 @@ impl Registry {
         Ok(())
     }
 
+    /// Returns whether the registry contains folders, also of teams that are being removed.
+    pub(crate) fn has_folders(&self) -> bool {
+        let Ok(mut entries) = fs::read_dir(&self.dir) else { return false };
+        entries.any(|entry| entry.is_ok_and(|entry| entry.path().is_dir()))
+    }
+
     /// Returns the teams of this registry that are up.
     pub fn teams(&self) -> Result<Vec<TeamName>, HostError> {
         Ok(children(&self.dir, TEAM)?.iter().filter_map(|name| name.parse().ok()).collect())

@@ -49,6 +49,9 @@ const IDLE_INTERVAL: Duration = Duration::from_secs(10);
 const MEMBER_INTERVAL: Duration = Duration::from_secs(60);
 /// After this time, a further change of a folder has another time.
 const FOLDER_SETTLES: Duration = Duration::from_millis(100);
+/// How long to wait until a command has removed the folder of a team that has ended, and how often to look.
+const REMOVAL_LIMIT: Duration = Duration::from_secs(2);
+const REMOVAL_POLL: Duration = Duration::from_millis(10);
 /// How long the supervisor keeps running when no team is up and no link should run, and none ever was.
 const LINGER: Duration = Duration::from_secs(3);
 
@@ -182,8 +185,19 @@ pub async fn run(context: &Context, log: Log<'_>) -> Result<(), HostError> {
     let mut supervisor =
         Supervisor { context, log, host, teams, links, began, woken, registry_watch };
     supervisor.run_loop().await?;
-    supervisor.host.registry.remove_if_empty()?;
-    Ok(())
+    let registry = &supervisor.host.registry;
+    wait_for_removals(registry).await;
+    registry.remove_if_empty()
+}
+
+/// Waits until the folders of the ended teams are removed, because the folder of the registry can only be removed after them. A
+/// command that ends a team first removes the team from the registry, and the supervisor notices that at once.
+async fn wait_for_removals(registry: &Registry) {
+    let end = Instant::now() + REMOVAL_LIMIT;
+    let is_removing = || registry.has_folders() && registry.teams().is_ok_and(|up| up.is_empty());
+    while is_removing() && Instant::now() < end {
+        tokio::time::sleep(REMOVAL_POLL).await;
+    }
 }
 
 impl Supervisor<'_> {

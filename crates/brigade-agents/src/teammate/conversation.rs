@@ -224,7 +224,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             return;
         }
         match mail::mark(&self.config.seat, &self.shown, Mark::Shown).await {
-            Ok(()) => self.shown.clear(),
+            Ok(()) => self.seen.extend(self.shown.drain(..)),
             Err(error) => self.trouble("cannot mark messages as shown yet; retrying", &error),
         }
     }
@@ -296,14 +296,12 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     pub(super) fn on_team_event(&mut self, record: &event::Record) -> EventEffect {
         let me = self.config.seat.name.as_str();
         match &record.event {
-            event::Event::Sent { to, key, .. } if to == me => {
-                self.unshown.insert(*key);
+            event::Event::Sent { to, .. } | event::Event::Seen { to, .. } if to == me => {
                 EventEffect::Mail
             }
-            event::Event::Seen { to, .. } if to == me => EventEffect::Mail,
             // A message is also marked as shown when the agent reads the message with a tool.
             event::Event::Shown { to, key } if to == me => {
-                self.unshown.remove(key);
+                self.seen.insert(*key);
                 EventEffect::None
             }
             // The new team may not have this member. The check of the inbox finds out.

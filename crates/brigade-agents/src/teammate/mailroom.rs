@@ -53,9 +53,9 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             self.carry_out(actions).await;
             return Ok(true);
         }
-        let keys = new.iter().map(|mail| mail.key);
-        let maybe_shown: Vec<MessageKey> = keys.filter(|key| !self.unshown.remove(key)).collect();
-        let shown = shown_messages(&seat, &maybe_shown).await?;
+        let unknown = new.iter().map(|mail| mail.key).filter(|key| !self.seen.contains(key));
+        let unknown: Vec<MessageKey> = unknown.collect();
+        let shown_before = shown_messages(&seat, &unknown).await?;
         let sorted: Vec<(MessageKey, Option<SortedMail>)> = {
             let roster = seat.roster().await?;
             let team = roster.team();
@@ -67,7 +67,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             match mail {
                 // The model already saw this message, but the message was put back into the inbox. Do not show it
                 // again.
-                _ if shown.contains(&key) => handled.push(key),
+                _ if self.seen.contains(&key) || shown_before.contains(&key) => handled.push(key),
                 Some(SortedMail::Read(item)) => items.push(item),
                 Some(SortedMail::Permission(answer, message)) => {
                     self.permission_answered(&answer, key, message).await?;

@@ -76,7 +76,8 @@ pub(super) async fn reply(
     let to = mail::recipient(seat, team, request.from.as_str())?;
     let question = request.question(seat, team);
     if seat.store.decided(&seat.team, &question).await?.is_none() {
-        let first = match foreign_answer(seat, request).await {
+        let foreign = foreign_answers(seat, &to, &[request]).await;
+        let first = match foreign.into_iter().find(|answer| answer.answers(request)) {
             Some(first) => Some(first),
             None => taken_back(seat, team, request).await?,
         };
@@ -220,32 +221,35 @@ impl fmt::Display for First {
     }
 }
 
-/// Returns the answer in the asking member's mailbox that another program sent in the seat's name, as Claude Code does when it
-/// leads the team. If the mailbox cannot be read, returns `None`. That is safe, because the asking member accepts only the
-/// first answer.
-async fn foreign_answer(seat: &Seat, request: &Request) -> Option<First> {
-    let ids = [request.id.as_str()];
-    let query = MailQuery::About(answer_topic(request.kind), &ids);
-    let records = match seat.store.find_mail(&seat.team, &request.from, query).await {
-        Ok(records) => records,
-        Err(error) => {
-            let asker = &request.from;
-            tracing::warn!(team = %seat.team, member = %asker, %error, "could not read the mailbox to check for earlier answers");
-            return None;
+/// Returns the answers to these requests of one member that another program sent in the seat's name, as Claude Code does when it
+/// leads the team. If the asking member's mailbox cannot be read, returns no answers. That is safe, because the asking member
+/// accepts only the first answer.
+async fn foreign_answers(seat: &Seat, asker: &MemberName, requests: &[&Request]) -> Vec<First> {
+    let mut answers = Vec::new();
+    for (kind, topic) in ANSWER_TOPICS {
+        let ids = requests.iter().filter(|request| request.kind == kind);
+        let ids: Vec<&str> = ids.map(|request| request.id.as_str()).collect();
+        if ids.is_empty() {
+            continue;
         }
-    };
-    let foreign = |record: &&Record| matches!(record.event, Event::Seen { .. });
-    answers_from(seat, records.iter().filter(foreign)).find(|answer| answer.answers(request))
+        match seat.store.find_mail(&seat.team, asker, MailQuery::About(topic, &ids)).await {
+            Ok(records) => {
+                let foreign = |record: &&Record| matches!(record.event, Event::Seen { .. });
+                answers.extend(answers_from(seat, records.iter().filter(foreign)));
+            }
+            Err(error) => {
+                tracing::warn!(team = %seat.team, member = %asker, %error, "could not read the mailbox to check for earlier answers");
+            }
+        }
+    }
+    answers
 }
 
-/// Returns the topic of the messages that answer requests of this kind.
-fn answer_topic(kind: RequestKind) -> TopicKind {
-    match kind {
-        RequestKind::Shutdown => TopicKind::ShutdownAnswer,
-        RequestKind::Plan => TopicKind::PlanAnswer,
-        RequestKind::Permission => TopicKind::PermissionAnswer,
-    }
-}
+/// The kinds of requests that Claude Code answers for a lead, and the topics of the answers.
+const ANSWER_TOPICS: [(RequestKind, TopicKind); 2] = [
+    (RequestKind::Plan, TopicKind::PlanAnswer),
+    (RequestKind::Permission, TopicKind::PermissionAnswer),
+];
 
 /// Returns the protocol messages from the seat in a mailbox.
 fn answers_from<'r>(
@@ -275,7 +279,7 @@ pub(super) async fn without_answer<'r>(
 ) -> Result<Vec<&'r Request>, HandshakeError> {
     let ids: Vec<&str> = requests.iter().map(|request| request.id.as_str()).collect();
     let mut answered = HashSet::new();
-    for topic in [TopicKind::PlanAnswer, TopicKind::PermissionAnswer] {
+    for (_, topic) in ANSWER_TOPICS {
         let query = MailQuery::About(topic, &ids);
         let records = asker.store.find_mail(&asker.team, &asker.name, query).await?;
         let request = |answer: First| answer.request().map(|(kind, id)| (kind, id.to_owned()));
@@ -290,19 +294,27 @@ pub(super) async fn without_answer<'r>(
 pub(super) async fn open(seat: &Seat, team: &Team<'_>) -> Result<Vec<Request>, HandshakeError> {
     let mut open = Vec::new();
     let mut counts: HashMap<MemberName, usize> = HashMap::new();
-    for request in request::find(seat, team, RequestQuery::Unsettled).await? {
+    let mut answers: HashMap<MemberName, Vec<First>> = HashMap::new();
+    let unsettled = request::find(seat, team, RequestQuery::Unsettled).await?;
+    for request in &unsettled {
         if counts.get(&request.from).is_some_and(|count| *count >= MAX_OPEN_REQUESTS) {
             continue;
         }
         let decided = seat.store.decided(&seat.team, &request.question(seat, team)).await?;
-        if decided.is_some() || taken_back(seat, team, &request).await?.is_some() {
+        if decided.is_some() || taken_back(seat, team, request).await?.is_some() {
             continue;
         }
-        if foreign_answer(seat, &request).await.is_some() {
+        let from = &request.from;
+        if !answers.contains_key(from) {
+            let theirs: Vec<&Request> = unsettled.iter().filter(|one| one.from == *from).collect();
+            answers.insert(from.clone(), foreign_answers(seat, from, &theirs).await);
+        }
+        let answers = answers.get(from);
+        if answers.is_some_and(|answers| answers.iter().any(|answer| answer.answers(request))) {
             continue;
         }
-        *counts.entry(request.from.clone()).or_default() += 1;
-        open.push(request);
+        *counts.entry(from.clone()).or_default() += 1;
+        open.push(request.clone());
     }
     Ok(open)
 }

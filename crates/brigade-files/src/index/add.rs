@@ -117,7 +117,7 @@ impl<'t> IndexWriter<'t> {
         self.add_topic.execute((self.source, kind, &topic.id, signed(offset)))?;
         // Claude Code answers a request with a message and records nothing else.
         let is_answer = matches!(topic.kind, TopicKind::PlanAnswer | TopicKind::PermissionAnswer);
-        if is_answer && matches!(record.event, Event::Seen { .. }) {
+        if is_answer && topic.sender != ANY_MEMBER && matches!(record.event, Event::Seen { .. }) {
             self.settle(&topic.sender, self.owner, &topic.id, record)?;
         }
         Ok(())

@@ -16,9 +16,6 @@ const VERSION: i64 = 1;
 /// Memory for pages of the index, in KiB.
 const CACHE_KIB: i64 = 512;
 
-/// How long a process waits for another one that changes the index.
-const BUSY_TIMEOUT: Duration = Duration::from_millis(100);
-
 /// `source` is a journal: `upto` is the offset up to which it is indexed, `requests` the number of requests up to there. The other
 /// tables lead to the offset of a record. Times are in milliseconds.
 const TABLES: &str = "
@@ -65,9 +62,9 @@ pub(super) const CLEAR: &str = "
     DELETE FROM request; DELETE FROM answered; DELETE FROM settled;
 ";
 
-/// Opens the index in this folder, creating it if needed. Empties and creates it again if it is damaged or of another version.
-pub(super) fn open(dir: &Dir) -> Result<Connection, IndexError> {
-    let db = connect(dir)?;
+/// Opens the index in this folder, creating it if needed. Waits this long if another process uses it. Empties and creates it again if it is damaged or of another version.
+pub(super) fn open(dir: &Dir, wait: Duration) -> Result<Connection, IndexError> {
+    let db = connect(dir, wait)?;
     match prepare(&db) {
         Ok(true) => return Ok(db),
         Ok(false) => {}
@@ -97,7 +94,7 @@ pub(super) fn is_damaged(error: &rusqlite::Error) -> bool {
 }
 
 /// Opens the file of the index.
-fn connect(dir: &Dir) -> Result<Connection, IndexError> {
+fn connect(dir: &Dir, wait: Duration) -> Result<Connection, IndexError> {
     // Only the user may read the file. SQLite gives its other file the same rights.
     drop(dir.private_file(INDEX, OFlags::empty())?);
     // SQLite can refuse symbolic links only in the whole path, so resolve those above the folder.
@@ -109,7 +106,7 @@ fn connect(dir: &Dir) -> Result<Connection, IndexError> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let db = Connection::open_with_flags(folder.join(INDEX), flags)?;
-    db.busy_timeout(BUSY_TIMEOUT)?;
+    db.busy_timeout(wait)?;
     Ok(db)
 }
 
