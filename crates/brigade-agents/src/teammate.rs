@@ -180,9 +180,11 @@ struct TeammateLoop<S> {
     completed_turn: bool,
     /// Messages that the agent has received, but that are not marked as shown in the store yet.
     shown: Vec<MessageKey>,
-    /// Messages that the agent's model saw while this process was running. Whether the model saw another message before is found
-    /// out from the mailbox's history.
+    /// Messages that the agent's model saw while this process was running.
     seen: HashSet<MessageKey>,
+    /// Messages that were sent while this process was watching. The model has not seen them, unless they are in `seen`. Whether
+    /// the model saw any other message is found out from the mailbox's history.
+    just_sent: HashSet<MessageKey>,
     /// The failure that was last reported to the lead. Reset by a turn that does not fail.
     failed: Option<String>,
     /// The activity that the roster shows, as far as it is known.
@@ -379,6 +381,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             completed_turn: false,
             shown: Vec::new(),
             seen: HashSet::new(),
+            just_sent: HashSet::new(),
             failed: None,
             activity: None,
             in_turn: false,

@@ -296,12 +296,17 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     pub(super) fn on_team_event(&mut self, record: &event::Record) -> EventEffect {
         let me = self.config.seat.name.as_str();
         match &record.event {
-            event::Event::Sent { to, .. } | event::Event::Seen { to, .. } if to == me => {
+            event::Event::Sent { to, key, .. } if to == me => {
+                if !self.seen.contains(key) {
+                    self.just_sent.insert(*key);
+                }
                 EventEffect::Mail
             }
+            event::Event::Seen { to, .. } if to == me => EventEffect::Mail,
             // A message is also marked as shown when the agent reads the message with a tool.
             event::Event::Shown { to, key } if to == me => {
                 self.seen.insert(*key);
+                self.just_sent.remove(key);
                 EventEffect::None
             }
             // The new team may not have this member. The check of the inbox finds out.

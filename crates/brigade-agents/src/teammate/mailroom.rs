@@ -53,8 +53,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             self.carry_out(actions).await;
             return Ok(true);
         }
-        let unknown = new.iter().map(|mail| mail.key).filter(|key| !self.seen.contains(key));
-        let unknown: Vec<MessageKey> = unknown.collect();
+        let keys = new.iter().map(|mail| mail.key).filter(|key| !self.seen.contains(key));
+        let unknown: Vec<MessageKey> = keys.filter(|key| !self.just_sent.remove(key)).collect();
         let shown_before = shown_messages(&seat, &unknown).await?;
         let sorted: Vec<(MessageKey, Option<SortedMail>)> = {
             let roster = seat.roster().await?;
