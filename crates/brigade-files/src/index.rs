@@ -133,15 +133,14 @@ impl Index {
         Ok((indexed, found))
     }
 
-    /// If this process has made the journal longer than the next step, brings the index up to date, unless another process is
-    /// doing that.
+    /// If this process has made the journal longer than the next step, adds the next records to the index.
     pub(crate) fn update_if_due(team: &Dir, name: &str, journal: &Journal) {
         if journal.has_passed_step() {
             Self::update(team, name, journal);
         }
     }
 
-    /// Brings the index up to date, unless another process is doing that.
+    /// Adds the next records to the index, unless another thread or process is using it.
     pub(crate) fn update(team: &Dir, name: &str, journal: &Journal) {
         // A process that sends a message must not wait for one that builds the index, and must not build a long one itself.
         let Ok(in_use) = IN_USE.try_lock() else { return };

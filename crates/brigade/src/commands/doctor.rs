@@ -73,8 +73,8 @@ pub(crate) async fn run(context: &CliContext, doctor: DoctorArgs) -> Result<u8, 
     Ok(if findings.is_empty() { exit::DONE } else { exit::FAILED })
 }
 
-/// Runs the checks that need no store, and reports why the NATS server cannot be used. Fixes nothing; if `--fix` was given,
-/// prints a note about that.
+/// Runs the checks that need no store, and reports why the NATS server cannot be used. With `--fix`, it fixes nothing and prints a
+/// note about that.
 pub(crate) fn without_store(
     global: &GlobalArgs,
     doctor: &DoctorArgs,
