@@ -36,7 +36,7 @@ class EndsEnv(GuestEnv):
         if how == "exit":
             self.type_to_lead("/exit")
             # With teammates in panes, Claude Code asks. The first answer is to exit.
-            if eventually(lambda: not lead.is_alive() or self.shows("1."), 5) and lead.is_alive():
+            if eventually(lambda: not lead.is_alive() or self.shows("1."), 15) and lead.is_alive():
                 self.press("Enter")
         elif how == "sigterm":
             os.kill(lead.pid, signal.SIGTERM)
@@ -49,6 +49,16 @@ class EndsEnv(GuestEnv):
         else:
             self.type_to_lead(f"/{how}")
         return lead
+
+    def is_compacted(self):
+        """Returns whether Claude Code has summarized its conversation and waits for the next line."""
+        transcripts = [path.read_text() for path in self.claude_dir.glob("projects/*/*.jsonl")]
+        return any('"compact_boundary"' in text for text in transcripts) and self.session().get("status") == "idle"
+
+    def is_led(self):
+        """Returns whether the lead that runs now has claimed the team. After a resume, that takes a moment."""
+        lead = read_json(self.config).get("leadProcess", {}) if self.config.exists() else {}
+        return "pid" in lead and lead["pid"] == self.session().get("pid")
 
     def resume(self, session):
         """Resumes the session in a new terminal."""
@@ -167,7 +177,7 @@ def life(env, report):
     (runner,) = pids(env)
 
     def row(step, members):
-        found = eventually(lambda: sorted(set(env.roster()) - {"team-lead"}) == members, 20)
+        found = eventually(lambda: env.is_led() and sorted(set(env.roster()) - {"team-lead"}) == members, 20)
         tasks = [f"{task['id']} {task['status']} {task.get('owner')}" for task in map(read_json, env.tasks.glob("*.json"))]
         unread = len(env.mail(NAME, "--unread")) if found else "?"
         report.figure(f"{step}", f"members {env.roster()}, processes {pids(env)}, tasks {tasks}, unread {unread}")
@@ -185,21 +195,24 @@ def life(env, report):
         env.lead.only_listen()
         eventually(lambda: env.session().get("status") == "idle", 10)
 
+    def end(step, how):
+        lead = env.end_session(how)
+        if not eventually(lambda: not lead.is_alive(), 15):
+            raise AssertionError(f"{step}: the lead has not ended:\n{env.screen()}")
+        time.sleep(2)
+
     row("work", [NAME])
     env.end_session("compact")
+    report.check("/compact: Claude Code summarizes its conversation", eventually(env.is_compacted, 30), env.screen())
     row("/compact", [NAME])
     for step, how in (("/exit", "exit"), ("kill -9", "kill"), ("/exit again", "exit")):
-        lead = env.end_session(how)
-        eventually(lambda: not lead.is_alive(), 15)
-        time.sleep(2)
+        end(step, how)
         resume(step, [NAME])
     spawned = env.run("--team", env.team, "spawn", "luke", "--agent", "codex", environ=env.lead_environ)
     report.check("a member joins late", spawned.returncode == 0, spawned)
     row("late join", [NAME, "luke"])
     late = [one.pid for one in env.runners("luke")]
-    lead = env.end_session("exit")
-    eventually(lambda: not lead.is_alive(), 15)
-    time.sleep(2)
+    end("/exit after the late join", "exit")
     resume("/exit after the late join", [NAME, "luke"])
     report.check("the same process runs luke", [one.pid for one in env.runners("luke")] == late, late)
     agents = [one for one in processes.tree(runner)[1:] if " guard " not in one.command_line]
