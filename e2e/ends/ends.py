@@ -35,8 +35,8 @@ class EndsEnv(GuestEnv):
         lead = self.lead_process()
         if how == "exit":
             self.type_to_lead("/exit")
-            # With teammates in panes, Claude Code asks. The first answer is to exit.
-            if eventually(lambda: not lead.is_alive() or self.shows("1."), 15) and lead.is_alive():
+            # With teammates in panes, Claude Code asks. The first answer, which is selected, is to exit.
+            if eventually(lambda: not lead.is_alive() or self.shows("❯1."), 15) and lead.is_alive():
                 self.press("Enter")
         elif how == "sigterm":
             os.kill(lead.pid, signal.SIGTERM)
@@ -49,11 +49,6 @@ class EndsEnv(GuestEnv):
         else:
             self.type_to_lead(f"/{how}")
         return lead
-
-    def is_compacted(self):
-        """Returns whether Claude Code has summarized its conversation and waits for the next line."""
-        transcripts = [path.read_text() for path in self.claude_dir.glob("projects/*/*.jsonl")]
-        return any('"compact_boundary"' in text for text in transcripts) and self.session().get("status") == "idle"
 
     def is_led(self):
         """Returns whether the lead that runs now has claimed the team. After a resume, that takes a moment."""
@@ -203,7 +198,7 @@ def life(env, report):
 
     row("work", [NAME])
     env.end_session("compact")
-    report.check("/compact: Claude Code summarizes its conversation", eventually(env.is_compacted, 30), env.screen())
+    report.check("/compact: Claude Code summarizes its conversation", eventually(lambda: env.shows("Compacted"), 30), env.screen())
     row("/compact", [NAME])
     for step, how in (("/exit", "exit"), ("kill -9", "kill"), ("/exit again", "exit")):
         end(step, how)
