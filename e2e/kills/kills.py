@@ -92,7 +92,7 @@ def one_try(env, case, point, expected):
     killed = case.attempt(env, case, kill_options(point))
     problems = []
     again = env.run(*(case.next_command or case.command))
-    is_done = any(text in again.stderr for text in case.already_done)
+    is_done = any(text in again.stdout + again.stderr for text in case.already_done)
     if again.returncode and not is_done:
         problems.append(f"the next command fails with {again.returncode}: {again.stderr.strip()}")
     run_later(env, case)

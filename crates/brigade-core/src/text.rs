@@ -7,6 +7,25 @@ pub fn count(number: usize, word: &str) -> String {
     if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
 }
 
+/// Formats a number of bytes: `512 bytes`, `4.1 kB`, `25 MB`.
+pub fn size(bytes: u64) -> String {
+    if bytes < 1000 {
+        return count(usize::try_from(bytes).unwrap_or_default(), "byte");
+    }
+    let (mut tenths, mut unit) = (bytes / 100, "kB");
+    for larger in ["MB", "GB", "TB"] {
+        if tenths < 10_000 {
+            break;
+        }
+        (tenths, unit) = (tenths / 1000, larger);
+    }
+    if tenths < 100 {
+        format!("{}.{} {unit}", tenths / 10, tenths % 10)
+    } else {
+        format!("{} {unit}", tenths / 10)
+    }
+}
+
 /// Returns whether a terminal shows nothing for a character, or obeys it: control characters, text direction marks
 /// and invisible characters. White space other than control characters is not hidden.
 pub fn is_hidden(c: char) -> bool {
@@ -211,6 +230,20 @@ pub fn wrap(line: &str, width: usize) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_size_has_two_or_three_digits() {
+        let check = |bytes, text: &str| assert_eq!(size(bytes), text);
+        check(0, "0 bytes");
+        check(1, "1 byte");
+        check(999, "999 bytes");
+        check(1000, "1.0 kB");
+        check(12_345, "12 kB");
+        check(999_999, "999 kB");
+        check(1_500_000, "1.5 MB");
+        check(10_000_000_000, "10 GB");
+        check(u64::MAX, "18446744 TB");
+    }
 
     /// The shortcut for printable ASCII must not change the result.
     #[test]

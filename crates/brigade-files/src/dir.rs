@@ -394,6 +394,13 @@ pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     Some((u64::try_from(stat.st_dev).ok()?, stat.st_ino))
 }
 
+/// Returns the device and inode of an open file.
+pub(crate) fn identity_of(file: impl AsFd) -> Result<(u64, u64), Errno> {
+    let stat = fs::fstat(file)?;
+    #[expect(clippy::useless_conversion, reason = "on macOS, a device number has another type")]
+    Ok((u64::try_from(stat.st_dev).unwrap_or_default(), stat.st_ino))
+}
+
 /// Writes all bytes, or returns an error.
 pub(crate) fn write_all(fd: impl AsFd, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() {

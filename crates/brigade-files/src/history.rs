@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 
 use brigade_wire::name::{MemberName, TeamName};
 
+use super::deleted_records::DeletedRange;
 use super::dir::is_read_only;
 use super::index::{self, Index, IndexedJournal, IndexedRequest};
 use super::journal::{self, Journal};
@@ -46,14 +47,16 @@ impl FileStore {
         let mailbox = lock_mutex(&mailbox);
         let (team, name) = (&mailbox.team_state.dir, index::mailbox(member.as_str()));
         let search = |db: &_, indexed| index::search_mail(db, indexed, query);
+        let deleted = DeletedRange::in_journal(team, &name)?;
         let (mut indexed, offsets) =
-            Index::search(team, &name, &mailbox.journal, search).unwrap_or_default();
+            Index::search(team, &name, &mailbox.journal, &deleted, search)?;
         let expected = offsets.len();
         let mut found = records_at(&mailbox.journal, offsets)?;
         found.retain(|record| query.matches(&record.event));
         if found.len() != expected {
             tracing::warn!(%member, "the index is wrong; reading the whole journal");
-            (indexed, found) = Default::default();
+            indexed = IndexedJournal::unindexed(&mailbox.journal, &deleted)?;
+            found.clear();
         }
         mailbox.journal.scan(indexed.upto.offset, |_, record| {
             if query.matches(&record.event) {
@@ -75,15 +78,18 @@ impl FileStore {
         let Some(mailbox) = self.readable_mailbox(team, member)? else { return Ok(Vec::new()) };
         let mailbox = lock_mutex(&mailbox);
         let (journal, name) = (&mailbox.journal, index::mailbox(member.as_str()));
+        let team = &mailbox.team_state.dir;
+        let deleted = DeletedRange::in_journal(team, &name)?;
         let search = || {
-            let search = |db: &_, indexed| index::search_requests(db, indexed, created, query);
-            Index::search(&mailbox.team_state.dir, &name, journal, search).unwrap_or_default()
+            let search =
+                |db: &_, indexed| index::search_requests(db, indexed, &deleted, created, query);
+            Index::search(team, &name, journal, &deleted, search)
         };
-        let (mut indexed, (mut first, mut requests)) = search();
+        let (mut indexed, (mut first, mut requests)) = search()?;
         if matches!(query, RequestQuery::Unsettled) && requests.len() > MANY_UNSETTLED {
             // The answers to some of them may be in a part of the other journals that is not indexed yet.
             index_answers(&mailbox.team_state, requests.iter().map(|request| &request.sender))?;
-            (indexed, (first, requests)) = search();
+            (indexed, (first, requests)) = search()?;
         }
         let mut found = Vec::new();
         for IndexedRequest { position, offset, .. } in requests {
@@ -91,7 +97,8 @@ impl FileStore {
                 found.push((position, record));
             }
         }
-        let (mut position, mut first) = (indexed.requests, first);
+        let mut position = indexed.requests;
+        let mut first = deleted.first_request_of(created).or(first);
         journal.scan(indexed.upto.offset, |_, record| {
             if Topic::of_event(&record.event).is_some_and(|topic| topic.kind == TopicKind::Request)
             {
@@ -108,8 +115,13 @@ impl FileStore {
             let number = usize::try_from((position + 1).saturating_sub(first)).unwrap_or_default();
             FoundRequest { number, record }
         });
+        let is_settled = |record: &Record| {
+            matches!(query, RequestQuery::Unsettled) && record.at < deleted.before
+        };
         let is_selected = |found: &FoundRequest| {
-            found.record.belongs_to_team(created) && found.is_selected(query)
+            found.record.belongs_to_team(created)
+                && found.is_selected(query)
+                && !is_settled(&found.record)
         };
         Ok(numbered.filter(is_selected).collect())
     }
@@ -123,8 +135,9 @@ impl FileStore {
         let Some(team_state) = self.existing_team_state(team)? else { return Ok(HashSet::new()) };
         let journal = &team_state.journal;
         let search = |db: &_, _: IndexedJournal| index::search_answered(db, by.as_str(), ids);
+        let deleted = DeletedRange::in_journal(&team_state.dir, index::TEAM)?;
         let (indexed, found) =
-            Index::search(&team_state.dir, index::TEAM, journal, search).unwrap_or_default();
+            Index::search(&team_state.dir, index::TEAM, journal, &deleted, search)?;
         let mut found: HashSet<String> = found.into_iter().collect();
         journal.scan(indexed.upto.offset, |_, record| {
             if let Event::Answered { request_id, .. } = &record.event
@@ -207,8 +220,9 @@ fn unread(team_state: &TeamStateDir, member: &MemberName) -> Result<Vec<Record>,
         }
         Ok((unread, keys))
     };
+    let deleted = DeletedRange::in_journal(&team_state.dir, &name)?;
     let (indexed, (offsets, known)) =
-        Index::search(&team_state.dir, &name, &journal, search).unwrap_or_default();
+        Index::search(&team_state.dir, &name, &journal, &deleted, search)?;
     let mut found = records_at(&journal, offsets)?;
     let mut again: HashSet<MessageKey> =
         known.into_iter().filter(|(_, is_known)| *is_known).map(|(key, _)| key).collect();

@@ -10,6 +10,7 @@
 //! message does not open the index otherwise.
 
 mod add;
+mod forget;
 mod schema;
 mod search;
 
@@ -26,10 +27,14 @@ pub(crate) use self::search::{
     IndexedRequest, answered as search_answered, mail as search_mail, requests as search_requests,
     unread as search_unread,
 };
+use crate::deleted_records::DeletedRange;
 use crate::dir::Dir;
 use crate::journal::{Journal, JournalPosition, STEP};
 use crate::lock_mutex;
 use brigade_core::store::StoreError;
+
+/// How long a process that deletes records waits for one that uses the index.
+const RETENTION_WAIT: Duration = Duration::from_secs(5);
 
 /// How long a process that adds to a journal waits for one that uses the index.
 const WRITER_WAIT: Duration = Duration::from_millis(20);
@@ -80,6 +85,14 @@ pub(crate) struct IndexedJournal {
     pub(crate) requests: u64,
 }
 
+impl IndexedJournal {
+    /// Returns the state of a journal that is not in the index: only the deleted records count as indexed.
+    pub(crate) fn unindexed(journal: &Journal, deleted: &DeletedRange) -> Result<Self, StoreError> {
+        let upto = journal.position(deleted.upto)?;
+        Ok(Self { id: 0, upto, requests: deleted.requests })
+    }
+}
+
 impl Index {
     /// Opens the index of a team, creating it if needed. Waits this long if another process uses it.
     fn open(
@@ -91,17 +104,31 @@ impl Index {
     }
 
     /// Opens the index, brings it up to date if it lags far behind, and calls `search`. `search` gets the state of the index at
-    /// one moment. Returns `None` if the journal is short or the index cannot be used. Then the caller has to read the whole
-    /// journal.
-    pub(crate) fn search<T>(
+    /// one moment. If the journal is short or the index cannot be used, finds nothing and returns the state of a journal that is
+    /// not in the index. The caller has to read the records after the indexed part itself.
+    pub(crate) fn search<T: Default>(
         team: &Dir,
         name: &str,
         journal: &Journal,
+        deleted: &DeletedRange,
+        search: impl FnOnce(&Connection, IndexedJournal) -> Result<T, IndexError>,
+    ) -> Result<(IndexedJournal, T), StoreError> {
+        match Self::try_search(team, name, journal, deleted, search) {
+            Some(found) => Ok(found),
+            None => Ok((IndexedJournal::unindexed(journal, deleted)?, T::default())),
+        }
+    }
+
+    fn try_search<T>(
+        team: &Dir,
+        name: &str,
+        journal: &Journal,
+        deleted: &DeletedRange,
         search: impl FnOnce(&Connection, IndexedJournal) -> Result<T, IndexError>,
     ) -> Option<(IndexedJournal, T)> {
         let len = journal.len().ok().filter(|len| *len > STEP)?;
         let found = Self::open(team, READER_WAIT, lock_mutex(&IN_USE)).and_then(|mut index| {
-            let found = index.search_once(len, name, journal, search);
+            let found = index.search_once(len, name, journal, deleted, search);
             if matches!(&found, Err(IndexError::Sqlite(error)) if schema::is_damaged(error)) {
                 schema::reset(&index.db)?;
             }
@@ -121,14 +148,16 @@ impl Index {
         len: u64,
         name: &str,
         journal: &Journal,
+        deleted: &DeletedRange,
         search: impl FnOnce(&Connection, IndexedJournal) -> Result<T, IndexError>,
     ) -> Result<(IndexedJournal, T), IndexError> {
-        let upto = find(&self.db, name, journal)?.unwrap_or_default().upto;
+        let unindexed = IndexedJournal::unindexed(journal, deleted)?;
+        let upto = find(&self.db, name, journal)?.unwrap_or(unindexed).upto;
         if len.saturating_sub(upto.offset) > STEP {
-            self.catch_up(name, journal)?;
+            self.catch_up(name, journal, deleted)?;
         }
         let transaction = self.db.transaction()?;
-        let indexed = find(&transaction, name, journal)?.unwrap_or_default();
+        let indexed = find(&transaction, name, journal)?.unwrap_or(unindexed);
         let found = search(&transaction, indexed)?;
         Ok((indexed, found))
     }
@@ -144,16 +173,23 @@ impl Index {
     pub(crate) fn update(team: &Dir, name: &str, journal: &Journal) {
         // A process that sends a message must not wait for one that builds the index, and must not build a long one itself.
         let Ok(in_use) = IN_USE.try_lock() else { return };
-        let updated = Self::open(team, WRITER_WAIT, in_use)
-            .and_then(|mut index| index.add_batch(name, journal, SMALL_BATCH));
+        let updated = Self::open(team, WRITER_WAIT, in_use).and_then(|mut index| {
+            let deleted = DeletedRange::in_journal(team, name)?;
+            index.add_batch(name, journal, &deleted, SMALL_BATCH)
+        });
         if let Err(error) = updated {
             tracing::debug!(team = %team.dir_path().display(), %error, "cannot update the index");
         }
     }
 
     /// Adds the records that the index lacks.
-    fn catch_up(&mut self, name: &str, journal: &Journal) -> Result<(), IndexError> {
-        while self.add_batch(name, journal, BATCH)? {}
+    fn catch_up(
+        &mut self,
+        name: &str,
+        journal: &Journal,
+        deleted: &DeletedRange,
+    ) -> Result<(), IndexError> {
+        while self.add_batch(name, journal, deleted, BATCH)? {}
         Ok(())
     }
 
@@ -162,6 +198,7 @@ impl Index {
         &mut self,
         name: &str,
         journal: &Journal,
+        deleted: &DeletedRange,
         limit: usize,
     ) -> Result<bool, IndexError> {
         let begun = self.db.transaction_with_behavior(TransactionBehavior::Immediate);
@@ -173,9 +210,9 @@ impl Index {
         };
         let indexed = match find(&transaction, name, journal)? {
             Some(indexed) => indexed,
-            None => insert(&transaction, name)?,
+            None => insert(&transaction, name, IndexedJournal::unindexed(journal, deleted)?)?,
         };
-        let mut writer = IndexWriter::new(&transaction, name, indexed)?;
+        let mut writer = IndexWriter::new(&transaction, name, indexed, deleted.before)?;
         let mut added = 0;
         let mut failed = None;
         let end = journal.scan(indexed.upto.offset, |offset, record| {
@@ -229,7 +266,11 @@ fn find(
 
 /// Adds a journal to the index. If the index has it already, that entry was made from other content: then all journals are indexed
 /// again.
-fn insert(transaction: &Transaction<'_>, name: &str) -> Result<IndexedJournal, IndexError> {
+fn insert(
+    transaction: &Transaction<'_>,
+    name: &str,
+    start: IndexedJournal,
+) -> Result<IndexedJournal, IndexError> {
     let exists: bool = transaction.query_row(
         "SELECT EXISTS (SELECT 1 FROM source WHERE name = ?1)",
         [name],
@@ -239,12 +280,11 @@ fn insert(transaction: &Transaction<'_>, name: &str) -> Result<IndexedJournal, I
         tracing::warn!(journal = name, "the index does not fit the journal; building it again");
         transaction.execute_batch(schema::CLEAR)?;
     }
-    let start = JournalPosition::default();
     transaction.execute(
-        "INSERT INTO source (name, upto, anchor, requests) VALUES (?1, ?2, ?3, 0)",
-        (name, signed(start.offset), signed(start.anchor)),
+        "INSERT INTO source (name, upto, anchor, requests) VALUES (?1, ?2, ?3, ?4)",
+        (name, signed(start.upto.offset), signed(start.upto.anchor), signed(start.requests)),
     )?;
-    Ok(IndexedJournal { id: transaction.last_insert_rowid(), upto: start, requests: 0 })
+    Ok(IndexedJournal { id: transaction.last_insert_rowid(), ..start })
 }
 
 /// SQLite stores signed numbers.

@@ -3,6 +3,8 @@
 //! A record is written by one `write` to a file opened with `O_APPEND`, so writers need no lock. A
 //! record begins and ends with a line break. If a writer runs out of disk space, its partial record
 //! is therefore a separate line that does not parse, and the next record is on a new line.
+//!
+//! A journal never becomes shorter, and its records never move. Deleted records are zeros, which use no space on the disk.
 
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
@@ -12,7 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{self, OFlags};
 use rustix::io::Errno;
 
-use super::dir::{Dir, Fsync, io_error};
+use super::dir::{Dir, Fsync, identity_of, io_error};
+use super::hole;
 use brigade_core::event::{Record, UncheckedRecord};
 use brigade_core::hash::Fnv;
 use brigade_core::store::StoreError;
@@ -164,10 +167,21 @@ impl Journal {
                 }
             }
             base += done as u64;
+            bytes.drain(..done);
+            if let Some(zero) = memchr::memchr(0, &bytes) {
+                let after = hole::first_byte(bytes.get(zero..).unwrap_or_default());
+                base += zero as u64 + after.unwrap_or((bytes.len() - zero) as u64);
+                bytes.clear();
+                if after.is_none() && !is_end {
+                    base = self.end_of_hole(base)?;
+                }
+                if !is_end {
+                    continue;
+                }
+            }
             if is_end {
                 return self.position(base);
             }
-            bytes.drain(..done);
             // Use larger pieces for a long journal, and for a line that is longer than a piece.
             let wanted = PIECE.max(bytes.len() * 2);
             bytes.reserve(wanted.saturating_sub(bytes.len()));
@@ -196,7 +210,41 @@ impl Journal {
         Ok(JournalPosition { offset, anchor: anchor(before.get(..read).unwrap_or_default()) })
     }
 
+    /// Returns where the zeros at this offset end, or an offset before that.
+    fn end_of_hole(&self, offset: u64) -> Result<u64, StoreError> {
+        let io_error = |error| io_error("read", self.path.clone(), error);
+        // Looking for the end moves the offset of the open file, which `append` uses. So open the file once more.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(other) = fs::open(&self.path, flags, fs::Mode::empty()) else { return Ok(offset) };
+        let is_same =
+            identity_of(&other).map_err(io_error)? == identity_of(&self.fd).map_err(io_error)?;
+        if is_same { hole::end(other, offset).map_err(io_error) } else { Ok(offset) }
+    }
+
+    /// Replaces these bytes with zeros, and gives their space back to the file system.
+    pub(crate) fn punch(&self, from: u64, upto: u64) -> Result<(), StoreError> {
+        hole::punch(&self.fd, from, upto)
+            .map_err(|error| io_error("delete records from", self.path.clone(), error))
+    }
+
+    /// Returns whether the byte before this offset is there and was not deleted.
+    pub(crate) fn has_byte_before(&self, offset: u64) -> Result<bool, StoreError> {
+        let Some(before) = offset.checked_sub(1) else { return Ok(false) };
+        let mut byte = [0];
+        rustix::io::pread(&self.fd, &mut byte, before)
+            .map_err(|error| io_error("read", self.path.clone(), error))?;
+        Ok(byte != [0])
+    }
+
+    /// Returns how many bytes the journal uses on the disk.
+    pub(crate) fn disk_bytes(&self) -> Result<u64, StoreError> {
+        let stat = fs::fstat(&self.fd);
+        let stat = stat.map_err(|error| io_error("stat", self.path.clone(), error))?;
+        Ok(u64::try_from(stat.st_blocks).unwrap_or_default() * 512)
+    }
+
     fn parse(&self, line: &[u8]) -> Option<Record> {
+        let line = hole::without_zeros(line);
         if line.is_empty() {
             return None;
         }
@@ -222,7 +270,26 @@ impl Journal {
 
     /// Returns the last records, from at most this many bytes.
     pub(crate) fn last_records(&self, bytes: u64) -> Result<Vec<Record>, StoreError> {
-        Ok(self.read_from(self.len()?.saturating_sub(bytes))?.records)
+        let start = self.line_after(self.len()?.saturating_sub(bytes))?;
+        Ok(self.read_from(start)?.records)
+    }
+
+    /// Returns where the first line at or after this offset begins.
+    pub(crate) fn line_after(&self, offset: u64) -> Result<u64, StoreError> {
+        // If a line begins at the offset, the byte before ends another line.
+        let Some(mut start) = offset.checked_sub(1) else { return Ok(0) };
+        let mut bytes = [0; FIRST_PIECE];
+        loop {
+            let read = rustix::io::pread(&self.fd, &mut bytes, start)
+                .map_err(|error| io_error("read", self.path.clone(), error))?;
+            let piece = bytes.get(..read).unwrap_or_default();
+            match memchr::memchr2(b'\n', 0, piece) {
+                // Zeros are deleted records, and a line begins after them.
+                Some(at) => return Ok(start + at as u64 + 1),
+                None if read < bytes.len() => return Ok(start + read as u64),
+                None => start += read as u64,
+            }
+        }
     }
 
     /// Returns the current length of the journal.

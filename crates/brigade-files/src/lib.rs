@@ -18,7 +18,8 @@
 //!   `last_seen` (whether that roster belongs to the current team), `incomplete` (changes that took
 //!   effect although a later step failed).
 //! - Events: `watch` reports new events; `event_log` streams all past events, then new ones.
-//! - History: `history` searches the journals, with the help of an `index`.
+//! - History: `history` searches the journals, with the help of an `index`. `retention` deletes old records, which leaves a
+//!   `hole` in a journal, and `deleted_records` says which ones.
 //! - `store` and `board_store` implement the `Store` trait with these modules.
 //!
 //! # Rules
@@ -58,11 +59,13 @@ mod board;
 mod board_store;
 mod checks;
 mod config_file;
+mod deleted_records;
 mod deletion;
 mod dir;
 mod document;
 mod event_log;
 mod history;
+mod hole;
 mod incomplete;
 mod index;
 mod journal;
@@ -72,6 +75,7 @@ mod lock;
 mod lock_id;
 mod mailbox;
 mod repair;
+mod retention;
 mod revision;
 mod store;
 mod task_list;
@@ -101,6 +105,7 @@ use self::layout::{CONFIG, INBOXES, TEAMS, member_file, member_journal};
 use self::lock::{LockWaiter, TryOutcome};
 use self::mailbox::state::MailboxStateFile;
 use self::mailbox::{FileMailbox, MailboxContext, MailboxWork};
+pub use self::retention::{DeletedRecords, HistorySize};
 use self::team_state::TeamStateDir;
 pub use self::watch::FolderWatch;
 use brigade_core::clock::{Clock, SystemClock};

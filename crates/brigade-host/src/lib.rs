@@ -72,6 +72,8 @@ mod error_core;
 #[cfg(feature = "nats")]
 mod error_nats;
 mod git;
+pub mod history;
+mod history_cleanup;
 pub mod history_text;
 pub mod host;
 pub mod installed;

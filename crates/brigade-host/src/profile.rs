@@ -1,7 +1,10 @@
-//! The stores that the user has named, with their certificates and credentials.
+//! The user's configuration: the named stores, with their certificates and credentials, and how much history to keep.
 //!
 //! ```toml
 //! default = "work"
+//!
+//! [history]
+//! keep = "90d"
 //!
 //! [stores.work]
 //! url = "tls://nats.example.org:4222"
@@ -24,14 +27,14 @@ use brigade_wire::name::TeamName;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{HostError, Trouble, file_failed};
+use crate::history::Keep;
 use crate::location::{StoreAddress, StoreAddressError};
 use crate::suggest;
 
 /// The longest name of a store.
 const MAX_NAME: usize = 64;
 /// The first line of the file.
-const HEADER: &str =
-    "# Written by `brigade store`. Brigade replaces the whole file, so comments are lost.\n";
+const HEADER: &str = "# Written by `brigade store` and `brigade history`. They replace the whole file, so comments are lost.\n";
 
 /// The name of a store in the user's configuration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -125,7 +128,16 @@ struct ProfileFile {
     #[serde(default)]
     default: Option<StoreName>,
     #[serde(default)]
+    history: HistorySettings,
+    #[serde(default)]
     stores: BTreeMap<StoreName, StoreProfile>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HistorySettings {
+    #[serde(default)]
+    keep: Keep,
 }
 
 /// The stores in the user's configuration.
@@ -160,6 +172,17 @@ impl Profiles {
     /// Returns the stores, sorted by name.
     pub fn stores(&self) -> impl Iterator<Item = (&StoreName, &StoreProfile)> {
         self.file.stores.iter()
+    }
+
+    /// Returns how much history of each team to keep.
+    pub fn keep(&self) -> Keep {
+        self.file.history.keep
+    }
+
+    /// Sets how much history of each team to keep.
+    pub fn set_keep(&mut self, keep: Keep) -> Result<(), HostError> {
+        self.file.history.keep = keep;
+        self.write()
     }
 
     /// Returns the name of the default store; `None` if files are the default.
@@ -239,6 +262,9 @@ impl Profiles {
         if let Some(name) = &self.file.default {
             let _infallible = writeln!(text, "default = {}", quoted(name.as_str()));
         }
+        if self.keep() != Keep::All {
+            let _infallible = writeln!(text, "\n[history]\nkeep = \"{}\"", self.keep());
+        }
         for (name, profile) in &self.file.stores {
             let _infallible = writeln!(text, "\n[stores.{}]", quoted(name.as_str()));
             let _infallible = writeln!(text, "url = {}", quoted(&profile.url));
@@ -275,7 +301,10 @@ mod tests {
         assert_eq!(profiles.add(name("work"), profile.clone()).unwrap(), None);
         assert_eq!(profiles.add(name("work"), profile.clone()).unwrap(), Some(profile.clone()));
         profiles.set_default(Some(&name("work"))).unwrap();
+        assert_eq!(profiles.keep(), Keep::All);
+        profiles.set_keep(Keep::Days(90)).unwrap();
         let read = Profiles::read(&path).unwrap();
+        assert_eq!(read.keep(), Keep::Days(90));
         assert_eq!(read.get(&name("work")).unwrap(), &profile);
         assert_eq!(read.default_name(), Some(&name("work")));
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;

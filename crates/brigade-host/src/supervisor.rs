@@ -5,7 +5,7 @@
 //! supervisor finds them by the locks they hold.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -29,6 +29,7 @@ use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::error::{HostError, failed};
+use crate::history_cleanup::HistoryCleanup;
 use crate::links::SupervisedLinks;
 use crate::policy_answers::{RequestSchedule, Requests};
 use crate::process::send_signal;
@@ -165,11 +166,16 @@ struct Supervisor<'c> {
     began: Instant,
     woken: Arc<Notify>,
     registry_watch: RegistryWatch,
+    history_cleanup: HistoryCleanup,
 }
 
 /// Supervises until no team is up and no link should run, or until a signal asks this process to end. Returns immediately if another
-/// supervisor is running.
-pub async fn run(context: &Context, log: Log<'_>) -> Result<(), HostError> {
+/// supervisor is running. `config` is the path of the user's configuration.
+pub async fn run(
+    context: &Context,
+    config: Option<PathBuf>,
+    log: Log<'_>,
+) -> Result<(), HostError> {
     let host = context.host()?;
     let lock = process_lock::take(&host.registry.supervisor()?).await;
     let Some(_lock) = lock.map_err(|source| failed("acquire the supervisor's lock", source))?
@@ -182,8 +188,18 @@ pub async fn run(context: &Context, log: Log<'_>) -> Result<(), HostError> {
     let (teams, links) = (HashMap::new(), SupervisedLinks::default());
     let registry_watch = RegistryWatch::start(Arc::clone(&woken));
     let began = Instant::now();
-    let mut supervisor =
-        Supervisor { context, log, host, teams, links, began, woken, registry_watch };
+    let history_cleanup = HistoryCleanup::new(config);
+    let mut supervisor = Supervisor {
+        context,
+        log,
+        host,
+        teams,
+        links,
+        began,
+        woken,
+        registry_watch,
+        history_cleanup,
+    };
     supervisor.run_loop().await?;
     let registry = &supervisor.host.registry;
     wait_for_removals(registry).await;
@@ -209,6 +225,8 @@ impl Supervisor<'_> {
         let mut was_up = false;
         loop {
             let is_watched = self.registry_watch.watch(&self.host.registry);
+            let (files, clock) = (&self.context.files, &self.context.clock);
+            self.history_cleanup.check(files, clock, self.log).await;
             // While the NATS server is unreachable, a check may take minutes. A signal interrupts the check.
             let is_up = tokio::select! {
                 signal = &mut signal => return signal.map(drop),

@@ -4,6 +4,7 @@ mod approvals;
 mod doctor;
 mod duration;
 mod global;
+mod history;
 mod host;
 mod link;
 #[cfg(feature = "nats")]
@@ -25,6 +26,7 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use self::approvals::{ApprovalsArgs, ApproveArgs, DenyArgs};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::global::{DurabilityWord, GlobalArgs};
+pub(crate) use self::history::{HistoryCommand, HistoryCompactArgs};
 pub(crate) use self::host::{
     DownArgs, ResumeArgs, RevokeArgs, ShutdownArgs, SpawnArgs, SpawnPlace, StopArgs,
 };
@@ -199,6 +201,13 @@ Examples:
         #[arg(long)]
         work: bool,
     },
+
+    /// Show, limit, delete and export the history of teams
+    ///
+    /// The history is the log of a team: messages, requests, answers, changes of the roster and the board, and
+    /// what agents said and did. Brigade keeps all of it, also after a team was deleted, unless you set a limit.
+    #[command(subcommand, after_help = history::EXAMPLES)]
+    History(HistoryCommand),
 
     /// Open the terminal dashboard
     ///

@@ -39,6 +39,10 @@ pub(crate) enum CliTrouble {
     NoHome,
     #[error("the text on standard input is not UTF-8")]
     NotText,
+    #[error("the history of the teams is on the NATS servers, not in files of this host")]
+    HistoryOnServer,
+    #[error("all history is kept: no limit is set")]
+    NoHistoryLimit,
     #[error("nothing to change")]
     NoChange,
     #[error("cannot ask for confirmation: standard input is not a terminal")]

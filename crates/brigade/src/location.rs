@@ -55,6 +55,9 @@ pub(crate) fn location(
     .resolve()
 }
 
+/// The name of the user's configuration in brigade's configuration folder.
+pub(crate) const CONFIG_FILE: &str = "config.toml";
+
 /// Returns the stores that are named on the command line and in the environment.
 pub(crate) fn named_store(
     global: &GlobalArgs,
@@ -65,7 +68,7 @@ pub(crate) fn named_store(
 /// Reads the stores in the user's configuration.
 pub(crate) fn profiles() -> Result<Profiles, CliError> {
     let dir = env::config_dir().ok_or_else(|| CliError::failed(CliTrouble::NoHome))?;
-    Profiles::read(&dir.join("config.toml"))
+    Profiles::read(&dir.join(CONFIG_FILE))
 }
 
 /// Reads the stores in the user's configuration. Without a home directory there are none.

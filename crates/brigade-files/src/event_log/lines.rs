@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::source::{JournalIndex, JournalRange, JournalSource};
 use super::time;
+use crate::hole;
 
 /// A cursor over the lines of a journal, positioned at one line.
 #[derive(Debug)]
@@ -69,7 +70,7 @@ impl LineReader {
         loop {
             let rest = self.buffer.get(self.next..).unwrap_or_default();
             let Some(len) = memchr::memchr(b'\n', rest) else {
-                if self.read_more() {
+                if self.skip_hole() || self.read_more() {
                     continue;
                 }
                 if self.failed {
@@ -88,8 +89,32 @@ impl LineReader {
         }
     }
 
+    /// If the rest of the buffer begins a range of deleted records, moves to the end of that range. Returns whether it did.
+    fn skip_hole(&mut self) -> bool {
+        let rest = self.buffer.get(self.next..).unwrap_or_default();
+        let Some(zero) = memchr::memchr(0, rest) else { return false };
+        let after = hole::first_byte(rest.get(zero..).unwrap_or_default());
+        let read = self.base + (self.next + zero) as u64;
+        let end = match (after, self.source.file()) {
+            (Some(after), _) => read + after,
+            (None, Ok(Some(file))) => {
+                let read = self.base + self.buffer.len() as u64;
+                hole::end(file, read).unwrap_or(read)
+            }
+            (None, _) => self.base + self.buffer.len() as u64,
+        };
+        self.buffer.clear();
+        (self.base, self.next) = (end, 0);
+        true
+    }
+
     fn accept(&mut self, start: usize, end: usize) -> bool {
         let line = self.buffer.get(start..end).unwrap_or_default();
+        let zeros = line.len() - hole::without_zeros(line).len();
+        let (start, line) = (start + zeros, line.get(zeros..).unwrap_or_default());
+        if line.is_empty() {
+            return false;
+        }
         let known = time::parse_prefix(line).or_else(|| time::parse_json(line).map(|at| (at, 0)));
         match known {
             Some((at, time_len)) => {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::dir::{Dir, FileStamp, io_error};
+use crate::hole;
 use crate::layout::MAX_FILE;
 use crate::team_state::TeamStateDir;
 use brigade_core::event::{Record, UncheckedRecord};
@@ -197,11 +198,12 @@ impl JournalSource {
         Ok(Some(FirstLine { len, hash }))
     }
 
-    /// Returns whether the file still begins with this line.
+    /// Returns whether the file still begins with this line, or the line was deleted.
     pub(super) fn starts_with_line(&self, first_line: &FirstLine) -> Result<bool, StoreError> {
         let start_bytes = self.start_bytes(first_line.len)?;
-        Ok(start_bytes.len() == first_line.len
-            && Fnv::default().bytes(&start_bytes).finish() == first_line.hash)
+        let is_same = Fnv::default().bytes(&start_bytes).finish() == first_line.hash;
+        let is_deleted = hole::first_byte(&start_bytes).is_none();
+        Ok(start_bytes.len() == first_line.len && (is_same || is_deleted))
     }
 
     /// Returns whether the file begins with this text.

@@ -1,5 +1,6 @@
 //! Adds records to the index.
 
+use jiff::Timestamp;
 use rusqlite::{Statement, Transaction};
 
 use super::{IndexError, IndexedJournal, TEAM, signed};
@@ -14,6 +15,8 @@ pub(super) struct IndexWriter<'t> {
     owner: &'t str,
     source: i64,
     requests: u64,
+    /// Requests before this time, in milliseconds, are settled. Their answers may have been deleted.
+    settled_before: i64,
     add_message: Statement<'t>,
     find_message: Statement<'t>,
     add_shown: Statement<'t>,
@@ -33,12 +36,14 @@ impl<'t> IndexWriter<'t> {
         transaction: &'t Transaction<'t>,
         name: &'t str,
         indexed: IndexedJournal,
+        settled_before: Timestamp,
     ) -> Result<Self, IndexError> {
         let prepare = |sql| transaction.prepare(sql);
         Ok(Self {
             owner: if name == TEAM { "" } else { mailbox_owner(name) },
             source: indexed.id,
             requests: indexed.requests,
+            settled_before: settled_before.as_millisecond(),
             add_message: prepare("INSERT OR IGNORE INTO message VALUES (?1, ?2, ?3)")?,
             find_message: prepare("SELECT 1 FROM message WHERE source = ?1 AND key = ?2")?,
             add_shown: prepare("INSERT OR IGNORE INTO shown VALUES (?1, ?2, ?3)")?,
@@ -134,7 +139,7 @@ impl<'t> IndexWriter<'t> {
         let settled: Option<i64> = self
             .find_settled
             .query_row((self.owner, &topic.sender, &topic.id), |row| row.get(0))?;
-        let is_open = settled.is_none_or(|settled| settled < at);
+        let is_open = at >= self.settled_before && settled.is_none_or(|settled| settled < at);
         self.add_request.execute((
             self.source,
             signed(self.requests),

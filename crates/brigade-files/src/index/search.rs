@@ -5,6 +5,7 @@ use rusqlite::{Connection, Params, params_from_iter};
 
 use super::add::{bits, kind_number};
 use super::{IndexError, IndexedJournal, signed};
+use crate::deleted_records::DeletedRange;
 use brigade_core::event::MessageKey;
 use brigade_core::store::{MailQuery, RequestQuery};
 
@@ -57,13 +58,16 @@ pub(crate) fn mail(
 pub(crate) fn requests(
     db: &Connection,
     journal: IndexedJournal,
+    deleted: &DeletedRange,
     created: u64,
     query: RequestQuery<'_>,
 ) -> Result<(Option<u64>, Vec<IndexedRequest>), IndexError> {
     let first = "SELECT min(position) FROM request WHERE source = ?1 AND team >= ?2";
     let first: Option<i64> =
         db.prepare(first)?.query_row((journal.id, signed(created)), |row| row.get(0))?;
-    let Some(first) = first else { return Ok((None, Vec::new())) };
+    let Some(first) = deleted.first_request_of(created).map(signed).or(first) else {
+        return Ok((None, Vec::new()));
+    };
     let (condition, value): (&str, Box<dyn ToSql>) = match query {
         RequestQuery::All => ("1 = 1", Box::new(0)),
         RequestQuery::Unsettled => ("open = 1", Box::new(0)),

@@ -16,3 +16,4 @@ mod inboxes;
 mod index;
 mod interrupted;
 mod regressions;
+mod retention;

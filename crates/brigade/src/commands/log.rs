@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::event::Record;
+use brigade_core::text::count;
 use brigade_wire::name::TeamName;
 
 use crate::context::CliContext;
 use crate::error::CliError;
 use crate::{exit, output};
 use brigade_host::history_text::LogFormatter;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// While there are no events, check this often whether standard output is still open.
@@ -47,6 +49,9 @@ pub(crate) async fn run(context: &CliContext, follow: bool, work: bool) -> Resul
     for note in context.refused_event_notes(&team) {
         output::note(&note);
     }
+    if let Some(note) = deleted_note(context, &team)? {
+        output::note(&note);
+    }
     drop(past);
     if !follow {
         return Ok(if empty { exit::NOTHING } else { exit::DONE });
@@ -69,7 +74,7 @@ pub(crate) async fn run(context: &CliContext, follow: bool, work: bool) -> Resul
 }
 
 /// Returns the team to show, which may have been deleted.
-async fn team(context: &CliContext) -> Result<TeamName, CliError> {
+pub(super) async fn team(context: &CliContext) -> Result<TeamName, CliError> {
     match context.named_team() {
         Some(team) => Ok(team.clone()),
         None => context.team_or_ended().await,
@@ -77,11 +82,31 @@ async fn team(context: &CliContext) -> Result<TeamName, CliError> {
 }
 
 /// Formats records as JSON lines.
-fn lines<'r>(records: impl Iterator<Item = &'r Arc<Record>>) -> Result<Vec<u8>, CliError> {
+pub(super) fn lines<'r>(
+    records: impl Iterator<Item = &'r Arc<Record>>,
+) -> Result<Vec<u8>, CliError> {
     let mut lines = Vec::new();
     for record in records {
         serde_json::to_writer(&mut lines, record.as_ref()).map_err(CliError::failed)?;
         lines.push(b'\n');
     }
     Ok(lines)
+}
+
+/// Returns a note about the history that was deleted, if any was.
+fn deleted_note(context: &CliContext, team: &TeamName) -> Result<Option<String>, CliError> {
+    if context.location().nats().is_some() {
+        return Ok(None);
+    }
+    let found = context.files.history_size(team)?;
+    Ok(found.filter(|found| found.deleted_records > 0).map(|found| {
+        let records = count(usize::try_from(found.deleted_records).unwrap_or(usize::MAX), "record");
+        let before = found.deleted_before.map(date).unwrap_or_default();
+        format!("{records} from before {before} were deleted (`brigade history`)")
+    }))
+}
+
+/// Formats the day of a time, in the user's time zone.
+pub(super) fn date(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d").to_string()
 }

@@ -14,6 +14,7 @@ mod diff;
 mod doctor;
 mod down;
 mod guard;
+mod history;
 mod inbox;
 mod init;
 mod link;
@@ -56,7 +57,7 @@ use crate::cli::{Cli, CliCommand, GlobalArgs, UpArgs};
 use crate::cli::{OrgCommand, StoreCommand};
 use crate::context::{CliContext, variable};
 use crate::error::{CliError, failed};
-use crate::location::{TeamFileSource, location};
+use crate::location::{CONFIG_FILE, TeamFileSource, location};
 use crate::{allocator, env, exit, output};
 use brigade_host::location::Location;
 #[cfg(feature = "nats")]
@@ -174,6 +175,9 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Some(CliCommand::Log { follow, work }) => {
             log::run(&CliContext::reading(global).await?, follow, work).await
         }
+        Some(CliCommand::History(command)) => {
+            history::run(&CliContext::reading(global).await?, command).await
+        }
         Some(CliCommand::Ui(ui)) => {
             // A replay reads a journal file and needs no NATS server.
             let home = if ui.replay.is_some() { Location::Files } else { global.home };
@@ -281,7 +285,8 @@ pub(crate) fn warn_about_changes(context: &CliContext) {
 /// Runs the supervisor, which logs to standard error.
 async fn supervise(context: &CliContext) -> Result<u8, CliError> {
     let log = |line: &str| output::eprint_line(&format!("{} {line}", jiff::Timestamp::now()));
-    supervisor::run(context, &log).await?;
+    let config = env::config_dir().map(|dir| dir.join(CONFIG_FILE));
+    supervisor::run(context, config, &log).await?;
     Ok(exit::DONE)
 }
 

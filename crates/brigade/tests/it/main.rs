@@ -22,6 +22,7 @@ mod errors;
 mod graphs;
 mod guard;
 mod help;
+mod history;
 mod host;
 mod host_faults;
 mod hostile;
