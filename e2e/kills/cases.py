@@ -169,7 +169,7 @@ CASES = (
     Case("create-again", ("team", "create", TEAM), deleted_before, (f'a team named "{TEAM}" already exists',), sample=4),
     Case("delete", ("team", "delete", TEAM, "--force"), plain_team, (f'no team named "{TEAM}"',), sample=6),
     Case("index", ("approvals", "--team", TEAM), without_index, sample=8),
-    Case("compact", ("history", "compact", "--keep", "100kB", "--team", TEAM), long_history, ("nothing to delete",), sample=8),
+    Case("compact", ("history", "compact", "--keep", "100kB", "--team", TEAM), long_history, ("nothing was deleted",), sample=8),
     Case("spawn", SPAWN, new_team, has_processes=True),
     Case("stop-now", ("stop", "bob", "--now", "--team", TEAM), crashed, ("does not run on this host",), resumed, True),
     Case("stop", ("stop", "bob", "--limit", "1", "--team", TEAM), crashed, ("does not run on this host",), resumed, True, sample=2),

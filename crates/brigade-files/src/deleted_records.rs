@@ -1,4 +1,4 @@
-//! The file that says which records were deleted.
+//! The file that lists which records were deleted from the journals of a team.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,15 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::dir::{Dir, Fsync, PRIVATE};
+use super::journal::{ANCHOR_LEN, Journal};
 use super::layout::DELETED_RECORDS;
 use super::temp_file::{self, TempFile};
 use brigade_core::store::StoreError;
 
-/// What was deleted from the journals of a team so far.
+/// The records that were deleted from the journals of a team so far.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct DeletedHistory {
-    /// Records before this time were deleted. A record shortly before it may remain.
+    /// Records before this time were deleted. Some of them may remain.
     pub(crate) before: Timestamp,
     /// The number of deleted records.
     pub(crate) records: u64,
@@ -27,11 +28,16 @@ pub(crate) struct DeletedHistory {
 pub(crate) struct DeletedRange {
     /// The end of the range.
     pub(crate) upto: u64,
+    /// A hash of the bytes after the range, and their number. They identify the journal.
+    pub(crate) next_hash: u64,
+    pub(crate) next_len: usize,
     /// The number of requests in the range. The positions of the requests after it continue from there.
     pub(crate) requests: u64,
     /// The first request of a team in the range. The numbers of the team's requests count from it.
     pub(crate) first_request: Option<FirstRequest>,
-    /// Requests before this time are settled: their answers may have been deleted.
+    /// The length of the journal at the last deletion. Every request up to there that is older than the deleted records was
+    /// settled, although its answer may have been deleted.
+    pub(crate) examined: u64,
     #[serde(skip)]
     pub(crate) before: Timestamp,
 }
@@ -46,13 +52,22 @@ pub(crate) struct FirstRequest {
 
 impl DeletedRange {
     /// Returns the deleted range of a journal, given its name in the index.
-    pub(crate) fn in_journal(team: &Dir, name: &str) -> Result<Self, StoreError> {
-        Ok(DeletedHistory::read(team)?.range(name))
+    pub(crate) fn in_journal(
+        team: &Dir,
+        name: &str,
+        journal: &Journal,
+    ) -> Result<Self, StoreError> {
+        DeletedHistory::read(team)?.range(name, journal)
     }
 
     /// Returns the position of the first request of the team that was created at this time, if it was deleted.
     pub(crate) fn first_request_of(&self, created: u64) -> Option<u64> {
         self.first_request.filter(|first| first.team_created == created).map(|first| first.position)
+    }
+
+    /// Returns whether a request at this offset was settled when records were last deleted.
+    pub(crate) fn is_settled(&self, offset: u64, at: Timestamp) -> bool {
+        offset < self.examined && at < self.before
     }
 }
 
@@ -77,8 +92,27 @@ impl DeletedHistory {
         team.sync()
     }
 
-    pub(crate) fn range(&self, name: &str) -> DeletedRange {
-        let range = self.journals.get(name).copied().unwrap_or_default();
-        DeletedRange { before: self.before, ..range }
+    /// Returns the deleted range of a journal. An entry of another journal with the same name does not count: a user may have
+    /// deleted the journal.
+    pub(crate) fn range(&self, name: &str, journal: &Journal) -> Result<DeletedRange, StoreError> {
+        let Some(range) = self.journals.get(name) else { return Ok(DeletedRange::default()) };
+        if journal.hash_at(range.upto, range.next_len)? != Some(range.next_hash) {
+            return Ok(DeletedRange::default());
+        }
+        Ok(DeletedRange { before: self.before, ..*range })
+    }
+
+    /// Sets the deleted range of a journal.
+    pub(crate) fn set_range(
+        &mut self,
+        name: &str,
+        journal: &Journal,
+        range: DeletedRange,
+    ) -> Result<(), StoreError> {
+        let next_len = journal.len()?.saturating_sub(range.upto).min(ANCHOR_LEN as u64);
+        let next_len = usize::try_from(next_len).unwrap_or_default();
+        let next_hash = journal.hash_at(range.upto, next_len)?.unwrap_or_default();
+        self.journals.insert(name.to_owned(), DeletedRange { next_hash, next_len, ..range });
+        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use brigade_wire::name::{MemberName, TeamName};
 
 use super::deleted_records::DeletedRange;
 use super::dir::is_read_only;
-use super::index::{self, Index, IndexedJournal, IndexedRequest};
+use super::index::{self, Index, IndexSearch, IndexedJournal, IndexedRequest};
 use super::journal::{self, Journal};
 use super::layout::member_journal;
 use super::mailbox::MailboxWork;
@@ -46,10 +46,9 @@ impl FileStore {
         let Some(mailbox) = self.readable_mailbox(team, member)? else { return Ok(Vec::new()) };
         let mailbox = lock_mutex(&mailbox);
         let (team, name) = (&mailbox.team_state.dir, index::mailbox(member.as_str()));
-        let search = |db: &_, indexed| index::search_mail(db, indexed, query);
-        let deleted = DeletedRange::in_journal(team, &name)?;
-        let (mut indexed, offsets) =
-            Index::search(team, &name, &mailbox.journal, &deleted, search)?;
+        let search = |db: &_, indexed, _: &_| index::search_mail(db, indexed, query);
+        let IndexSearch { deleted, mut indexed, found: offsets } =
+            Index::search(team, &name, &mailbox.journal, search)?;
         let expected = offsets.len();
         let mut found = records_at(&mailbox.journal, offsets)?;
         found.retain(|record| query.matches(&record.event));
@@ -78,52 +77,13 @@ impl FileStore {
         let Some(mailbox) = self.readable_mailbox(team, member)? else { return Ok(Vec::new()) };
         let mailbox = lock_mutex(&mailbox);
         let (journal, name) = (&mailbox.journal, index::mailbox(member.as_str()));
-        let team = &mailbox.team_state.dir;
-        let deleted = DeletedRange::in_journal(team, &name)?;
-        let search = || {
-            let search =
-                |db: &_, indexed| index::search_requests(db, indexed, &deleted, created, query);
-            Index::search(team, &name, journal, &deleted, search)
-        };
-        let (mut indexed, (mut first, mut requests)) = search()?;
-        if matches!(query, RequestQuery::Unsettled) && requests.len() > MANY_UNSETTLED {
-            // The answers to some of them may be in a part of the other journals that is not indexed yet.
-            index_answers(&mailbox.team_state, requests.iter().map(|request| &request.sender))?;
-            (indexed, (first, requests)) = search()?;
-        }
-        let mut found = Vec::new();
-        for IndexedRequest { position, offset, .. } in requests {
-            if let Some(record) = journal.record_at(offset)? {
-                found.push((position, record));
+        loop {
+            let (deleted, found) = requests(&mailbox.team_state, &name, journal, created, query)?;
+            // If another process has deleted records meanwhile, the numbers may be wrong.
+            if DeletedRange::in_journal(&mailbox.team_state.dir, &name, journal)? == deleted {
+                return Ok(found);
             }
         }
-        let mut position = indexed.requests;
-        let mut first = deleted.first_request_of(created).or(first);
-        journal.scan(indexed.upto.offset, |_, record| {
-            if Topic::of_event(&record.event).is_some_and(|topic| topic.kind == TopicKind::Request)
-            {
-                position += 1;
-                if record.belongs_to_team(created) {
-                    first.get_or_insert(position);
-                    found.push((position, record));
-                }
-            }
-            ControlFlow::Continue(())
-        })?;
-        let first = first.unwrap_or(1);
-        let numbered = found.into_iter().map(|(position, record)| {
-            let number = usize::try_from((position + 1).saturating_sub(first)).unwrap_or_default();
-            FoundRequest { number, record }
-        });
-        let is_settled = |record: &Record| {
-            matches!(query, RequestQuery::Unsettled) && record.at < deleted.before
-        };
-        let is_selected = |found: &FoundRequest| {
-            found.record.belongs_to_team(created)
-                && found.is_selected(query)
-                && !is_settled(&found.record)
-        };
-        Ok(numbered.filter(is_selected).collect())
     }
 
     pub(super) fn search_answers(
@@ -134,10 +94,9 @@ impl FileStore {
     ) -> Result<HashSet<String>, StoreError> {
         let Some(team_state) = self.existing_team_state(team)? else { return Ok(HashSet::new()) };
         let journal = &team_state.journal;
-        let search = |db: &_, _: IndexedJournal| index::search_answered(db, by.as_str(), ids);
-        let deleted = DeletedRange::in_journal(&team_state.dir, index::TEAM)?;
-        let (indexed, found) =
-            Index::search(&team_state.dir, index::TEAM, journal, &deleted, search)?;
+        let search = |db: &_, _, _: &_| index::search_answered(db, by.as_str(), ids);
+        let IndexSearch { indexed, found, .. } =
+            Index::search(&team_state.dir, index::TEAM, journal, search)?;
         let mut found: HashSet<String> = found.into_iter().collect();
         journal.scan(indexed.upto.offset, |_, record| {
             if let Event::Answered { request_id, .. } = &record.event
@@ -184,6 +143,57 @@ impl FileStore {
     }
 }
 
+/// Returns the requests that the query selects, and the deleted records of the journal.
+fn requests(
+    team_state: &TeamStateDir,
+    name: &str,
+    journal: &Journal,
+    created: u64,
+    query: RequestQuery<'_>,
+) -> Result<(DeletedRange, Vec<FoundRequest>), StoreError> {
+    let search = || {
+        let search = |db: &_, indexed, deleted: &_| {
+            index::search_requests(db, indexed, deleted, created, query)
+        };
+        Index::search(&team_state.dir, name, journal, search)
+    };
+    let mut searched = search()?;
+    let is_unsettled = matches!(query, RequestQuery::Unsettled);
+    if is_unsettled && searched.found.1.len() > MANY_UNSETTLED {
+        // The answers to some of them may be in a part of the other journals that is not indexed yet.
+        index_answers(team_state, searched.found.1.iter().map(|request| &request.sender))?;
+        searched = search()?;
+    }
+    let IndexSearch { deleted, indexed, found: (first, requests) } = searched;
+    let mut found = Vec::new();
+    for IndexedRequest { position, offset, .. } in requests {
+        if let Some(record) = journal.record_at(offset)? {
+            found.push((position, offset, record));
+        }
+    }
+    let mut position = indexed.requests;
+    let mut first = deleted.first_request_of(created).or(first);
+    journal.scan(indexed.upto.offset, |offset, record| {
+        if Topic::of_event(&record.event).is_some_and(|topic| topic.kind == TopicKind::Request) {
+            position += 1;
+            if record.belongs_to_team(created) {
+                first.get_or_insert(position);
+                found.push((position, offset, record));
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    let first = first.unwrap_or(1);
+    let numbered = found.into_iter().filter_map(|(position, offset, record)| {
+        let is_settled = is_unsettled && deleted.is_settled(offset, record.at);
+        let number = usize::try_from((position + 1).saturating_sub(first)).unwrap_or_default();
+        let found = FoundRequest { number, record };
+        let is_selected = found.record.belongs_to_team(created) && found.is_selected(query);
+        (is_selected && !is_settled).then_some(found)
+    });
+    Ok((deleted, numbered.collect()))
+}
+
 /// Indexes the answers to requests from these members.
 fn index_answers<'m>(
     team_state: &TeamStateDir,
@@ -206,7 +216,7 @@ fn index_answers<'m>(
 fn unread(team_state: &TeamStateDir, member: &MemberName) -> Result<Vec<Record>, StoreError> {
     let journal = Journal::open(&team_state.mail, &member_journal(member))?;
     let name = index::mailbox(member.as_str());
-    let search = |db: &_, indexed| {
+    let search = |db: &_, indexed: IndexedJournal, _: &_| {
         let unread = index::search_unread(db, indexed)?;
         // A message after the indexed part may repeat one before.
         let mut keys: HashMap<MessageKey, bool> = HashMap::new();
@@ -220,9 +230,8 @@ fn unread(team_state: &TeamStateDir, member: &MemberName) -> Result<Vec<Record>,
         }
         Ok((unread, keys))
     };
-    let deleted = DeletedRange::in_journal(&team_state.dir, &name)?;
-    let (indexed, (offsets, known)) =
-        Index::search(&team_state.dir, &name, &journal, &deleted, search)?;
+    let IndexSearch { indexed, found: (offsets, known), .. } =
+        Index::search(&team_state.dir, &name, &journal, search)?;
     let mut found = records_at(&journal, offsets)?;
     let mut again: HashSet<MessageKey> =
         known.into_iter().filter(|(_, is_known)| *is_known).map(|(key, _)| key).collect();

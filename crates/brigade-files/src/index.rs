@@ -85,6 +85,15 @@ pub(crate) struct IndexedJournal {
     pub(crate) requests: u64,
 }
 
+/// The result of a search in the index.
+#[derive(Debug)]
+pub(crate) struct IndexSearch<T> {
+    /// The deleted records of the journal.
+    pub(crate) deleted: DeletedRange,
+    pub(crate) indexed: IndexedJournal,
+    pub(crate) found: T,
+}
+
 impl IndexedJournal {
     /// Returns the state of a journal that is not in the index: only the deleted records count as indexed.
     pub(crate) fn unindexed(journal: &Journal, deleted: &DeletedRange) -> Result<Self, StoreError> {
@@ -110,25 +119,25 @@ impl Index {
         team: &Dir,
         name: &str,
         journal: &Journal,
-        deleted: &DeletedRange,
-        search: impl FnOnce(&Connection, IndexedJournal) -> Result<T, IndexError>,
-    ) -> Result<(IndexedJournal, T), StoreError> {
-        match Self::try_search(team, name, journal, deleted, search) {
-            Some(found) => Ok(found),
-            None => Ok((IndexedJournal::unindexed(journal, deleted)?, T::default())),
+        search: impl FnOnce(&Connection, IndexedJournal, &DeletedRange) -> Result<T, IndexError>,
+    ) -> Result<IndexSearch<T>, StoreError> {
+        if let Some(found) = Self::try_search(team, name, journal, search) {
+            return Ok(found);
         }
+        let deleted = DeletedRange::in_journal(team, name, journal)?;
+        let indexed = IndexedJournal::unindexed(journal, &deleted)?;
+        Ok(IndexSearch { deleted, indexed, found: T::default() })
     }
 
     fn try_search<T>(
         team: &Dir,
         name: &str,
         journal: &Journal,
-        deleted: &DeletedRange,
-        search: impl FnOnce(&Connection, IndexedJournal) -> Result<T, IndexError>,
-    ) -> Option<(IndexedJournal, T)> {
+        search: impl FnOnce(&Connection, IndexedJournal, &DeletedRange) -> Result<T, IndexError>,
+    ) -> Option<IndexSearch<T>> {
         let len = journal.len().ok().filter(|len| *len > STEP)?;
         let found = Self::open(team, READER_WAIT, lock_mutex(&IN_USE)).and_then(|mut index| {
-            let found = index.search_once(len, name, journal, deleted, search);
+            let found = index.search_once(team, len, name, journal, search);
             if matches!(&found, Err(IndexError::Sqlite(error)) if schema::is_damaged(error)) {
                 schema::reset(&index.db)?;
             }
@@ -145,21 +154,29 @@ impl Index {
 
     fn search_once<T>(
         &mut self,
+        team: &Dir,
         len: u64,
         name: &str,
         journal: &Journal,
-        deleted: &DeletedRange,
-        search: impl FnOnce(&Connection, IndexedJournal) -> Result<T, IndexError>,
-    ) -> Result<(IndexedJournal, T), IndexError> {
-        let unindexed = IndexedJournal::unindexed(journal, deleted)?;
-        let upto = find(&self.db, name, journal)?.unwrap_or(unindexed).upto;
-        if len.saturating_sub(upto.offset) > STEP {
-            self.catch_up(name, journal, deleted)?;
+        search: impl FnOnce(&Connection, IndexedJournal, &DeletedRange) -> Result<T, IndexError>,
+    ) -> Result<IndexSearch<T>, IndexError> {
+        let upto = match find(&self.db, name, journal)? {
+            Some(indexed) => indexed.upto.offset,
+            None => DeletedRange::in_journal(team, name, journal)?.upto,
+        };
+        if len.saturating_sub(upto) > STEP {
+            self.catch_up(team, name, journal)?;
         }
         let transaction = self.db.transaction()?;
-        let indexed = find(&transaction, name, journal)?.unwrap_or(unindexed);
-        let found = search(&transaction, indexed)?;
-        Ok((indexed, found))
+        let indexed = find(&transaction, name, journal)?;
+        // Read this after the index. If the index lacks deleted records, the file lists them.
+        let deleted = DeletedRange::in_journal(team, name, journal)?;
+        let indexed = match indexed {
+            Some(indexed) => indexed,
+            None => IndexedJournal::unindexed(journal, &deleted)?,
+        };
+        let found = search(&transaction, indexed, &deleted)?;
+        Ok(IndexSearch { deleted, indexed, found })
     }
 
     /// If this process has made the journal longer than the next step, adds the next records to the index.
@@ -173,32 +190,25 @@ impl Index {
     pub(crate) fn update(team: &Dir, name: &str, journal: &Journal) {
         // A process that sends a message must not wait for one that builds the index, and must not build a long one itself.
         let Ok(in_use) = IN_USE.try_lock() else { return };
-        let updated = Self::open(team, WRITER_WAIT, in_use).and_then(|mut index| {
-            let deleted = DeletedRange::in_journal(team, name)?;
-            index.add_batch(name, journal, &deleted, SMALL_BATCH)
-        });
+        let updated = Self::open(team, WRITER_WAIT, in_use)
+            .and_then(|mut index| index.add_batch(team, name, journal, SMALL_BATCH));
         if let Err(error) = updated {
             tracing::debug!(team = %team.dir_path().display(), %error, "cannot update the index");
         }
     }
 
     /// Adds the records that the index lacks.
-    fn catch_up(
-        &mut self,
-        name: &str,
-        journal: &Journal,
-        deleted: &DeletedRange,
-    ) -> Result<(), IndexError> {
-        while self.add_batch(name, journal, deleted, BATCH)? {}
+    fn catch_up(&mut self, team: &Dir, name: &str, journal: &Journal) -> Result<(), IndexError> {
+        while self.add_batch(team, name, journal, BATCH)? {}
         Ok(())
     }
 
     /// Adds some of the records that the index lacks. Returns whether there may be more.
     fn add_batch(
         &mut self,
+        team: &Dir,
         name: &str,
         journal: &Journal,
-        deleted: &DeletedRange,
         limit: usize,
     ) -> Result<bool, IndexError> {
         let begun = self.db.transaction_with_behavior(TransactionBehavior::Immediate);
@@ -208,11 +218,14 @@ impl Index {
             }
             begun => begun?,
         };
-        let indexed = match find(&transaction, name, journal)? {
+        let found = find(&transaction, name, journal)?;
+        // Read this while no other process can change the index.
+        let deleted = DeletedRange::in_journal(team, name, journal)?;
+        let indexed = match found {
             Some(indexed) => indexed,
-            None => insert(&transaction, name, IndexedJournal::unindexed(journal, deleted)?)?,
+            None => insert(&transaction, name, IndexedJournal::unindexed(journal, &deleted)?)?,
         };
-        let mut writer = IndexWriter::new(&transaction, name, indexed, deleted.before)?;
+        let mut writer = IndexWriter::new(&transaction, name, indexed, deleted)?;
         let mut added = 0;
         let mut failed = None;
         let end = journal.scan(indexed.upto.offset, |offset, record| {

@@ -50,7 +50,7 @@ pub(crate) struct JournalPosition {
 }
 
 /// How many bytes before a position are hashed: enough to include a message id.
-const ANCHOR_LEN: usize = 128;
+pub(crate) const ANCHOR_LEN: usize = 128;
 /// A search has to read the end of a journal that is not indexed yet. A process that makes a journal longer than a multiple of
 /// this number of bytes brings the index up to date.
 pub(crate) const STEP: u64 = 128 << 10;
@@ -241,6 +241,15 @@ impl Journal {
         let stat = fs::fstat(&self.fd);
         let stat = stat.map_err(|error| io_error("stat", self.path.clone(), error))?;
         Ok(u64::try_from(stat.st_blocks).unwrap_or_default() * 512)
+    }
+
+    /// Returns a hash of this many bytes from an offset, at most [`ANCHOR_LEN`]; `None` if the journal is shorter.
+    pub(crate) fn hash_at(&self, offset: u64, len: usize) -> Result<Option<u64>, StoreError> {
+        let mut bytes = [0; ANCHOR_LEN];
+        let Some(bytes) = bytes.get_mut(..len) else { return Ok(None) };
+        let read = rustix::io::pread(&self.fd, &mut *bytes, offset)
+            .map_err(|error| io_error("read", self.path.clone(), error))?;
+        Ok((read == len && self.len()? >= offset).then(|| Fnv::default().bytes(bytes).finish()))
     }
 
     fn parse(&self, line: &[u8]) -> Option<Record> {

@@ -2,12 +2,18 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_core::event::Record;
-use brigade_core::store::{EventLog as _, MailStore as _, RequestQuery, TeamStore as _};
+use brigade_core::event::{MessageKey, Record, TopicKind};
+use brigade_core::revive;
+use brigade_core::seat::Seat;
+use brigade_core::store::{
+    EventLog as _, MailQuery, MailStore as _, RequestQuery, StoreError, TeamStore as _,
+};
 use brigade_files::{DeletedRecords, FileStore};
 use brigade_wire::name::{MemberName, TeamName};
+use brigade_wire::team::Team;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -85,13 +91,24 @@ pub enum StillNeeded {
     Unread(Timestamp),
     /// A request without an answer.
     Request(Timestamp),
+    /// The answer to the plan of a member that may work only with an approved plan.
+    Plan(Timestamp),
 }
 
 impl StillNeeded {
     /// Returns when the record was made.
     pub fn at(self) -> Timestamp {
         match self {
-            Self::Unread(at) | Self::Request(at) => at,
+            Self::Unread(at) | Self::Request(at) | Self::Plan(at) => at,
+        }
+    }
+
+    /// Names the record in words, such as `unread message`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Unread(_) => "unread message",
+            Self::Request(_) => "open request",
+            Self::Plan(_) => "answer to a plan",
         }
     }
 }
@@ -106,9 +123,10 @@ pub struct Compaction {
 }
 
 /// Deletes the history of a team that is older than the history to keep: read messages, settled requests and the members' work.
-/// Keeps everything since the oldest unread message or open request. Returns `None` if another process is doing that.
+/// Keeps everything since the oldest unread message or open request. Deletes everything about a team that does not exist any more
+/// and in which nothing has happened for as long as history is kept. Returns `None` if another process is deleting records.
 pub async fn compact(
-    files: &FileStore,
+    files: &Arc<FileStore>,
     team: &TeamName,
     keep: Keep,
     now: Timestamp,
@@ -120,35 +138,71 @@ pub async fn compact(
             let kept = SignedDuration::try_from(Duration::from_secs(u64::from(days) * DAY));
             kept.ok().and_then(|kept| now.checked_sub(kept).ok())
         }
-        Keep::Bytes(bytes) => files.time_for_size(team, bytes)?,
+        Keep::Bytes(bytes) => files.time_for_size(team, bytes)?.map(|time| time.min(now)),
     };
     let Some(cutoff) = cutoff else { return Ok(Some(Compaction::default())) };
-    let (created, oldest) = still_needed(files, team).await?;
+    if matches!(keep, Keep::Days(_))
+        && let Some(deleted) = files.delete_ended_team(team, cutoff)?
+    {
+        return Ok(Some(Compaction { deleted, needed: None }));
+    }
+    let seat = Seat::new(Arc::clone(files) as _, team.clone(), MemberName::lead());
+    // A team that Claude Code has deleted can be resumed.
+    let roster = match files.team(team).await? {
+        Some(document) => Some(document.bytes),
+        None => revive::last_roster(&seat).await?,
+    };
+    let Some(roster) = roster else { return Ok(Some(Compaction::default())) };
+    let roster = Team::read(&roster).map_err(HostError::failed)?;
+    let oldest = still_needed(files, team, &roster).await?;
     let needed = oldest.filter(|needed| needed.at() < cutoff);
     let before = needed.map_or(cutoff, StillNeeded::at);
+    let created = roster.created_at().unwrap_or_default();
     let deleted = files.delete_records(team, before, created, progress)?;
     Ok(deleted.map(|deleted| Compaction { deleted, needed }))
 }
 
-/// Returns when the team was created, and the oldest record that its members still need. A team that was deleted needs none.
+/// Returns the oldest record that the members of a team still need.
 async fn still_needed(
     files: &FileStore,
     team: &TeamName,
-) -> Result<(u64, Option<StillNeeded>), HostError> {
-    let Some(roster) = files.roster(team).await? else { return Ok((0, None)) };
-    let created = roster.team().created_at().unwrap_or_default();
-    let members: Vec<MemberName> =
-        roster.team().members().filter_map(|member| member.name()?.parse().ok()).collect();
-    let oldest = |records: &mut dyn Iterator<Item = &Record>| records.map(|record| record.at).min();
-    let unread = files.unread_history(team, &members).await?;
+    roster: &Team<'_>,
+) -> Result<Option<StillNeeded>, HostError> {
+    let created = roster.created_at().unwrap_or_default();
+    let members = roster.members().filter_map(|member| {
+        let plans = member.plan_mode_required().unwrap_or_default();
+        Some((member.name()?.parse::<MemberName>().ok()?, plans))
+    });
+    let members: Vec<(MemberName, bool)> = members.collect();
+    let names: Vec<MemberName> = members.iter().map(|(name, _)| name.clone()).collect();
+    let unread = files.unread_history(team, &names).await?;
     let mut needed: Vec<StillNeeded> =
-        oldest(&mut unread.iter()).map(StillNeeded::Unread).into_iter().collect();
-    for member in &members {
-        let open = files.find_requests(team, member, created, RequestQuery::Unsettled).await?;
-        let first = oldest(&mut open.iter().map(|found| &found.record));
-        needed.extend(first.map(StillNeeded::Request));
+        oldest(&unread).map(StillNeeded::Unread).into_iter().collect();
+    for (name, plans) in &members {
+        // A process may have died after it recorded that a message was read, and before it marked the message.
+        let inbox = match files.inbox(team, name).await {
+            Ok(inbox) => inbox,
+            Err(StoreError::NoTeam { .. }) => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        let keys: Vec<MessageKey> =
+            inbox.iter().filter(|mail| mail.is_unread()).map(|mail| mail.key).collect();
+        let unread = files.find_mail(team, name, MailQuery::Messages(&keys)).await?;
+        needed.extend(oldest(&unread).map(StillNeeded::Unread));
+        let open = files.find_requests(team, name, created, RequestQuery::Unsettled).await?;
+        let open: Vec<Record> = open.into_iter().map(|found| found.record).collect();
+        needed.extend(oldest(&open).map(StillNeeded::Request));
+        if *plans {
+            let answers = MailQuery::Topic(TopicKind::PlanAnswer);
+            let answers = files.find_mail(team, name, answers).await?;
+            needed.extend(answers.last().map(|record| StillNeeded::Plan(record.at)));
+        }
     }
-    Ok((created, needed.into_iter().min_by_key(|needed| needed.at())))
+    Ok(needed.into_iter().min_by_key(|needed| needed.at()))
+}
+
+fn oldest(records: &[Record]) -> Option<Timestamp> {
+    records.iter().map(|record| record.at).min()
 }
 
 #[cfg(test)]

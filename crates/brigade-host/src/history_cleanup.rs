@@ -7,14 +7,17 @@ use std::time::Duration;
 use brigade_core::clock::Clock;
 use brigade_core::text;
 use brigade_files::FileStore;
+use brigade_wire::name::TeamName;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::error::HostError;
 use crate::history::{self, Keep};
+use crate::link_registry;
 use crate::profile::Profiles;
 use crate::progress::Log;
+use crate::registry::Registry;
 
 /// How long after its start the supervisor looks for old history. Starting members comes first.
 const FIRST: Duration = Duration::from_secs(60);
@@ -38,22 +41,30 @@ impl HistoryCleanup {
     /// Starts a deletion if one is due, and logs the results of one that has ended.
     pub(crate) async fn check(
         &mut self,
+        registry: &Registry,
         files: &Arc<FileStore>,
         clock: &Arc<dyn Clock>,
         log: Log<'_>,
     ) {
         if let Some(running) = self.running.take_if(|running| running.is_finished()) {
-            running.await.unwrap_or_default().iter().for_each(|line| log(line));
+            match running.await {
+                Ok(lines) => lines.iter().for_each(|line| log(line)),
+                Err(error) => log(&format!("history: the deletion failed: {error}")),
+            }
         }
         let Some(config) = self.config.clone().filter(|_| Instant::now() >= self.next) else {
             return;
         };
         self.next = Instant::now() + INTERVAL;
+        // A link needs the history of its team. If its teams are not known, wait for the next time.
+        let Ok(links) = link_registry::list(registry) else { return };
+        let linked: Vec<TeamName> = links.into_iter().map(|link| link.team).collect();
         let (files, clock, runtime) = (Arc::clone(files), Arc::clone(clock), Handle::current());
         // Examining long journals takes seconds, in which the supervisor must start members.
         self.running = Some(tokio::task::spawn_blocking(move || {
             let mut lines = Vec::new();
-            let cleaned = runtime.block_on(clean(&files, clock.as_ref(), &config, &mut lines));
+            let cleaned =
+                runtime.block_on(clean(&files, clock.as_ref(), &config, &linked, &mut lines));
             lines.extend(cleaned.err().map(|error| format!("history: {}", error.to_one_line())));
             lines
         }));
@@ -62,16 +73,17 @@ impl HistoryCleanup {
 
 /// Deletes the old history of all teams. Adds the lines to log.
 async fn clean(
-    files: &FileStore,
+    files: &Arc<FileStore>,
     clock: &dyn Clock,
     config: &Path,
+    linked: &[TeamName],
     lines: &mut Vec<String>,
 ) -> Result<(), HostError> {
     let keep = Profiles::read(config)?.keep();
     if keep == Keep::All {
         return Ok(());
     }
-    for team in files.teams_with_history()? {
+    for team in files.teams_with_history()?.into_iter().filter(|team| !linked.contains(team)) {
         match history::compact(files, &team, keep, clock.now(), &mut |_| ()).await {
             Ok(Some(done)) if done.deleted.records > 0 => {
                 let count = usize::try_from(done.deleted.records).unwrap_or(usize::MAX);
@@ -127,13 +139,13 @@ mod tests {
         fill(&files).await;
         let config = home.path().join("config.toml");
         let mut lines = Vec::new();
-        clean(&files, &SystemClock, &config, &mut lines).await.unwrap();
+        clean(&files, &SystemClock, &config, &[], &mut lines).await.unwrap();
         assert_eq!(lines, Vec::<String>::new());
         std::fs::write(&config, "[history]\nkeep = \"200kB\"\n").unwrap();
-        clean(&files, &SystemClock, &config, &mut lines).await.unwrap();
+        clean(&files, &SystemClock, &config, &[], &mut lines).await.unwrap();
         assert!(lines[0].starts_with("history of team demo: deleted "), "{lines:?}");
         assert!(lines[0].ends_with(" to keep 200kB"), "{lines:?}");
         std::fs::write(&config, "[history]\nkeep = \"soon\"\n").unwrap();
-        assert!(clean(&files, &SystemClock, &config, &mut lines).await.is_err());
+        assert!(clean(&files, &SystemClock, &config, &[], &mut lines).await.is_err());
     }
 }

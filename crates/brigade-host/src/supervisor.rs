@@ -226,7 +226,7 @@ impl Supervisor<'_> {
         loop {
             let is_watched = self.registry_watch.watch(&self.host.registry);
             let (files, clock) = (&self.context.files, &self.context.clock);
-            self.history_cleanup.check(files, clock, self.log).await;
+            self.history_cleanup.check(&self.host.registry, files, clock, self.log).await;
             // While the NATS server is unreachable, a check may take minutes. A signal interrupts the check.
             let is_up = tokio::select! {
                 signal = &mut signal => return signal.map(drop),

@@ -1,6 +1,6 @@
 //! The numbers of requests. A person names a request by its number, so a number must never pass to another request.
 //!
-//! In a store that keeps its whole history, the number is the position among all requests. In a store that deletes old
+//! In a store that knows all positions, the number is the position among all requests. In a store that deletes old
 //! messages, positions change. There the seat stores the number of each request as a decision, which never changes.
 
 use brigade_wire::team::Team;

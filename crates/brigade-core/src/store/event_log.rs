@@ -109,7 +109,7 @@ pub trait EventLog: fmt::Debug + Send + Sync {
         Duration::from_mins(1)
     }
 
-    /// Returns whether the store deletes old events, so that a history may lack its beginning.
+    /// Returns whether the store deletes old events without keeping the positions of later requests.
     fn history_expires(&self) -> bool {
         false
     }

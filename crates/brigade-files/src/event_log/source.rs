@@ -233,6 +233,10 @@ impl JournalSource {
             let capacity = rest.len();
             let read = self.fill(&file, rest, offset + filled as u64).ok()?;
             let new = line.get(filled..filled + read)?;
+            // The record was deleted.
+            if filled == 0 && new.first() == Some(&0) {
+                return None;
+            }
             if let Some(end) = memchr::memchr(b'\n', new) {
                 return parse(line.get(..filled + end)?);
             }

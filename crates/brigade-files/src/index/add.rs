@@ -1,9 +1,9 @@
 //! Adds records to the index.
 
-use jiff::Timestamp;
 use rusqlite::{Statement, Transaction};
 
 use super::{IndexError, IndexedJournal, TEAM, signed};
+use crate::deleted_records::DeletedRange;
 use brigade_core::event::{Event, MessageKey, Record, Topic, TopicKind, WITHDRAWN};
 
 /// Stands for any asked member: a member withdraws a request without naming the asked member.
@@ -15,8 +15,8 @@ pub(super) struct IndexWriter<'t> {
     owner: &'t str,
     source: i64,
     requests: u64,
-    /// Requests before this time, in milliseconds, are settled. Their answers may have been deleted.
-    settled_before: i64,
+    /// The answers to some requests may be among the deleted records.
+    deleted: DeletedRange,
     add_message: Statement<'t>,
     find_message: Statement<'t>,
     add_shown: Statement<'t>,
@@ -36,14 +36,14 @@ impl<'t> IndexWriter<'t> {
         transaction: &'t Transaction<'t>,
         name: &'t str,
         indexed: IndexedJournal,
-        settled_before: Timestamp,
+        deleted: DeletedRange,
     ) -> Result<Self, IndexError> {
         let prepare = |sql| transaction.prepare(sql);
         Ok(Self {
             owner: if name == TEAM { "" } else { mailbox_owner(name) },
             source: indexed.id,
             requests: indexed.requests,
-            settled_before: settled_before.as_millisecond(),
+            deleted,
             add_message: prepare("INSERT OR IGNORE INTO message VALUES (?1, ?2, ?3)")?,
             find_message: prepare("SELECT 1 FROM message WHERE source = ?1 AND key = ?2")?,
             add_shown: prepare("INSERT OR IGNORE INTO shown VALUES (?1, ?2, ?3)")?,
@@ -139,7 +139,8 @@ impl<'t> IndexWriter<'t> {
         let settled: Option<i64> = self
             .find_settled
             .query_row((self.owner, &topic.sender, &topic.id), |row| row.get(0))?;
-        let is_open = at >= self.settled_before && settled.is_none_or(|settled| settled < at);
+        let is_open = !self.deleted.is_settled(offset, record.at)
+            && settled.is_none_or(|settled| settled < at);
         self.add_request.execute((
             self.source,
             signed(self.requests),

@@ -5,11 +5,15 @@ use std::ops::ControlFlow;
 use brigade_wire::name::TeamName;
 use jiff::Timestamp;
 
-use super::{NamedJournal, journals};
+use super::{MemberJournal, member_journals};
 use crate::FileStore;
 use crate::deleted_records::DeletedHistory;
+use crate::journal::Journal;
 use crate::layout::INDEX;
 use brigade_core::store::StoreError;
+
+/// How many bytes at the end of a journal to read for its newest record.
+const LAST_BYTES: u64 = 64 << 10;
 
 /// How much space the history of a team uses, and what was deleted from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +44,14 @@ impl HistorySize {
     pub fn journals(&self) -> u64 {
         self.mail + self.work + self.team
     }
+
+    fn add_times(&mut self, journal: &Journal) -> Result<(), StoreError> {
+        let oldest = journal.time_at(0)?;
+        self.oldest = [self.oldest, oldest].into_iter().flatten().min();
+        let newest = journal.last_records(LAST_BYTES)?.last().map(|record| record.at);
+        self.newest = self.newest.max(newest.or(oldest));
+        Ok(())
+    }
 }
 
 impl FileStore {
@@ -54,41 +66,36 @@ impl FileStore {
             deleted_bytes: deleted.bytes,
             ..HistorySize::default()
         };
-        for named in journals(&team_state)? {
-            let bytes = named.journal.disk_bytes()?;
-            match named.name.split_once('/') {
-                Some(("mail", _)) => size.mail += bytes,
-                Some(_) => size.work += bytes,
-                None => size.team += bytes,
-            }
-            let first = named.time_at(0)?;
-            size.oldest = [size.oldest, first].into_iter().flatten().min();
-            let newest = named.journal.last_records(4096)?.last().map(|record| record.at);
-            size.newest = size.newest.max(newest.or(first));
+        size.team = team_state.journal.disk_bytes()?;
+        size.add_times(&team_state.journal)?;
+        for MemberJournal { journal, is_mail, .. } in member_journals(&team_state)? {
+            *(if is_mail { &mut size.mail } else { &mut size.work }) += journal.disk_bytes()?;
+            size.add_times(&journal)?;
         }
         Ok(Some(size))
     }
 
-    /// Returns a time so that the journals of a team have at most about this many bytes in records after it; `None` if they have no
-    /// more than that.
+    /// Returns a time so that the mail and the work of a team have at most about this many bytes in records after it; `None` if they
+    /// have no more than that.
     pub fn time_for_size(
         &self,
         team: &TeamName,
         bytes: u64,
     ) -> Result<Option<Timestamp>, StoreError> {
-        let Some(size) = self.history_size(team)?.filter(|size| size.journals() > bytes) else {
+        let Some(size) = self.history_size(team)?.filter(|size| size.mail + size.work > bytes)
+        else {
             return Ok(None);
         };
         let Some(team_state) = self.existing_team_state(team)? else { return Ok(None) };
-        let journals = journals(&team_state)?;
+        let journals = member_journals(&team_state)?;
         let (Some(oldest), Some(newest)) = (size.oldest, size.newest) else { return Ok(None) };
         let (mut low, mut high) = (oldest.as_millisecond(), newest.as_millisecond());
         while high - low > 1000 {
             let middle = low + (high - low) / 2;
             let Ok(time) = Timestamp::from_millisecond(middle) else { break };
             let mut after = 0;
-            for named in &journals {
-                after += named.bytes_after(time)?;
+            for member in &journals {
+                after += member.journal.bytes_after(time)?;
             }
             if after > bytes {
                 low = middle;
@@ -100,11 +107,11 @@ impl FileStore {
     }
 }
 
-impl NamedJournal {
+impl Journal {
     /// Returns the time of the first record at or after an offset.
     fn time_at(&self, offset: u64) -> Result<Option<Timestamp>, StoreError> {
         let mut time = None;
-        self.journal.scan(self.journal.line_after(offset)?, |_, record| {
+        self.scan(self.line_after(offset)?, |_, record| {
             time = Some(record.at);
             ControlFlow::Break(())
         })?;
@@ -113,7 +120,7 @@ impl NamedJournal {
 
     /// Returns about how many bytes the records from a time on have.
     fn bytes_after(&self, time: Timestamp) -> Result<u64, StoreError> {
-        let len = self.journal.len()?;
+        let len = self.len()?;
         let (mut low, mut high) = (0, len);
         while high - low > 4096 {
             let middle = low + (high - low) / 2;

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brigade_core::event::{Event, Record};
+use brigade_core::mail::InboxFilter;
 use brigade_core::roster::{self, SkipChecks};
-use brigade_core::store::RequestQuery;
 use brigade_core::store::event_log::EventStream;
+use brigade_core::store::{Mark, RequestQuery};
 use brigade_files::{DeletedRecords, FileStore, FileStoreOptions};
 use brigade_testkit::env::{TestEnv, clock, member, team};
 use brigade_testkit::search::fill_history;
@@ -210,12 +211,74 @@ async fn a_follower_does_not_see_records_again() {
 }
 
 #[tokio::test]
-async fn all_records_of_an_ended_team_can_be_deleted() {
+async fn an_ended_team_is_deleted_as_a_whole() {
     let filled = Filled::new().await;
+    let store = store(filled.home.path());
+    let (later, middle) =
+        (Timestamp::now() + jiff::SignedDuration::from_secs(60), filled.middle().await);
+    assert_eq!(store.delete_ended_team(&team(), later).unwrap(), None, "the team exists");
     roster::delete(&filled.env.seat("team-lead"), SkipChecks::Yes).await.unwrap();
-    filled.delete(Timestamp::now() + jiff::SignedDuration::from_secs(1));
-    assert_eq!(history(&filled.reopened()).await.len(), 0);
-    assert!(filled.journal_bytes() < 100_000, "{}", filled.journal_bytes());
+    assert_eq!(store.delete_ended_team(&team(), middle).unwrap(), None, "it ended later");
+    let records = history(&filled.reopened()).await.len();
+    let deleted = store.delete_ended_team(&team(), later).unwrap().unwrap();
+    assert_eq!(deleted.records, records as u64);
+    assert_eq!(store.teams_with_history().unwrap(), []);
+    assert_eq!(store.history_size(&team()).unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_deletion_with_a_wrong_clock_does_not_hide_later_requests() {
+    let filled = Filled::new().await;
+    // The user's clock was a year ahead.
+    filled.delete(Timestamp::now() + jiff::SignedDuration::from_hours(24 * 365));
+    let alice = filled.env.seat("alice");
+    let plan = brigade_core::handshake::submit_plan(&alice, "a plan", None).await.unwrap();
+    let open = filled.requests(&filled.reopened(), RequestQuery::Unsettled).await;
+    assert!(open.iter().any(|(.., event)| event.contains(&plan.request_id)), "{open:?}");
+    for _ in 0..40 {
+        filled.env.say("alice", "bob", &"x".repeat(10_000)).await;
+    }
+    let all = history(&filled.env).await.len();
+    assert_eq!(filled.delete(filled.middle().await), DeletedRecords::default());
+    assert_eq!(history(&filled.env).await.len(), all, "nothing is deleted before that time");
+}
+
+#[tokio::test]
+async fn the_saved_position_of_a_mailbox_stays_valid() {
+    let home = tempfile::tempdir().unwrap();
+    let env = TestEnv::build(store(home.path())).await;
+    for text in ["y".repeat(200_000), "x".repeat(200_000)] {
+        env.say("alice", "bob", &text).await;
+        let bob = env.seat("bob");
+        let unread = brigade_core::mail::inbox(&bob, &bob.name, InboxFilter::Unread).await.unwrap();
+        let keys: Vec<_> = unread.iter().map(|mail| mail.key).collect();
+        brigade_core::mail::mark(&bob, &keys, Mark::Read).await.unwrap();
+    }
+    let later = Timestamp::now() + jiff::SignedDuration::from_secs(60);
+    let files = store(home.path());
+    let deleted = files.delete_records(&team(), later, 0, &mut |_| ()).unwrap().unwrap();
+    assert!(deleted.bytes > 100_000, "{deleted:?}");
+    let reopened = TestEnv { store: store(home.path()), clock: clock() };
+    let before = reopened.store.mailbox_history(&team(), &member("bob")).await.unwrap().len();
+    reopened.say("alice", "bob", "the next message").await;
+    let after = reopened.store.mailbox_history(&team(), &member("bob")).await.unwrap();
+    assert_eq!(after.len(), before + 1, "no message is recorded again");
+}
+
+#[tokio::test]
+async fn deleted_records_of_a_journal_that_was_replaced_do_not_count() {
+    let filled = Filled::new().await;
+    filled.delete(filled.middle().await);
+    for path in filled.mail_journals() {
+        std::fs::remove_file(&path).unwrap();
+        std::fs::remove_file(path.with_extension("state")).unwrap();
+    }
+    filled.remove_index();
+    let env = filled.reopened();
+    let plan =
+        brigade_core::handshake::submit_plan(&env.seat("alice"), "a plan", None).await.unwrap();
+    let open = filled.requests(&env, RequestQuery::All).await;
+    assert!(open.iter().any(|(.., event)| event.contains(&plan.request_id)), "{open:?}");
 }
 
 #[tokio::test]

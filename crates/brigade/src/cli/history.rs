@@ -22,8 +22,8 @@ pub(crate) enum HistoryCommand {
     /// Show or set how much history to keep
     ///
     /// The limit is for each team on this host. The supervisor deletes older history a minute after it starts, and
-    /// then every six hours. It never deletes an unread message, a request without an answer, or anything after
-    /// them. What was deleted cannot be restored. Without an argument, shows the limit.
+    /// then every six hours. It keeps every unread message of a member, every request without an answer, and
+    /// everything after them. What was deleted cannot be restored. Without an argument, shows the limit.
     Keep {
         /// A number of days such as 90d, a size such as 10GB, or all
         keep: Option<Keep>,
@@ -31,10 +31,11 @@ pub(crate) enum HistoryCommand {
 
     /// Delete old history now
     ///
-    /// Deletes the messages, requests and work of members that are older than the limit, and gives their space
-    /// back. Keeps every unread message and every request without an answer, and everything after them; also keeps
-    /// the last 128 kB of each journal, and all changes of the roster and the board while the team exists. With
-    /// --team, for one team. What was deleted cannot be restored: export it first if you may need it.
+    /// Deletes the messages, requests and work of members that are older than the limit, and frees their space. Keeps
+    /// every unread message of a member, every request without an answer, and everything after them; also the last
+    /// 128 kB of each journal, and all changes of the roster and the board. A team that does not exist any more is
+    /// deleted as a whole when nothing has happened in it for that many days. With --team, for one team. What was
+    /// deleted cannot be restored: export it first if you may need it.
     Compact(HistoryCompactArgs),
 
     /// Write the history of a team to a file

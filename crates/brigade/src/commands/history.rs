@@ -10,6 +10,7 @@ use brigade_core::text::{count, size};
 use brigade_files::HistorySize;
 use brigade_host::error::file_failed;
 use brigade_host::history::{Compaction, Keep, StillNeeded, compact};
+use brigade_host::link_registry;
 use brigade_wire::name::TeamName;
 use serde_json::json;
 
@@ -58,7 +59,7 @@ fn keep_history(json: bool, keep: Option<Keep>) -> Result<u8, CliError> {
     }
     output::print(&format!("{}\n", keep_text(now)))?;
     if keep.is_some() && now != Keep::All {
-        output::hint("`brigade history compact` deletes older history at once");
+        output::hint("`brigade history compact` deletes older history now");
     }
     Ok(exit::DONE)
 }
@@ -148,7 +149,14 @@ async fn compact_teams(context: &CliContext, asked: &HistoryCompactArgs) -> Resu
             .hint("use --keep 90d, or set a limit with `brigade history keep 90d`"));
     }
     let (mut documents, mut total) = (Vec::new(), 0);
+    let links = link_registry::list(&context.host()?.registry)?;
     for team in teams(context)? {
+        if links.iter().any(|link| link.team == team) {
+            output::note(&format!(
+                "team {team} is linked to NATS servers, and its link needs the history"
+            ));
+            continue;
+        }
         let mut progress = ExaminedBytes::new(&team);
         let now = context.clock.now();
         let done =
@@ -167,16 +175,15 @@ async fn compact_teams(context: &CliContext, asked: &HistoryCompactArgs) -> Resu
     if context.json {
         output::print_json(&documents)?;
     } else if total == 0 {
-        output::print(&format!("there was nothing to delete; {}\n", keep_text(keep)))?;
+        output::print(
+            "nothing was deleted: no history is over the limit, or it is still needed\n",
+        )?;
     }
     Ok(if total == 0 { exit::NOTHING } else { exit::DONE })
 }
 
 fn compaction_document(team: &TeamName, done: &Compaction) -> serde_json::Value {
-    let needed = done.needed.map(|needed| match needed {
-        StillNeeded::Unread(at) => json!({ "kind": "unread message", "at": at }),
-        StillNeeded::Request(at) => json!({ "kind": "open request", "at": at }),
-    });
+    let needed = done.needed.map(|needed| json!({ "kind": needed.label(), "at": needed.at() }));
     let (records, bytes) = (done.deleted.records, done.deleted.bytes);
     json!({ "team": team, "records": records, "bytes": bytes, "needed": needed })
 }
@@ -189,9 +196,11 @@ fn compaction_lines(team: &TeamName, done: &Compaction) -> String {
             format!("{STRONG}{team}{STRONG:#}: deleted {records}, {}\n", size(done.deleted.bytes));
     }
     if let Some(needed) = done.needed {
-        let (day, why) = match needed {
-            StillNeeded::Unread(at) => (log::date(at), "a message from that day is unread"),
-            StillNeeded::Request(at) => (log::date(at), "a request from that day has no answer"),
+        let day = log::date(needed.at());
+        let why = match needed {
+            StillNeeded::Unread(_) => "a message from that day is unread",
+            StillNeeded::Request(_) => "a request from that day has no answer",
+            StillNeeded::Plan(_) => "a member works with a plan that was answered on that day",
         };
         lines += &format!("{STRONG}{team}{STRONG:#}: kept everything since {day}, because {why}\n");
     }

@@ -102,7 +102,8 @@ fn deleted_note(context: &CliContext, team: &TeamName) -> Result<Option<String>,
     Ok(found.filter(|found| found.deleted_records > 0).map(|found| {
         let records = count(usize::try_from(found.deleted_records).unwrap_or(usize::MAX), "record");
         let before = found.deleted_before.map(date).unwrap_or_default();
-        format!("{records} from before {before} were deleted (`brigade history`)")
+        let were = if found.deleted_records == 1 { "was" } else { "were" };
+        format!("{records} from before {before} {were} deleted (`brigade history`)")
     }))
 }
 

@@ -39,7 +39,7 @@ fn old_history_is_deleted_and_the_rest_is_kept() {
     assert!(log.stderr.contains("were deleted (`brigade history`)"), "{log}");
     assert!(cli.run_ok(&["--as", "bob", "inbox", "--unread"]).contains("the last message"));
     assert_snapshot!(cli.run(&["history", "compact", "--keep", "200kB"]), @"
-    there was nothing to delete; up to 200 kB of history is kept for each team
+    nothing was deleted: no history is over the limit, or it is still needed
     --- exit 4
     ");
 }
@@ -72,11 +72,11 @@ fn the_limit_is_kept_in_the_configuration() {
     assert_snapshot!(cli.run(&["history", "keep", "90d"]), @r"
     history is kept for 90 days
     --- stderr
-    hint: `brigade history compact` deletes older history at once
+    hint: `brigade history compact` deletes older history now
     ");
     assert_snapshot!(cli.run(&["history", "keep", "--json"]), @r#"{"keep":"90d"}"#);
     assert_snapshot!(cli.run(&["history", "compact"]), @"
-    there was nothing to delete; history is kept for 90 days
+    nothing was deleted: no history is over the limit, or it is still needed
     --- exit 4
     ");
     let wrong = cli.run(&["history", "keep", "soon"]);
