@@ -4,76 +4,18 @@ Only brigade's own processes count. The members' agent is a shell script without
 """
 
 import argparse
+import json
 import os
 import resource
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-HERE = Path(__file__).parent
-BRIGADE = Path(os.environ.get("BRIGADE", HERE / "../../target/release/brigade")).resolve()
+from mcp_server import McpServer
+from team import Team
+
 # Members start slowly on a busy machine, and their first reports come a moment later.
 SETTLE_SECONDS = 5
-IDLE_SECONDS = 20
-
-
-class Team:
-    """A team of members in a throw-away home folder."""
-
-    def __init__(self, members):
-        self.members = members
-        self.home = Path(tempfile.mkdtemp(prefix="team-cost-"))
-        self.environ = {"HOME": str(self.home), "PATH": os.environ["PATH"], "BRIGADE_TRUST": "all"}
-        lines = ['team = "cost"']
-        for number in range(members):
-            (self.home / f"d{number}").mkdir()
-            lines.append(f'[members.m{number}]\nagent = "acp:{HERE / "agent.sh"}"\ndir = "d{number}"')
-        (self.home / "brigade.toml").write_text("\n".join(lines) + "\n")
-
-    def run(self, *arguments):
-        """Runs a brigade command. Returns the seconds that it took."""
-        began = time.monotonic()
-        done = subprocess.run([BRIGADE, *arguments], env=self.environ, cwd=self.home, capture_output=True, text=True)
-        if done.returncode:
-            sys.exit(f"brigade {' '.join(arguments)} failed: {done.stderr}")
-        return time.monotonic() - began
-
-    def processes(self):
-        """Returns the folders in /proc of brigade's processes of this team."""
-        found = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                is_ours = f"HOME={self.home}\0".encode() in (folder / "environ").read_bytes() + b"\0"
-                if is_ours and os.readlink(folder / "exe") == str(BRIGADE):
-                    found.append(folder)
-            except OSError:
-                continue
-        return found
-
-    def processor_ms(self):
-        """Returns the processor time of each process so far, in milliseconds."""
-        used = {}
-        for folder in self.processes():
-            try:
-                threads = [thread.read_text().split()[0] for thread in folder.glob("task/*/schedstat")]
-                used[folder.name] = sum(map(int, threads)) / 1e6
-            except OSError:
-                continue
-        return used
-
-    def memory_mb(self):
-        """Returns the proportional memory of all processes, in megabytes."""
-        total = 0
-        for folder in self.processes():
-            rollup = (folder / "smaps_rollup").read_text()
-            total += int(rollup.split("Pss:")[1].split()[0]) / 1024
-        return total
-
-    def remove(self):
-        shutil.rmtree(self.home, ignore_errors=True)
 
 
 def difference(before, after):
@@ -85,18 +27,33 @@ def children_ms():
     return (usage.ru_utime + usage.ru_stime) * 1000
 
 
-def measure(sizes, messages):
-    """Returns the costs of teams of these sizes by name. The teams run at the same time and get messages in turn, so that other
-    work on the machine affects all of them alike."""
-    teams = [Team(size) for size in sizes]
+def finish_tasks(team, count):
+    """Puts finished tasks on the board of a running team."""
+    server = McpServer(team, "team-lead")
+    for number in range(1, count + 1):
+        calls = [("task_create", {"subject": f"task {number}", "description": "x" * 200}),
+                 ("task_update", {"taskId": str(number), "status": "completed"})]
+        for name, arguments in calls:
+            result = server.tool(name, arguments)
+            if result["isError"]:
+                sys.exit(f"{name} failed: {result['content']}")
+    server.close()
+
+
+def measure(sizes, messages, tasks, idle_seconds):
+    """Returns the costs of teams of these sizes by name, and the idle cost of 2 members with finished tasks on their board. The
+    teams run at the same time and get messages in turn, so that other work on the machine affects all of them alike."""
+    *teams, with_tasks = [Team(size) for size in (*sizes, 2)]
     costs = [{} for _ in teams]
     try:
+        with_tasks.run("up")
+        finish_tasks(with_tasks, tasks)
         for team, cost in zip(teams, costs):
             cost["up, s"] = team.run("up")
         time.sleep(SETTLE_SECONDS)
-        first = [team.processor_ms() for team in teams]
-        time.sleep(IDLE_SECONDS)
-        second = [team.processor_ms() for team in teams]
+        first = [team.processor_ms() for team in (*teams, with_tasks)]
+        time.sleep(idle_seconds)
+        *second, idle_with_tasks = [team.processor_ms() for team in (*teams, with_tasks)]
         seconds_of_sends, by_senders = [0] * len(teams), [0] * len(teams)
         for number in range(messages):
             for index, team in enumerate(teams):
@@ -106,7 +63,7 @@ def measure(sizes, messages):
         time.sleep(3)
         for index, (team, cost) in enumerate(zip(teams, costs)):
             by_team = difference(second[index], team.processor_ms())
-            cost["idle, % of a core"] = difference(first[index], second[index]) / IDLE_SECONDS / 10
+            cost["idle, % of a core"] = difference(first[index], second[index]) / idle_seconds / 10
             cost["memory, MB for each member"] = team.memory_mb() / team.members
             cost["sends each second"] = messages / seconds_of_sends[index]
             cost["processor time of the team, ms for each message"] = by_team / messages
@@ -115,29 +72,42 @@ def measure(sizes, messages):
         for team, cost in zip(teams, costs):
             cost["down --now, s"] = team.run("down", "--now")
     finally:
-        for team in teams:
-            for folder in team.processes():
-                os.kill(int(folder.name), 9)
+        for team in (*teams, with_tasks):
             team.remove()
-    return costs
+    return *costs, difference(first[-1], idle_with_tasks) / idle_seconds / 10
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--members", type=int, default=100, help="the size of the large team")
     parser.add_argument("--messages", type=int, default=100)
-    parser.add_argument("--short", action="store_true", help="30 members, 40 messages")
+    parser.add_argument("--tasks", type=int, default=5000, help="finished tasks on the board of a team of 2 members")
+    parser.add_argument("--idle", type=float, default=20, help="seconds without a message")
+    parser.add_argument("--short", action="store_true", help="30 members, 40 messages, 500 tasks")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
-    large, messages = (30, 40) if options.short else (options.members, options.messages)
+    if options.short:
+        options.members, options.messages, options.tasks = 30, 40, 500
+    return options
+
+
+def main():
+    options = arguments()
+    large, tasks = options.members, options.tasks
     slack = float(os.environ.get("BENCH_SLACK", "1"))
-    small_costs, large_costs = measure((2, large), messages)
+    small_costs, large_costs, idle_with_tasks = measure((2, large), options.messages, tasks, options.idle)
     print(f"{'':50} {'2 members':>12} {f'{large} members':>12}")
     for name, cost in large_costs.items():
         print(f"{name:50} {small_costs[name]:12.2f} {cost:12.2f}")
+    print(f"{f'idle with {tasks} finished tasks, % of a core':50} {idle_with_tasks:12.2f}")
+    if options.json:
+        figures = {"members": large, "tasks": tasks, "small": small_costs, "large": large_costs, "idle with tasks": idle_with_tasks}
+        options.json.write_text(json.dumps(figures))
     per_message = "processor time, ms for each message"
     bars = [
         (f"processor time per message, {large} members against 2", large_costs[per_message] / small_costs[per_message], 1.3),
         (f"idle, {large} members, % of a core", large_costs["idle, % of a core"], 0.5),
+        (f"idle, 2 members with {tasks} finished tasks, % of a core", idle_with_tasks, 0.3),
         (f"up of {large} members, s", large_costs["up, s"], 10),
         (f"down --now of {large} members, s", large_costs["down --now, s"], 5),
         ("memory for each member, MB", large_costs["memory, MB for each member"], 6),
