@@ -17,6 +17,7 @@ nightly: model (bend "2000000") (store "all") (nats "all")
     cargo bench -q -p brigade-wire --bench splice
     cargo build --release -p brigade -p scripted-model
     bench/team/run
+    bench/team/endure
     for name in policy kills claude agents guest ends native host hosts teammates ui readme install; do e2e/$name/run || exit 1; done
     e2e/soak/run
 
@@ -46,6 +47,11 @@ store name="all" *flags:
 team *arguments:
     cargo build --release -p brigade
     bench/team/run {{arguments}}
+
+# Keep a team of 100 members at work for half an hour while processes are killed; see bench/team/README.md.
+endure *arguments:
+    cargo build --release -p brigade
+    bench/team/endure {{arguments}}
 
 # Benchmark the NATS store: bench, faults, scale, costs, size, or all. Needs the path of nats-server in
 # BRIGADE_NATS_SERVER; some need root; see bench/nats/README.md.
