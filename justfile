@@ -20,6 +20,8 @@ nightly: model (bend "2000000") (store "all") (nats "all")
     bench/team/endure
     for name in policy kills claude agents guest ends native host hosts teammates ui readme install; do e2e/$name/run || exit 1; done
     e2e/soak/run
+    cargo build --release -p brigade -p brigade-bench-store -p brigade-bench-nats
+    bench/table/run
 
 # Read every recorded Claude Code file, write it again, and print whether the bytes are the same.
 fixtures:
@@ -52,6 +54,11 @@ team *arguments:
 endure *arguments:
     cargo build --release -p brigade
     bench/team/endure {{arguments}}
+
+# Print one table of what brigade costs, with all bars; see bench/table/README.md.
+table *arguments:
+    cargo build --release -p brigade -p brigade-bench-store -p brigade-bench-nats
+    bench/table/run {{arguments}}
 
 # Benchmark the NATS store: bench, faults, scale, costs, size, or all. Needs the path of nats-server in
 # BRIGADE_NATS_SERVER; some need root; see bench/nats/README.md.
