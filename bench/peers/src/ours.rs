@@ -8,7 +8,7 @@ use brigade_core::event::{Event, MessageKey};
 use brigade_core::mail::{self, InboxFilter};
 use brigade_core::seat::Seat;
 use brigade_core::store::Mark;
-use brigade_files::{Durability, FileStore, Options};
+use brigade_files::{Durability, FileStore, FileStoreOptions};
 
 use crate::{Claim, LibraryMember, block_on, print_heard, print_line, text};
 
@@ -26,7 +26,7 @@ impl Ours {
         durability: Durability,
     ) -> Self {
         let root = Path::new(root);
-        let options = Options::new(root.join("claude"), root.join("state/brigade"))
+        let options = FileStoreOptions::new(root.join("claude"), root.join("state/brigade"))
             .with_durability(durability);
         let store = Arc::new(FileStore::open(options));
         let seat = Seat::new(store, team.parse().unwrap(), name.parse().unwrap());
