@@ -32,8 +32,11 @@ def spread(values):
 class Bench:
     def __init__(self, root, short, only):
         self.root, self.short, self.number = Path(root), short, 0
-        self.peers = [peer for peer in PEERS if not (short and peer.slow)
-                      and (not only or any(part in peer.name for part in only))]
+        names = {peer.name for peer in PEERS}
+        # A whole name means one peer, and any other text all peers whose name contains it.
+        self.peers = [peer for peer in PEERS if not (short and peer.slow) and
+                      (not only or any(part == peer.name if part in names else part in peer.name for part in only))]
+        self.are_chosen = bool(only)
         self.start, self.failed = time.monotonic(), {}
 
     @contextlib.contextmanager
@@ -76,7 +79,7 @@ class Bench:
             for peer in peers:
                 if peer.name in self.failed.get(what, {}):
                     continue
-                if not peer.slow or number % (20 if what == "kill" else 4) == 0 or what == "wake":
+                if not peer.slow or self.are_chosen or number % (20 if what == "kill" else 4) == 0 or what == "wake":
                     yield number, peer
             peers = peers[1:] + peers[:1]
 

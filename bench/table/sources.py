@@ -90,7 +90,7 @@ def history(short):
 
 def peers(_short):
     floors = Floors()
-    names = ["brigade", "team-mcp 0.11.0", "agent-mail 0.2.3", "claude-anyteam 0.8.4"]
+    names = ("brigade mcp", "team-mcp 0.11.0 (teamctl)", "brigade", "agent-mail 0.2.3", "brigade-core", "claude-anyteam 0.8.4")
     chosen = [word for name in names for word in ("--peers", name)]
     found = figures(floors, "--results", BENCH / "peers/run", "--only", "costs", "--only", "claims", *chosen)
     rows = []
