@@ -47,6 +47,7 @@ class Endurance:
         self.log = MailLog(self.team)
         self.kills, self.samples, self.resume_errors, self.left = [], [], [], []
         self.evidence = None
+        self.largest_inbox = 0
         rate = options.rate * (1 - SHARE_OF_PERSON) / options.senders
         members = self._random.sample(range(options.members), options.senders)
         self._members = [Member(self.log, self.team, member, rate, f"{options.seed} {member}") for member in members]
@@ -95,6 +96,9 @@ class Endurance:
     def _read_mail_of_lead(self):
         subprocess.run([BRIGADE, "inbox", "--unread", "--mark-read", "--json"], env=self.team.environ, cwd=self.team.home,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        inbox = self.team.home / ".claude/teams/cost/inboxes/team-lead.json"
+        if inbox.exists():
+            self.largest_inbox = max(self.largest_inbox, inbox.stat().st_size)
 
     def _print_progress(self):
         self.log.read_agents()
@@ -183,7 +187,8 @@ class Endurance:
         killed = ", ".join(f"{sum(kind == one for _, one in self.kills)} {kind}" for kind in KINDS)
         unacknowledged = len(self.log.sent) - len(self.log.acknowledged) - len(self.log.refused)
         return (f"{len(self.log.acknowledged)} messages acknowledged, {unacknowledged} not, because their sender was killed; "
-                f"{self.log.torn} prompts interrupted by a kill; killed: {killed}")
+                f"{self.log.torn} prompts interrupted by a kill; killed: {killed}; "
+                f"largest inbox of the lead: {self.largest_inbox / 1000:.0f} kB")
 
     def draw(self, path):
         options = self._options
