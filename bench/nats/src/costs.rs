@@ -1,6 +1,6 @@
 //! Measures the cost of subjects, messages, connections and consumers on a NATS server, for capacity planning.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use brigade_nats::layout::{MessageClass, Stream, Subjects};
 use brigade_testkit::nats_server::TestServers;
@@ -9,9 +9,10 @@ use serde_json::json;
 
 use crate::bare_contender::{IN_FLIGHT, create_consumer, entry, publisher};
 use crate::contender::{message, team};
+use crate::costs_operations;
 use crate::figures::BenchReport;
 use crate::fixtures::member;
-use crate::server::{memory, processor, restart, usage};
+use crate::server::{ServerWork, memory, restart, usage};
 use crate::store_contender;
 use crate::{Length, block_on};
 
@@ -19,11 +20,14 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     subjects(length);
     connections(length);
     consumers(report);
-    for shards in length.pick(&[1][..], &[1, 4, 16]) {
+    for shards in length.pick(&[1][..], &[1, 4, 16, 64, 256]) {
         idle(*shards, length);
     }
     for shards in length.pick(&[1][..], &[1, 4]) {
         throughput(*shards, length);
+    }
+    for nodes in [1, 3] {
+        costs_operations::run(nodes, length);
     }
 }
 
@@ -116,16 +120,18 @@ fn idle(shards: u16, length: Length) {
     let engine = TestServers::cluster(3);
     block_on(store_contender::connect_with(&engine.urls, shards));
     std::thread::sleep(Duration::from_secs(2));
-    let busy = || (0..3).map(|node| processor(engine.pid(node))).sum::<f64>();
-    let (before, since) = (busy(), Instant::now());
+    let work = ServerWork::begin(&engine, 3);
     std::thread::sleep(Duration::from_secs(length.pick(3, 15)));
-    let share = (busy() - before) / since.elapsed().as_secs_f64() * 100.0;
+    let done = work.end();
     let most = (0..3).map(|node| memory(engine.pid(node))).max().unwrap_or_default();
+    let disk = (0..3).map(|node| usage(&engine.folder(node).join("data"))).max();
     println!(
-        "three idle servers, {shards} shards, {} streams of three replicas: {share:.1} % of a core \
-         in total, {:.0} MB at most each",
+        "three idle servers, {shards} shards, {} streams of three replicas: {:.1} % of a core \
+         in total, {:.1} MB of memory and {:.2} MB of disk at most each",
         usize::from(shards) * Stream::ALL.len(),
-        most as f64 / 1e6
+        done.processor_seconds / done.seconds * 100.0,
+        most as f64 / 1e6,
+        disk.unwrap_or_default() as f64 / 1e6
     );
 }
 
@@ -134,16 +140,16 @@ fn throughput(shards: u16, length: Length) {
     let count = length.pick(5_000, 50_000);
     for nodes in [1, 3] {
         let engine = TestServers::cluster(nodes);
-        let took = block_on(async {
+        let done = block_on(async {
             store_contender::connect_with(&engine.urls, shards).await;
             publish(&engine.urls, shards, 0..count / 10).await;
-            let start = Instant::now();
+            let work = ServerWork::begin(&engine, nodes);
             publish(&engine.urls, shards, 0..count).await;
-            start.elapsed()
+            work.end()
         });
-        let rate = f64::from(count) / took.as_secs_f64();
         println!(
-            "{nodes} nodes, {shards} shards, {IN_FLIGHT} concurrent publishes: {rate:.0} per second"
+            "{nodes} nodes, {shards} shards, {IN_FLIGHT} concurrent publishes: {}",
+            done.per_operation(f64::from(count))
         );
     }
 }

@@ -15,6 +15,7 @@ mod bare_contender;
 mod bench;
 mod contender;
 mod costs;
+mod costs_operations;
 mod faults;
 mod faults_count;
 mod faults_load;
@@ -24,6 +25,7 @@ mod figures;
 mod fill;
 #[path = "../../store/src/fixtures.rs"]
 mod fixtures;
+mod footprint;
 mod hosts;
 mod read_designs;
 mod scale;

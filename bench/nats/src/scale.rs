@@ -5,6 +5,7 @@ use brigade_testkit::nats_server::TestServers;
 
 use crate::figures::{BenchReport, heading};
 use crate::fill::{MAILBOXES, TeamTemplate};
+use crate::footprint::{self, StoredContent};
 use crate::read_designs;
 use crate::scale_steps::{Reads, Sends, quantiles_heading};
 use crate::server::{memory, processor, restart, usage};
@@ -12,6 +13,8 @@ use crate::{Length, block_on};
 
 /// The number of teams on the small server. Together, these teams have 102 mailboxes.
 const FEW: usize = 17;
+/// How often `--footprint` restarts the server.
+const STARTS: usize = 5;
 /// How much the memory of the server may grow while processes read mailboxes for the first time.
 const MAX_GROWTH: f64 = 1.1;
 
@@ -31,11 +34,14 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
         patterns
     });
     let samples = length.pick(200, 1_000);
-    let mut alone = Sends::default();
-    block_on(alone.measure(&big.urls, FEW, samples));
+    let footprint_only = std::env::args().any(|arg| arg == "--footprint");
     println!("a team: {} stored messages, {MAILBOXES} mailboxes", patterns.len());
-    heading("through the store, one server, sync always");
-    alone.print(FEW * MAILBOXES);
+    if !footprint_only {
+        let mut alone = Sends::default();
+        block_on(alone.measure(&big.urls, FEW, samples));
+        heading("through the store, one server, sync always");
+        alone.print(FEW * MAILBOXES);
+    }
     let mut there = FEW;
     for teams in sizes {
         // Filling is not part of the measurement, so the server need not sync every write.
@@ -55,6 +61,12 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
         let took = restart(&mut big, "\"2m\"", "always");
         println!("{} mailboxes: ready {:.1} s after a kill", teams * MAILBOXES, took.as_secs_f64());
         println!("memory after the start: {} MB", memory(big.pid(0)) / 1_000_000);
+        if footprint_only {
+            let messages = there * patterns.len();
+            let content = StoredContent { teams, mailboxes: teams * MAILBOXES, messages };
+            footprint::print(&mut big, content, STARTS, samples);
+            continue;
+        }
         let [mut many, mut few] = <[Sends; 2]>::default();
         let busy = |engine: &TestServers| processor(engine.pid(0));
         let cpu = (busy(&big), busy(&small));

@@ -25,7 +25,7 @@ pub(crate) fn restart(engine: &mut TestServers, from: &str, to: &str) -> Duratio
     // `TestServers::wait_ready` would time out too early for this amount of data.
     while !is_healthy(&engine.monitor(0)) {
         assert!(start.elapsed() < TIMEOUT, "the server does not answer after {TIMEOUT:?}");
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(5));
     }
     start.elapsed()
 }
@@ -50,12 +50,77 @@ pub(crate) fn memory(pid: u32) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1_024
 }
 
-/// Returns the CPU time of a process, in seconds.
+/// Returns the CPU time of a process, in seconds, from the kernel's scheduler statistics of its threads.
 pub(crate) fn processor(pid: u32) -> f64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let (_, rest) = stat.rsplit_once(") ").unwrap();
-    let ticks = rest.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<f64>().unwrap());
-    ticks.sum::<f64>() / 100.0
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().map(Result::unwrap);
+    let nanoseconds = |thread: fs::DirEntry| {
+        let statistics = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
+        statistics.split(' ').next().and_then(|spent| spent.parse::<f64>().ok()).unwrap_or_default()
+    };
+    threads.map(nanoseconds).sum::<f64>() / 1e9
+}
+
+/// Returns how many bytes a process has written to disk so far.
+fn written(pid: u32) -> f64 {
+    let counters = fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+    let line = counters.lines().find_map(|line| line.strip_prefix("write_bytes: ")).unwrap();
+    line.parse().unwrap()
+}
+
+/// The counters of all servers at the beginning of a measurement.
+#[derive(Debug)]
+pub(crate) struct ServerWork<'s> {
+    servers: &'s TestServers,
+    nodes: usize,
+    began: Instant,
+    processor_seconds: f64,
+    written: f64,
+}
+
+/// The processor time of all servers together, and the bytes that each server wrote to disk on average.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WorkDone {
+    pub(crate) seconds: f64,
+    pub(crate) processor_seconds: f64,
+    pub(crate) written: f64,
+}
+
+impl<'s> ServerWork<'s> {
+    /// Begins to measure the work of the first `nodes` servers.
+    pub(crate) fn begin(servers: &'s TestServers, nodes: usize) -> Self {
+        let began = Instant::now();
+        let [processor_seconds, written] = Self::counters(servers, nodes);
+        Self { servers, nodes, began, processor_seconds, written }
+    }
+
+    fn counters(servers: &TestServers, nodes: usize) -> [f64; 2] {
+        let pids: Vec<u32> = (0..nodes).map(|node| servers.pid(node)).collect();
+        let sum = |of: fn(u32) -> f64| pids.iter().map(|pid| of(*pid)).sum();
+        [sum(processor), sum(written)]
+    }
+
+    /// Returns the work since the beginning.
+    pub(crate) fn end(&self) -> WorkDone {
+        let [processor_seconds, written] = Self::counters(self.servers, self.nodes);
+        WorkDone {
+            seconds: self.began.elapsed().as_secs_f64(),
+            processor_seconds: processor_seconds - self.processor_seconds,
+            written: (written - self.written) / self.nodes as f64,
+        }
+    }
+}
+
+impl WorkDone {
+    /// Describes the work for one of `count` operations.
+    pub(crate) fn per_operation(&self, count: f64) -> String {
+        format!(
+            "{:.0} per second; {:.0} us of processor time in all servers and {:.0} bytes written \
+             to the disk of each server for one",
+            count / self.seconds,
+            self.processor_seconds / count * 1e6,
+            self.written / count
+        )
+    }
 }
 
 /// Returns the disk usage of a folder, in bytes.
