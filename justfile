@@ -18,6 +18,7 @@ nightly: model (bend "2000000") (store "all") (nats "all")
     cargo build --release -p brigade -p scripted-model
     bench/team/run
     bench/team/endure
+    bench/capacity/run --check
     for name in policy kills claude agents guest ends native host hosts teammates ui readme install; do e2e/$name/run || exit 1; done
     e2e/soak/run
     cargo build --release -p brigade -p brigade-bench-store -p brigade-bench-nats
@@ -67,6 +68,11 @@ nats name="all" *flags:
     cp target/release/brigade target/release/brigade-without-nats
     cargo build --release -p brigade -p brigade-bench-nats
     target/release/brigade-bench-nats {{name}} {{flags}}
+
+# Compute what a NATS store needs for a workload, for example `just capacity --plan internet`; --check compares the
+# predictions with measurements; see bench/capacity/README.md.
+capacity *arguments:
+    bench/capacity/run {{arguments}}
 
 # Test brigade next to the real Claude Code 2.1.50 and 2.1.325, on the same files; see e2e/claude/README.md.
 claude *arguments:
