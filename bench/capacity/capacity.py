@@ -19,6 +19,7 @@ PLANS = {
     "medium": Workload(100, 2_000, 12_000, 1_000_000, 30, 4_000, 3),
     "internet": Workload(10_000, 166_667, 1_000_000, 1_000_000_000 / 30, 30, 166_667, 3),
 }
+MAY_BE_ZERO = ("running_share", "tool_calls_per_message", "task_changes_per_message", "starts_per_member_day")
 HELP = {
     "organisations": "organisations; each has its own accounts and streams",
     "teams": "teams of all organisations together",
@@ -68,8 +69,9 @@ def apply_assumptions(settings, changes):
             settings[group][name] = float(value)
         except ValueError:
             raise CapacityError(f'--assume "{change}": "{value}" is not a number') from None
-        if settings[group][name] < 0:
-            raise CapacityError(f'--assume "{change}": the value must not be negative')
+        least = 0 if name in MAY_BE_ZERO else 1e-9
+        if not least <= settings[group][name] < float("inf"):
+            raise CapacityError(f'--assume "{change}": the value must be greater than 0')
 
 
 def money(plan, prices):

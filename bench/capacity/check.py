@@ -103,6 +103,8 @@ def main():
     parser.add_argument("--constants", metavar="FILE", default=HERE / "constants.json", help="use other constants")
     parser.add_argument("--figures", metavar="FILE", help="check figures that `scale --footprint` printed into FILE")
     options = parser.parse_args()
+    if not options.figures and not PROGRAM.exists():
+        sys.exit(f"error: {PROGRAM} is missing\nhint: run cargo build --release -p brigade-bench-nats")
     settings = load_settings(options.constants)
     model = Model(settings["constants"], settings["assumptions"], settings["machine"])
     slack = float(os.environ.get("BENCH_SLACK", "1"))

@@ -167,6 +167,16 @@ class ModelTest(unittest.TestCase):
         self.assertEqual(restart.per_cluster, 600)
         self.assertAlmostEqual(plan.per_server["restart_after_kill_seconds"], 0.05 + restart.needed)
 
+    def test_shards_divide_the_subjects_of_a_stream(self):
+        # Four shards: each has a quarter of the 1,000 subjects, and a block of 4 MB has more messages than that.
+        load = replace(LOAD, retention_days=100)
+        content = self.model.content(load)
+        per_block = content.messages / self.model.blocks(content)
+        listed = min(content.messages - content.subjects, 4 * 120 / 0.000_005) * 250 / per_block
+        start = 20_000_000 + 1_000 * 400 + listed * 100
+        other = 20 * 100_000 + 60 / 3 * 50_000 + 100 * 2 / 86_400 * 4 * 120 * 5_000_000
+        self.assertAlmostEqual(self.model.plan(load).per_server["memory_gb"], (start + other) / 1e9)
+
     def test_resources_are_sorted_by_the_clusters_that_they_need(self):
         needed = [one.clusters for one in self.model.plan(LOAD).resources]
         self.assertEqual(needed, sorted(needed, reverse=True))
@@ -215,11 +225,12 @@ class CommandTest(unittest.TestCase):
         answer = json.loads(self.run_command("--json", "--prices", prices))
         self.assertGreater(answer["money_assumed"]["per_million_messages"], 0)
 
-    def test_an_unknown_assumption_is_refused(self):
-        errors = io.StringIO()
-        with redirect_stderr(errors), self.assertRaises(SystemExit):
-            capacity.main(["--assume", "speed=2"])
-        self.assertIn("peak_factor", errors.getvalue())
+    def test_impossible_assumptions_are_refused(self):
+        cases = {"speed=2": "peak_factor", "cores=0": "greater than 0", "cores=many": "not a number", "cores": "NAME=VALUE"}
+        for change, why in cases.items():
+            with self.subTest(change), redirect_stderr(io.StringIO()) as errors, self.assertRaises(SystemExit):
+                capacity.main(["--assume", change])
+            self.assertIn(why, errors.getvalue())
 
     def test_an_assumption_changes_the_plan(self):
         before = json.loads(self.run_command("--json"))
