@@ -142,11 +142,14 @@ class Model:
         """The memory in which the server reads one block."""
         return self.c["memory_bytes_per_buffered_byte"] * min(content.bytes, self.c["block_bytes"])
 
+    def start_work(self, content):
+        """The core-seconds in which the server reads every message after a kill, and the recent messages once more."""
+        old, recent = self.c["start_seconds_per_message"], self.c["start_seconds_per_recent_message"]
+        return content.messages * old + content.recent * recent
+
     def restart_seconds(self, content, parallel=1):
-        """The time of a start after a kill: the server reads every message. It reads streams in parallel, each with one
-        core."""
-        work = content.messages * self.c["start_seconds_per_message"]
-        return self.c["start_seconds_empty_server"] + work / parallel
+        """The time of a start after a kill. The server reads streams in parallel, each with one core."""
+        return self.c["start_seconds_empty_server"] + self.start_work(content) / parallel
 
     # The workload.
 
@@ -269,7 +272,7 @@ class Model:
 
     def resources(self, load, rates, content, streams):
         a, c, m = self.a, self.c, self.machine
-        restart = content.messages * self.c["start_seconds_per_message"]
+        restart = self.start_work(content)
         written = rates["peak_writes_per_second"] * c["written_bytes_per_write"]
         return [
             Resource("streams", "streams", streams, c["streams_of_one_cluster"]),

@@ -26,6 +26,7 @@ CONSTANTS = {
     "block_bytes": 4_000_000,
     "start_seconds_empty_server": 0.05,
     "start_seconds_per_message": 0.000_005,
+    "start_seconds_per_recent_message": 0,
     "writes_per_message": 10,
     "kept_writes_per_message": 6,
     "writes_per_tool_call": 2,
@@ -76,9 +77,11 @@ class ModelTest(unittest.TestCase):
         self.assertEqual(self.model.fill(7).messages, 26)
 
     def test_the_server_remembers_the_ids_of_recent_messages(self):
-        model = Model(CONSTANTS | {"memory_bytes_per_recent_message": 200}, ASSUMPTIONS, MACHINE)
+        recent = {"memory_bytes_per_recent_message": 200, "start_seconds_per_recent_message": 0.001}
+        model = Model(CONSTANTS | recent, ASSUMPTIONS, MACHINE)
         half, none = model.fill(600, recent_share=0.5), model.fill(600, recent_share=0)
         self.assertEqual(model.memory_after_start(half) - model.memory_after_start(none), 650 * 200)
+        self.assertAlmostEqual(model.restart_seconds(half) - model.restart_seconds(none), 0.65)
         # 85 writes per second at the peak.
         self.assertEqual(model.content(LOAD).recent, 85 * 120)
 
