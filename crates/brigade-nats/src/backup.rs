@@ -180,21 +180,21 @@ pub async fn backup(
     if !connection.has_streams().await? {
         return Err(BackupError::NoStreams);
     }
-    let layout = connection.layout().await?.ok_or(BackupError::NoStreams)?;
+    let shards = connection.shard_map().await?.ok_or(BackupError::NoStreams)?.total();
     let failed = |doing| move |source| BackupError::Io { doing, path: dir.to_owned(), source };
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed("create"))?;
     if fs::read_dir(dir).map_err(failed("read"))?.next().is_some() {
         return Err(BackupError::NotEmpty { path: dir.to_owned() });
     }
     let mut streams = Vec::new();
-    // A restore keeps this order. Shard 0 is last, because it contains the layout, which must be restored last.
-    for shard in (0..layout.shards).rev() {
+    // A restore keeps this order. Shard 0 is last, because it contains the map of shards, which must be restored last.
+    for shard in (0..shards).rev() {
         for stream in Stream::ALL {
             streams.push(connection.save(stream, &stream.name(shard), dir).await?);
         }
     }
     let server = connection.client.server_info().version;
-    let manifest = Manifest { version: VERSION, at, server, shards: layout.shards, streams };
+    let manifest = Manifest { version: VERSION, at, server, shards, streams };
     let text = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
     let part = dir.join("manifest.part");
     let mut file = create(&part)?;

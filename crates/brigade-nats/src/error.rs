@@ -9,6 +9,9 @@ pub(crate) enum NatsError {
     /// The server is too old.
     #[error("the server is nats-server {found}; brigade needs {needed} or later")]
     Version { found: String, needed: &'static str },
+    /// A newer version of brigade has changed the layout.
+    #[error("its streams have layout {version}; this version of brigade is too old for it")]
+    NewerLayout { version: u32 },
     /// The server did not answer, although the request was retried until the time limit.
     #[error("the NATS server did not answer for {secs} s: {last}")]
     Timeout { secs: u64, last: String },

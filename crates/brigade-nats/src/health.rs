@@ -86,8 +86,8 @@ pub async fn check_health(options: &NatsOptions) -> Result<Health, StoreError> {
     if connection.identity.role != CredentialRole::Admin {
         return Ok(health);
     }
-    let layout = if connection.has_streams().await? { connection.layout().await? } else { None };
-    let shards = layout.map_or(options.settings.shards, |layout| layout.shards);
+    let map = if connection.has_streams().await? { connection.shard_map().await? } else { None };
+    let shards = map.map_or(options.settings.shards, |map| map.total());
     let mut found = Vec::new();
     for shard in 0..shards {
         for stream in Stream::ALL {

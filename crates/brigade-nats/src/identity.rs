@@ -37,6 +37,8 @@ pub struct Identity {
     pub answers: bool,
     /// The stream settings of the organisation.
     pub settings: StreamSettings,
+    /// The team's shard; `None` for an administrator.
+    pub shard: Option<u16>,
     /// Prefix of the subjects on which the client receives answers. Each credentials file has its own prefix, so
     /// that no client receives another client's answers.
     pub inbox_prefix: String,
@@ -136,6 +138,7 @@ impl Identity {
             members: Vec::new(),
             answers: true,
             settings: StreamSettings::default(),
+            shard: None,
             inbox_prefix: inbox_prefix(CredentialRole::Admin, ""),
             api_prefix: API,
             until: None,
@@ -185,15 +188,21 @@ impl Identity {
             },
             retention: Duration::from_secs(number("retention", defaults.retention.as_secs())?),
         };
+        let shard = tags("shard").next().map(str::parse::<u16>).transpose();
+        let shard = shard.map_err(|_| "its shard is invalid")?;
         let answers = role == CredentialRole::Admin || tags("answers").any(|value| value == "yes");
         let inbox_prefix = inbox_prefix(role, &claims.sub);
         let api_prefix = if role == CredentialRole::Admin { API } else { SEATS_API };
-        Ok(Self { role, team, members, answers, settings, inbox_prefix, api_prefix, until })
+        Ok(Self { role, team, members, answers, settings, shard, inbox_prefix, api_prefix, until })
     }
 
     /// Returns the subjects of the client's team; `None` for an administrator.
     pub fn subjects(&self) -> Option<Subjects> {
-        self.team.as_ref().map(|team| Subjects::new(team, self.settings.shards))
+        let team = self.team.as_ref()?;
+        Some(match self.shard {
+            Some(shard) => Subjects { shard, team: team.clone() },
+            None => Subjects::new(team, self.settings.shards),
+        })
     }
 }
 
@@ -252,6 +261,14 @@ mod tests {
             StreamSettings { shards: 16, replicas: None, retention: Duration::from_secs(60) }
         );
         assert_eq!(seat.subjects(), Some(Subjects::new(&"demo".parse().unwrap(), 16)));
+    }
+
+    #[test]
+    fn a_seat_uses_the_shard_in_its_credentials() {
+        let tags = r#""team:demo","member:bob","role:member","shards:4""#;
+        let added = tagged(&format!(r#"{tags},"shard:4""#)).unwrap();
+        assert_eq!(added.subjects().map(|subjects| subjects.shard), Some(4));
+        assert_eq!(tagged(&format!(r#"{tags},"shard:x""#)), Err("its shard is invalid"));
     }
 
     #[test]

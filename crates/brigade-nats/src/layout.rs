@@ -14,12 +14,14 @@
 //! | `wk.<s>.<team>.<by>` | a member's work events; there are many, so they have their own subject | `<by>` |
 //! | `bd.<s>.<team>.<id>.<by>` | a task. The last message counts, whoever wrote it. Task `0` holds the last assigned number | `<by>` |
 //! | `tm.<s>.<team>.doc.cfg.<by>` | the team's `config.json` | a lead |
+//! | `tm.<s>.<team>.doc.cfg._shards` | in place of `config.json`: the team was assigned to another shard | an administrator |
 //! | `tm.<s>.<team>.doc.m.<name>` | a member's own change to its entry in `config.json` | `<name>` |
 //! | `tm.<s>.<team>.q.<member>.<question>` | a seat's decision, which is never overwritten | `<member>` |
 //! | `nt.<s>.<team>.<member>.<kind>` | notes written by the process that runs a member | `<member>` |
 //! | `lv.<s>.<team>.<member>` | a member's pulse; it expires | `<member>` |
 //!
-//! `<s>` is the team's shard. Once a stream has stored a message, the server republishes the message on the
+//! `<s>` is the team's shard. The subject [`LAYOUT`] holds the number of shards and the map from teams to shards; only an
+//! administrator writes it. Once a stream has stored a message, the server republishes the message on the
 //! same subject, with the prefix `wake.`. Watchers subscribe to the prefixed subjects: a subscriber to the subject
 //! itself would receive a message before the stream has stored it.
 //!
@@ -38,8 +40,10 @@ use std::time::Duration;
 
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 
-/// The allowed numbers of shards.
+/// The numbers of shards with which a store can be created. More can be added later.
 pub const SHARDS: [u16; 3] = [1, 4, 16];
+/// The highest number of shards of a store.
+pub const MAX_SHARDS: u16 = 64;
 /// How long mail is kept, unless the organisation has its own setting.
 pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// How long the server remembers message ids. Must be longer than the time for which a sender retries a message.
@@ -48,7 +52,7 @@ pub const DEDUP: Duration = Duration::from_secs(2 * 60);
 pub const STATES: i64 = 64;
 /// How long a pulse is valid.
 pub const PULSE: Duration = Duration::from_secs(30);
-/// The subject that holds the number of shards, in the stream [`Stream::Team`] of shard 0.
+/// The subject that holds the number of shards and the map of teams, in the stream [`Stream::Team`] of shard 0.
 pub const LAYOUT: &str = "tm.0.layout";
 /// Prefix of the subjects on which stored messages are republished.
 pub const WAKE: &str = "wake";
@@ -97,11 +101,16 @@ impl Stream {
     }
 }
 
-/// Returns a team's shard: the FNV-1a hash of the team's name, modulo the number of shards.
+/// Returns the shard of a team that has no entry in the map of teams: the hash of the team's name, modulo the number of
+/// shards with which the store was created.
 pub fn shard(team: &TeamName, shards: u16) -> u16 {
+    u16::try_from(hash(team) % u64::from(shards.max(1))).unwrap_or_default()
+}
+
+/// Returns the FNV-1a hash of a team's name.
+pub(crate) fn hash(team: &TeamName) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    let hash = team.as_str().bytes().fold(0xcbf2_9ce4_8422_2325, step);
-    u16::try_from(hash % u64::from(shards.max(1))).unwrap_or_default()
+    team.as_str().bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 /// Distinguishes messages that any member may send from those that need the permission to answer requests.
@@ -133,7 +142,8 @@ pub struct Subjects {
 }
 
 impl Subjects {
-    /// Creates the subjects of a team. `shards` is the number of shards in the whole store.
+    /// Creates the subjects of a team that has no entry in the map of teams. `shards` is the number of shards with which
+    /// the store was created.
     pub fn new(team: &TeamName, shards: u16) -> Self {
         Self { shard: shard(team, shards), team: team.clone() }
     }

@@ -23,10 +23,11 @@
 //! - [`options`]: how to connect; [`connect_error`]: why it failed; [`NatsStore`]: the store itself, with a private module for each trait;
 //! - [`layout`]: streams and subjects, and who may write to them;
 //! - [`identity`]: what a client's credentials allow; [`org`]: organisations, issuing and revoking credentials;
-//! - [`backup`], [`health`], [`stream_metrics`]: tools for operators of the NATS servers.
+//! - [`backup`], [`health`], [`shards`], [`stream_metrics`]: tools for operators of the NATS servers.
 //!
 //! The private modules: `connect` connects and waits for servers that are away. `connection` sends requests, retries them and detects permission errors. `read`, `write`
 //! and `watch` handle the messages of a stream. `mailbox` (with `marks`), `board` and `roster` interpret messages.
+//! `shard_map` says which team is in which shard, and `placement` assigns new teams to shards.
 //! `read_floor` and `replicas` make sure that a client in a cluster can read its own writes.
 //!
 //! # Limits of this crate
@@ -45,6 +46,7 @@ pub mod identity;
 pub mod layout;
 pub mod options;
 pub mod org;
+pub mod shards;
 pub mod stream_metrics;
 
 mod board;
@@ -56,12 +58,14 @@ mod journal;
 mod mail_message;
 mod mailbox;
 mod marks;
+mod placement;
 mod post;
 mod read;
 mod read_floor;
 mod replicas;
 mod roster;
 mod sent_messages;
+mod shard_map;
 mod store;
 mod streams;
 mod visibility;

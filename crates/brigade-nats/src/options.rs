@@ -71,7 +71,7 @@ impl RetryLimit {
 /// Settings for creating the streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamSettings {
-    /// Number of shards among which the teams are distributed: 1, 4 or 16. The number cannot be changed later.
+    /// Number of shards among which the teams are distributed: 1, 4 or 16. More can be added later.
     pub shards: u16,
     /// Number of replicas per stream; `None` means three in a cluster, and one on a single server.
     pub replicas: Option<usize>,

@@ -11,7 +11,9 @@ use bytes::Bytes;
 use crate::connection::NatsConnection;
 use crate::layout::{Stream, Subjects};
 use crate::read::{ReadRange, StoredMessage};
-use crate::write::{DELETED, EXPECTED_FILTER, EXPECTED_LAST, INCARNATION, LEFT, OP, PendingWrite};
+use crate::write::{
+    DELETED, ELSEWHERE, EXPECTED_FILTER, EXPECTED_LAST, INCARNATION, LEFT, OP, PendingWrite,
+};
 
 const DOING: &str = "read the team";
 /// The header with the sequence of the last entry that a document contains. Entries between that sequence and the
@@ -30,6 +32,8 @@ pub(crate) struct Roster {
     includes_upto: u64,
     /// The later entries that members wrote. `None` means that the member left.
     entries: BTreeMap<String, (u64, Option<Bytes>)>,
+    /// The shard to which the team was assigned, if that is another shard than this one.
+    elsewhere: Option<u16>,
 }
 
 impl Roster {
@@ -39,8 +43,13 @@ impl Roster {
         match stored.tokens().as_slice() {
             ["doc", "cfg", _] if stored.seq >= self.base_seq => {
                 self.base_seq = stored.seq;
+                self.elsewhere = None;
                 self.base = match stored.header(OP) {
                     Some(DELETED) => None,
+                    Some(ELSEWHERE) => {
+                        self.elsewhere = shard_elsewhere(&stored.payload);
+                        None
+                    }
                     _ => {
                         let incarnation = stored.header(INCARNATION).unwrap_or_default().to_owned();
                         Some((stored.payload.clone(), incarnation))
@@ -104,10 +113,20 @@ impl Roster {
         self.base_seq
     }
 
+    /// Returns the shard to which the team was assigned, if that is another shard than the one that was read.
+    pub(crate) fn elsewhere(&self) -> Option<u16> {
+        self.elsewhere
+    }
+
     /// Returns the sequence of the last message that was applied.
     pub(crate) fn seq(&self) -> u64 {
         self.seq
     }
+}
+
+/// Returns the shard that a marker names.
+fn shard_elsewhere(payload: &[u8]) -> Option<u16> {
+    str::from_utf8(payload).ok()?.parse().ok()
 }
 
 /// Returns the changes that a member made to its own entry. Returns `None` if the entry is of another member.

@@ -2,6 +2,7 @@
 
 mod board;
 mod history;
+mod locate;
 mod mail;
 mod notes;
 mod teams;
@@ -16,10 +17,10 @@ use brigade_wire::name::TeamName;
 
 use crate::connection::NatsConnection;
 use crate::identity::CredentialRole;
-use crate::layout::Subjects;
 use crate::mailbox::MailboxCache;
 use crate::options::NatsOptions;
 use crate::roster::Roster;
+use crate::shard_map::ShardMap;
 use crate::watch_generations::WatchGenerations;
 
 /// How long this process assumes that a team exists without asking the server again. During this time,
@@ -30,7 +31,8 @@ const EXISTENCE_CACHE_TIME: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct NatsStore {
     pub(crate) connection: Arc<NatsConnection>,
-    pub(crate) shards: u16,
+    /// The shards of the teams, as this process last read them.
+    map: Mutex<ShardMap>,
     /// The watched mailboxes, each with its current watch generation.
     generations: Arc<WatchGenerations>,
     rosters: Mutex<HashMap<TeamName, Roster>>,
@@ -44,39 +46,27 @@ impl NatsStore {
     /// Connects to the NATS server. If the streams are missing and the credentials allow it, creates the streams.
     pub async fn connect(options: NatsOptions) -> Result<Self, StoreError> {
         let connection = NatsConnection::open(&options).await?;
-        let shards = if connection.identity.role == CredentialRole::Admin {
+        let map = if connection.identity.role == CredentialRole::Admin {
             // Check first that the streams exist. The server does not answer a read from a missing stream, so the
             // read would time out.
             let found =
-                if connection.has_streams().await? { connection.layout().await? } else { None };
+                if connection.has_streams().await? { connection.shard_map().await? } else { None };
             match found {
-                Some(layout) => layout.shards,
-                None => connection.create_streams(&options.settings).await?.shards,
+                Some(map) => map,
+                None => connection.create_streams(&options.settings).await?,
             }
         } else {
-            connection.identity.settings.shards
+            ShardMap::hashed(connection.identity.settings.shards)
         };
         Ok(Self {
             connection: Arc::new(connection),
-            shards,
+            map: Mutex::new(map),
             generations: Arc::default(),
             rosters: Mutex::default(),
             incarnations: Mutex::default(),
             mailboxes: Arc::default(),
             refused: Arc::default(),
         })
-    }
-
-    fn subjects(&self, team: &TeamName) -> Subjects {
-        Subjects::new(team, self.shards)
-    }
-
-    /// Reads the current roster.
-    async fn roster(&self, team: &TeamName) -> Result<Roster, StoreError> {
-        let cached = locked(&self.rosters).get(team).cloned().unwrap_or_default();
-        let roster = self.connection.roster(&self.subjects(team), cached).await?;
-        self.remember(team, &roster);
-        Ok(roster)
     }
 
     fn remember(&self, team: &TeamName, roster: &Roster) {

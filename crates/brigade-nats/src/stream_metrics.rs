@@ -153,7 +153,13 @@ impl StreamInfo {
         })
     }
 
-    fn max_age(&self) -> Duration {
+    /// Returns the number of replicas.
+    pub(crate) fn replicas(&self) -> usize {
+        usize::try_from(self.number("num_replicas")).unwrap_or(1)
+    }
+
+    /// Returns how long messages are kept; zero if there is no limit.
+    pub(crate) fn max_age(&self) -> Duration {
         Duration::from_nanos(self.number("max_age"))
     }
 }
@@ -166,7 +172,7 @@ impl NatsStore {
             .then_some(connection.identity.settings.retention);
         let mut streams = Vec::new();
         if connection.identity.role == CredentialRole::Admin {
-            for shard in 0..self.shards {
+            for shard in 0..self.current_map().await?.total() {
                 for stream in Stream::ALL {
                     let name = stream.name(shard);
                     let Some(info) = connection.info(&name).await? else { continue };
@@ -180,7 +186,7 @@ impl NatsStore {
         }
         let began = Instant::now();
         // Measure a request that every seat may send.
-        connection.layout().await?;
+        connection.shard_map().await?;
         let round_trip = began.elapsed();
         let server = connection.client.server_info();
         Ok(Measures {
@@ -197,7 +203,7 @@ impl NatsStore {
     pub async fn set_retention(&self, retention: Duration) -> Result<Duration, StoreError> {
         let doing = "change how long mail is kept";
         let mut before = Duration::ZERO;
-        for shard in 0..self.shards {
+        for shard in 0..self.current_map().await?.total() {
             let name = Stream::Mail.name(shard);
             let Some(mut info) = self.connection.info(&name).await? else { continue };
             before = before.max(info.max_age());

@@ -1,16 +1,16 @@
-//! Creates the streams and reads the number of shards.
+//! Creates the streams, and reads and writes the map of shards.
 
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::stream::{Config, Republish, StorageType};
 use brigade_core::store::StoreError;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::connection::NatsConnection;
 use crate::error::NatsError;
 use crate::layout::{DEDUP, LAYOUT, STATES, Stream, WAKE};
 use crate::options::StreamSettings;
+use crate::shard_map::{NEWEST_VERSION, ShardMap};
 use crate::write::PendingWrite;
 
 /// JetStream error: the server is not part of a cluster, so it cannot keep three replicas.
@@ -21,15 +21,6 @@ pub(crate) const NEVER_REACHED: i64 = 1_000_000_000;
 /// JetStream error: stream not found.
 pub(crate) const NO_STREAM: u64 = 10059;
 const DOING: &str = "find brigade's streams";
-
-/// The stored description of the layout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct StoredLayout {
-    /// Version of the layout.
-    version: u32,
-    /// Number of shards.
-    pub(crate) shards: u16,
-}
 
 /// Returns the settings of a stream. Some features are off, because a seat could use them to change other subjects
 /// than its own. For example, a rollup message on any subject can replace all messages of the stream.
@@ -81,40 +72,62 @@ impl NatsConnection {
             .map_err(|error| NatsError::Malformed(error.to_string()).while_doing(doing))
     }
 
-    /// Returns the stored layout; `None` if no layout has been stored yet.
-    pub(crate) async fn layout(&self) -> Result<Option<StoredLayout>, StoreError> {
+    /// Returns the map of shards; `None` if no map has been stored yet.
+    pub(crate) async fn shard_map(&self) -> Result<Option<ShardMap>, StoreError> {
         let stream = Stream::Team.name(0);
         let Some(stored) = self.last(&stream, LAYOUT, DOING).await? else { return Ok(None) };
         let malformed =
             |error: serde_json::Error| NatsError::Malformed(error.to_string()).while_doing(DOING);
-        Ok(Some(serde_json::from_slice(&stored.payload).map_err(malformed)?))
+        let mut map: ShardMap = serde_json::from_slice(&stored.payload).map_err(malformed)?;
+        if map.version > NEWEST_VERSION {
+            return Err(NatsError::NewerLayout { version: map.version }.while_doing(DOING));
+        }
+        map.seq = stored.seq;
+        Ok(Some(map))
+    }
+
+    /// Writes the map of shards. Returns [`StoreError::Conflict`] if another client has written it since `map` was read.
+    pub(crate) async fn write_shard_map(&self, mut map: ShardMap) -> Result<ShardMap, StoreError> {
+        let text = serde_json::to_vec(&map).unwrap_or_default();
+        let pending =
+            PendingWrite::new(LAYOUT.to_owned(), &text).expect_last(LAYOUT.to_owned(), map.seq);
+        map.seq = self.write(pending, "write the map of shards").await?;
+        Ok(map)
     }
 
     /// Creates the missing streams. Existing streams keep their settings.
     pub(crate) async fn create_streams(
         &self,
         settings: &StreamSettings,
-    ) -> Result<StoredLayout, StoreError> {
+    ) -> Result<ShardMap, StoreError> {
         let replicas = match settings.replicas {
             Some(replicas) => replicas,
             None if self.client.server_info().cluster.is_some() => 3,
             None => 1,
         };
         for shard in 0..settings.shards {
-            for stream in Stream::ALL {
-                self.create_stream(&config(stream, shard, settings, replicas)).await?;
-            }
+            self.create_shard(shard, settings, replicas).await?;
         }
-        // Write the layout last. A client that can read the layout can then rely on the streams.
-        let layout = StoredLayout { version: 1, shards: settings.shards };
-        let text = serde_json::to_vec(&layout).unwrap_or_default();
-        let pending = PendingWrite::new(LAYOUT.to_owned(), &text).expect_last(LAYOUT.to_owned(), 0);
-        match self.write(pending, "write the layout").await {
-            Err(StoreError::Conflict) => self.layout().await?.ok_or_else(|| {
-                NatsError::Malformed("the layout is missing".into()).while_doing("read the layout")
+        // Write the map last. A client that can read the map can then rely on the streams.
+        match self.write_shard_map(ShardMap::hashed(settings.shards)).await {
+            Err(StoreError::Conflict) => self.shard_map().await?.ok_or_else(|| {
+                NatsError::Malformed("the map of shards is missing".into()).while_doing(DOING)
             }),
-            written => written.map(|_| layout),
+            written => written,
         }
+    }
+
+    /// Creates the missing streams of one shard.
+    pub(crate) async fn create_shard(
+        &self,
+        shard: u16,
+        settings: &StreamSettings,
+        replicas: usize,
+    ) -> Result<(), StoreError> {
+        for stream in Stream::ALL {
+            self.create_stream(&config(stream, shard, settings, replicas)).await?;
+        }
+        Ok(())
     }
 
     async fn create_stream(&self, config: &Config) -> Result<(), StoreError> {

@@ -32,12 +32,16 @@ pub(crate) const EXPECTED_LAST: &str = "Nats-Expected-Last-Subject-Sequence";
 pub(crate) const EXPECTED_FILTER: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 /// The header with the incarnation of the team. A team that is deleted and created again has a new incarnation.
 pub(crate) const INCARNATION: &str = "Brigade-Life";
-/// The header of a message that contains no document. Its value is [`DELETED`] or [`LEFT`].
+/// The header of a message that contains no document. Its value is [`DELETED`], [`LEFT`] or
+/// [`ELSEWHERE`].
 pub(crate) const OP: &str = "Brigade-Op";
 /// Value of [`OP`]: the document was deleted.
 pub(crate) const DELETED: &str = "deleted";
 /// Value of [`OP`]: the member left the team.
 pub(crate) const LEFT: &str = "left";
+/// Value of [`OP`]: the team was assigned to another shard, before it was created. The message contains the number of the
+/// shard.
+pub(crate) const ELSEWHERE: &str = "elsewhere";
 
 /// A message to write to a stream.
 #[derive(Clone, Debug)]

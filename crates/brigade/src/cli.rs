@@ -33,7 +33,8 @@ pub(crate) use self::host::{
 pub(crate) use self::link::LinkArgs;
 #[cfg(feature = "nats")]
 pub(crate) use self::org::{
-    EngineCommand, OrgAddMemberArgs, OrgCommand, OrgFolderArgs, OrgInitArgs, OrgRevokeArgs,
+    EngineCommand, OrgAddMemberArgs, OrgAssignShardArgs, OrgCommand, OrgFolderArgs, OrgInitArgs,
+    OrgRevokeArgs, OrgShardArgs,
 };
 #[cfg(feature = "nats")]
 pub(crate) use self::store::{StoreAddArgs, StoreCommand};

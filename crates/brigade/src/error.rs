@@ -75,6 +75,12 @@ pub(crate) enum CliTrouble {
     #[cfg(feature = "nats")]
     #[error("the address of the NATS server is missing")]
     NoNatsServer,
+    #[cfg(feature = "nats")]
+    #[error("the folder of the organisation is missing; it records whose credentials name a shard")]
+    NoOrgFolder,
+    #[cfg(feature = "nats")]
+    #[error("no shard was added to this organisation yet")]
+    NoAddedShard,
     #[error("the address of the NATS server to link with is missing")]
     NothingToLink,
 }

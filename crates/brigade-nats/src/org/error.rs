@@ -68,6 +68,12 @@ pub enum OrgError {
         /// The requested number.
         shards: u16,
     },
+    /// Shards were added to the organisation, and the caller did not ask the servers for the team's shard.
+    #[error("the servers have to name the shard of team {team}, because shards were added")]
+    UnknownShard {
+        /// The team.
+        team: TeamName,
+    },
     /// The caller asked for more replicas than there are servers.
     #[error("{replicas} replicas need {replicas} servers; this operator has {servers}")]
     Replicas {

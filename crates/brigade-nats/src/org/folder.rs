@@ -70,6 +70,8 @@ pub struct Granted {
     pub until: Option<Timestamp>,
     /// The new credentials file; `None` for a file in the operator's folder.
     pub out: Option<PathBuf>,
+    /// The team's shard, according to the servers; `None` if no shards were added to the organisation.
+    pub shard: Option<u16>,
 }
 
 impl Folder {
@@ -179,6 +181,7 @@ impl Folder {
             account: account.public_key(),
             seats_account: seats.public_key(),
             shards,
+            shards_added: false,
             replicas,
             retention_seconds: retention.as_secs(),
             changed: now.as_second(),
@@ -231,7 +234,14 @@ impl Folder {
         now: Timestamp,
     ) -> Result<IssuedSeat, OrgError> {
         let dir = self.org(&organisation.name);
-        let Granted { team, members, role, answers, until, out } = granted;
+        let Granted { team, members, role, answers, until, out, shard } = granted;
+        let subjects = match shard {
+            Some(shard) => Subjects { shard, team: team.clone() },
+            None if organisation.shards_added => {
+                return Err(OrgError::UnknownShard { team });
+            }
+            None => Subjects::new(&team, organisation.shards),
+        };
         let names: Vec<&str> = members.iter().map(MemberName::as_str).collect();
         let name = format!("{team}.{}", names.join("+"));
         let file = out.unwrap_or_else(|| dir.join("creds").join(format!("{name}.creds")));
@@ -241,7 +251,6 @@ impl Folder {
             remove(&file)?;
         }
         let account = self.key(&dir.join("seats.nk"))?;
-        let subjects = Subjects::new(&team, organisation.shards);
         let mut tags = vec![format!("team:{team}"), format!("role:{}", role.as_str())];
         tags.extend(members.iter().map(|member| format!("member:{member}")));
         tags.push(format!("answers:{}", if answers { "yes" } else { "no" }));
@@ -258,6 +267,13 @@ impl Folder {
         organisation.seats.push(seat.clone());
         replace_json(&dir.join("org.json"), &organisation)?;
         Ok(seat)
+    }
+
+    /// Records that shards are being added to an organisation. Must be called before a shard is added: from then on,
+    /// only the servers know the shard of a team.
+    pub fn record_added_shards(&self, organisation: &mut Organisation) -> Result<(), OrgError> {
+        organisation.shards_added = true;
+        replace_json(&self.org(&organisation.name).join("org.json"), &organisation)
     }
 
     /// Revokes all credentials that allow acting as this member, and returns them. The servers apply the

@@ -21,8 +21,11 @@ pub struct Organisation {
     pub account: String,
     /// Public key of the account that holds the seats.
     pub seats_account: String,
-    /// Number of shards among which the teams are distributed.
+    /// Number of shards with which the organisation was created.
     pub shards: u16,
+    /// Whether shards were added, or are being added. The servers then know which shard a team is in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shards_added: bool,
     /// Number of replicas per stream; `None` means three in a cluster, and one on a single server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<usize>,
@@ -68,6 +71,15 @@ impl Organisation {
             replicas: self.replicas,
             retention: Duration::from_secs(self.retention_seconds),
         }
+    }
+
+    /// Returns the teams that have credentials, without repetitions.
+    pub fn teams(&self) -> Vec<TeamName> {
+        let valid = self.seats.iter().filter(|seat| seat.revoked.is_none());
+        let mut teams: Vec<TeamName> = valid.map(|seat| seat.team.clone()).collect();
+        teams.sort();
+        teams.dedup();
+        teams
     }
 
     /// Maps each revoked key to a time, in seconds since 1970. The server refuses all credentials that were issued

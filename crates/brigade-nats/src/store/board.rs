@@ -37,7 +37,8 @@ impl BoardStore for NatsStore {
         task: &(dyn for<'i> Fn(TaskId) -> Vec<u8> + Sync),
         by: &Actor,
     ) -> Result<(TaskId, Revision), StoreError> {
-        let (subjects, incarnation) = (self.subjects(team), self.incarnation(team).await?);
+        let incarnation = self.incarnation(team).await?;
+        let subjects = self.subjects(team);
         loop {
             let id = self.connection.next_number(&subjects, &incarnation, by).await?;
             let bytes = task(id);
@@ -69,7 +70,8 @@ impl BoardStore for NatsStore {
         by: &Actor,
     ) -> Written {
         check_task(task)?;
-        let (subjects, incarnation) = (self.subjects(team), self.incarnation(team).await?);
+        let incarnation = self.incarnation(team).await?;
+        let subjects = self.subjects(team);
         match self.connection.set_task(&subjects, &incarnation, id, Some(task), at.0, by).await {
             Err(StoreError::Conflict) => {
                 match self.connection.task(&subjects, id, &incarnation).await?.0 {
@@ -82,7 +84,8 @@ impl BoardStore for NatsStore {
     }
 
     async fn delete_task(&self, team: &TeamName, id: TaskId, by: &Actor) -> Result<(), StoreError> {
-        let (subjects, incarnation) = (self.subjects(team), self.incarnation(team).await?);
+        let incarnation = self.incarnation(team).await?;
+        let subjects = self.subjects(team);
         loop {
             let (exists, seq) = self.connection.task(&subjects, id, &incarnation).await?;
             exists.ok_or(StoreError::NoTask { id })?;

@@ -48,19 +48,19 @@ impl EventLog for NatsStore {
     }
 
     async fn history(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
-        let subjects = self.subjects(team);
+        let subjects = self.located(team).await?;
         let filters = self.visible_filters(&subjects);
         self.read_records(&subjects, filters, Arc::clone(&self.refused)).await
     }
 
     async fn history_without_work(&self, team: &TeamName) -> Result<Vec<Record>, StoreError> {
-        let subjects = self.subjects(team);
+        let subjects = self.located(team).await?;
         let filters = self.visible_filters_without_work(&subjects);
         self.read_records(&subjects, filters, Arc::clone(&self.refused)).await
     }
 
     async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError> {
-        let subjects = self.subjects(team);
+        let subjects = self.located(team).await?;
         let filters = self.visible_filters(&subjects);
         self.follow(&subjects, None, filters).await
     }
@@ -79,7 +79,7 @@ impl EventLog for NatsStore {
     }
 
     async fn watch_without_work(&self, team: &TeamName) -> Result<Watch, StoreError> {
-        let subjects = self.subjects(team);
+        let subjects = self.located(team).await?;
         let filters = self.visible_filters_without_work(&subjects);
         self.follow(&subjects, None, filters).await
     }
@@ -89,7 +89,7 @@ impl EventLog for NatsStore {
         team: &TeamName,
         member: &MemberName,
     ) -> Result<Watch, StoreError> {
-        let subjects = self.subjects(team);
+        let subjects = self.located(team).await?;
         let filters = subjects.member_filters(member);
         self.follow(&subjects, Some(member), filters).await
     }

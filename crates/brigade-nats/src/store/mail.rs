@@ -75,7 +75,7 @@ impl MailStore for NatsStore {
         team: &TeamName,
         member: &MemberName,
     ) -> Result<Vec<Record>, StoreError> {
-        let subjects = self.subjects(team);
+        let subjects = self.located(team).await?;
         // Members have also recorded events about this mailbox.
         let filters = self.visible_mailbox_filters(&subjects, member);
         let messages = self.read_messages(&subjects, filters).await?;

@@ -65,7 +65,7 @@ impl Notes for NatsStore {
         kind: NoteKind,
         note: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        let subjects = self.subjects(team);
+        let subjects = self.located(team).await?;
         let text = note.unwrap_or_default();
         let pending = match kind {
             NoteKind::Pulse => {
@@ -84,7 +84,7 @@ impl Notes for NatsStore {
         member: &MemberName,
         kind: NoteKind,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let subjects = self.subjects(team);
+        let subjects = self.located(team).await?;
         let (stream, subject) = match kind {
             NoteKind::Pulse => (Stream::Live, subjects.pulse(member)),
             _ => (Stream::Notes, subjects.note(member, note_token(kind))),

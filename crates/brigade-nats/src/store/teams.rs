@@ -9,8 +9,9 @@ use brigade_wire::team::Team;
 
 use super::{NatsStore, locked};
 use crate::layout::Stream;
+use crate::placement::ShardChoice;
 use crate::read::ReadRange;
-use crate::write::{DELETED, INCARNATION, OP, PendingWrite};
+use crate::write::{DELETED, ELSEWHERE, INCARNATION, OP, PendingWrite};
 
 #[async_trait]
 impl TeamStore for NatsStore {
@@ -19,23 +20,10 @@ impl TeamStore for NatsStore {
             let exists = self.roster(team).await?.incarnation().is_some();
             return Ok(exists.then(|| team.clone()).into_iter().collect());
         }
-        let mut last: HashMap<String, (u64, bool)> = HashMap::new();
-        for shard in 0..self.shards {
-            let filter = format!("tm.{shard}.*.doc.cfg.*");
-            let stream = Stream::Team.name(shard);
-            let found =
-                self.connection.read(&stream, &filter, ReadRange::LastHeaders, "list the teams");
-            for stored in found.await? {
-                let Some(team) = stored.subject.split('.').nth(2) else { continue };
-                let exists = stored.header(OP) != Some(DELETED);
-                let entry = last.entry(team.to_owned()).or_default();
-                if stored.seq > entry.0 {
-                    *entry = (stored.seq, exists);
-                }
-            }
+        let mut teams = Vec::new();
+        for shard in 0..self.current_map().await?.total() {
+            teams.append(&mut self.teams_in(shard).await?);
         }
-        let exists = last.into_iter().filter(|(_, (_, exists))| *exists);
-        let mut teams: Vec<TeamName> = exists.filter_map(|(team, _)| team.parse().ok()).collect();
         teams.sort();
         Ok(teams)
     }
@@ -64,7 +52,7 @@ impl TeamStore for NatsStore {
         }
         // Write the board before the team. The board becomes visible when the team is created, because the
         // team gets the same incarnation.
-        let subjects = self.subjects(team);
+        let subjects = self.assign(team, ShardChoice::ByName).await?;
         let incarnation = uuid::Uuid::new_v4().simple().to_string();
         let mut highest = 0;
         for (id, task) in tasks {
@@ -100,9 +88,9 @@ impl TeamStore for NatsStore {
 
     async fn delete_team(&self, team: &TeamName, by: &Actor) -> Result<(), StoreError> {
         let by = &self.author(by);
-        let subjects = self.subjects(team);
         loop {
             let roster = self.roster(team).await?;
+            let subjects = self.subjects(team);
             if roster.incarnation().is_none() {
                 return Err(StoreError::NoTeam { team: team.clone() });
             }
@@ -122,6 +110,25 @@ impl TeamStore for NatsStore {
 }
 
 impl NatsStore {
+    /// Returns the teams in a shard, in no order.
+    pub(crate) async fn teams_in(&self, shard: u16) -> Result<Vec<TeamName>, StoreError> {
+        let mut last: HashMap<String, (u64, bool)> = HashMap::new();
+        let filter = format!("tm.{shard}.*.doc.cfg.*");
+        let stream = Stream::Team.name(shard);
+        let found =
+            self.connection.read(&stream, &filter, ReadRange::LastHeaders, "list the teams");
+        for stored in found.await? {
+            let Some(team) = stored.subject.split('.').nth(2) else { continue };
+            let exists = !matches!(stored.header(OP), Some(DELETED | ELSEWHERE));
+            let entry = last.entry(team.to_owned()).or_default();
+            if stored.seq > entry.0 {
+                *entry = (stored.seq, exists);
+            }
+        }
+        let exists = last.into_iter().filter(|(_, (_, exists))| *exists);
+        Ok(exists.filter_map(|(team, _)| team.parse().ok()).collect())
+    }
+
     async fn create(
         &self,
         team: &TeamName,
@@ -130,8 +137,8 @@ impl NatsStore {
         by: &Actor,
     ) -> Written {
         check_team(config)?;
-        let subjects = self.subjects(team);
         loop {
+            let subjects = self.assign(team, ShardChoice::ByName).await?;
             let roster = self.roster(team).await?;
             if roster.incarnation().is_some() {
                 return Err(StoreError::TeamExists { team: team.clone() });

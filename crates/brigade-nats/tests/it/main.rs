@@ -20,3 +20,4 @@ mod own_watch;
 mod seats;
 mod served;
 mod several;
+mod shards;

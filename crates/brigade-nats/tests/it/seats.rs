@@ -127,6 +127,7 @@ async fn credentials_expire() {
         answers: false,
         until: Some(Timestamp::now() + jiff::SignedDuration::from_secs(2)),
         out: None,
+        shard: None,
     };
     let seat = servers.folder.grant(&mut acme, granted, Timestamp::now()).unwrap();
     let alice = servers.raw(&seat.file).await;

@@ -108,7 +108,7 @@ impl OrgServers {
     ) -> IssuedSeat {
         let members = members.iter().map(|name| name.parse().unwrap()).collect();
         let team = team.parse().unwrap();
-        let granted = Granted { team, members, role, answers, until: None, out: None };
+        let granted = Granted { team, members, role, answers, until: None, out: None, shard: None };
         self.folder.grant(organisation, granted, Timestamp::now()).unwrap()
     }
 

@@ -33,8 +33,8 @@ pub(crate) enum OrgCommand {
     /// Create credentials for one member, or for several on one host
     ///
     /// The credentials allow sending as these members, reading their mail and using their team's
-    /// board, and nothing else. The servers enforce this. The servers need not be running now, and
-    /// no `org apply` is needed afterwards.
+    /// board, and nothing else. The servers enforce this. The servers need not be running now, unless
+    /// shards were added, and no `org apply` is needed afterwards.
     #[command(after_help = "\
 Examples:
   brigade org add-member demo alice
@@ -53,8 +53,42 @@ Examples:
     /// Exits with code 4 if there are none.
     List(OrgFolderArgs),
 
+    /// List the shards, with the number of their teams and messages
+    ///
+    /// A shard is a set of streams. Each team is in one shard.
+    Shards(OrgShardArgs),
+
+    /// Add a shard while the servers run
+    ///
+    /// Existing teams stay in their shards. New teams are spread over all shards. Update brigade on
+    /// all hosts before: earlier versions cannot use teams in the new shard.
+    #[command(after_help = "\
+Example:
+  brigade org add-shard --dir /etc/brigade")]
+    AddShard(OrgShardArgs),
+
+    /// Assign a team to a shard before the team is created
+    ///
+    /// Fails if the team has data or credentials for another shard: a team cannot be moved.
+    #[command(after_help = "\
+Example:
+  brigade org assign-shard demo 4 --dir /etc/brigade")]
+    AssignShard(OrgAssignShardArgs),
+
     #[command(flatten)]
     Engine(EngineCommand),
+}
+
+impl OrgCommand {
+    /// Whether the command uses the server given with --store, and not those of an organisation's folder.
+    pub(crate) fn uses_store(&self) -> bool {
+        match self {
+            Self::Engine(_) => true,
+            Self::Shards(servers) | Self::AddShard(servers) => servers.dir.is_none(),
+            Self::AssignShard(asked) => asked.servers.dir.is_none(),
+            _ => false,
+        }
+    }
 }
 
 /// Commands for the running NATS server given with --store. They need administrator credentials.
@@ -112,6 +146,29 @@ pub(crate) struct OrgFolderArgs {
     pub(crate) org: Option<TeamName>,
 }
 
+/// The servers whose shards to use.
+#[derive(Args, Debug)]
+pub(crate) struct OrgShardArgs {
+    /// The folder created by `brigade org init` [default: none; uses the server given with --store,
+    /// which must accept clients without credentials]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// The organisation [default: the only one in the folder]
+    #[arg(long, value_name = "NAME", requires = "dir")]
+    pub(crate) org: Option<TeamName>,
+}
+
+/// Arguments of `brigade org assign-shard`.
+#[derive(Args, Debug)]
+pub(crate) struct OrgAssignShardArgs {
+    /// The team
+    pub(crate) team: TeamName,
+    /// Number of the shard, as in `brigade org shards`
+    pub(crate) shard: u16,
+    #[command(flatten)]
+    pub(crate) servers: OrgShardArgs,
+}
+
 /// Arguments of `brigade org init`.
 #[derive(Args, Debug)]
 pub(crate) struct OrgInitArgs {
@@ -120,7 +177,7 @@ pub(crate) struct OrgInitArgs {
     /// The folder to write to; if it already holds organisations, this one is added
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// Number of shards for the organisation's teams: 1, 4 or 16; cannot be changed later
+    /// Number of shards for the organisation's teams: 1, 4 or 16; `org add-shard` adds more later
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) shards: u16,
     /// Client address of each server; servers reach each other on this port plus 2000 [default:

@@ -52,9 +52,9 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::cli::{Cli, CliCommand, GlobalArgs, UpArgs};
 #[cfg(feature = "nats")]
-use crate::cli::{OrgCommand, StoreCommand};
+use crate::cli::StoreCommand;
+use crate::cli::{Cli, CliCommand, GlobalArgs, UpArgs};
 use crate::context::{CliContext, variable};
 use crate::error::{CliError, failed};
 use crate::location::{CONFIG_FILE, TeamFileSource, location};
@@ -143,9 +143,7 @@ fn home(cli: &Cli) -> Result<Location, CliError> {
         }
         // These commands read the server addresses from the organisation's folder.
         #[cfg(feature = "nats")]
-        Some(CliCommand::Org(command)) if !matches!(command, OrgCommand::Engine(_)) => {
-            Ok(Location::Files)
-        }
+        Some(CliCommand::Org(command)) if !command.uses_store() => Ok(Location::Files),
         // `up --check` finds the brigade.toml and reports its mistakes itself.
         Some(CliCommand::Up(up)) if up.check => Ok(Location::Files),
         Some(CliCommand::Up(UpArgs { file, .. })) => {

@@ -7,13 +7,14 @@ mod init;
 mod list;
 mod next_step;
 mod revoke;
+mod shards;
 
 pub(super) use self::revoke::revoke_stopped;
 
 use brigade_core::store::StoreError;
-use brigade_nats::NatsOptions;
 use brigade_nats::connect_error::ConnectFailure;
-use brigade_nats::org::{Folder, PushError};
+use brigade_nats::org::{Folder, Organisation, PushError};
+use brigade_nats::{NatsOptions, NatsStore};
 
 use crate::cli::{GlobalArgs, OrgCommand};
 use crate::error::CliError;
@@ -23,9 +24,12 @@ pub(crate) async fn run(global: GlobalArgs, command: OrgCommand) -> Result<u8, C
     match command {
         OrgCommand::Init(init) => init::run(json, init),
         OrgCommand::Apply(folder) => apply::run(&global, &folder).await,
-        OrgCommand::AddMember(asked) => add_member::run(json, asked),
+        OrgCommand::AddMember(asked) => add_member::run(&global, asked).await,
         OrgCommand::Revoke(asked) => revoke::run(json, &asked).await,
         OrgCommand::List(folder) => list::run(json, &folder),
+        OrgCommand::Shards(asked) => shards::list(&global, &asked).await,
+        OrgCommand::AddShard(asked) => shards::add(&global, &asked).await,
+        OrgCommand::AssignShard(asked) => shards::assign(&global, &asked).await,
         OrgCommand::Engine(command) => engine::run(&global, command).await,
     }
 }
@@ -34,6 +38,21 @@ pub(crate) async fn run(global: GlobalArgs, command: OrgCommand) -> Result<u8, C
 fn servers(folder: &Folder) -> NatsOptions {
     let ca = folder.cluster().tls.as_ref().and_then(|tls| tls.ca.clone());
     NatsOptions { servers: folder.cluster().urls(), ca, ..NatsOptions::default() }
+}
+
+/// Connects to the servers of an organisation, as its administrator.
+async fn connect_admin(
+    global: &GlobalArgs,
+    folder: &Folder,
+    organisation: &Organisation,
+) -> Result<NatsStore, CliError> {
+    let options = NatsOptions {
+        creds: Some(folder.admin(&organisation.name)),
+        settings: organisation.settings(),
+        connect_wait: global.server_wait().connect,
+        ..servers(folder)
+    };
+    Ok(NatsStore::connect(options).await?)
 }
 
 /// Returns the error for servers that could not be updated, with a hint.

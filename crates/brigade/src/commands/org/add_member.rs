@@ -6,15 +6,15 @@ use brigade_nats::org::{Folder, Granted, IssuedSeat};
 use brigade_wire::name::{MemberName, TeamName};
 use jiff::{SignedDuration, Timestamp};
 
-use super::next_step;
-use crate::cli::OrgAddMemberArgs;
+use super::{connect_admin, next_step};
+use crate::cli::{GlobalArgs, OrgAddMemberArgs};
 use crate::error::CliError;
 use crate::exit;
 use crate::location::{absolute, profiles};
 use crate::output::{self, STRONG};
 
-pub(super) fn run(json: bool, asked: OrgAddMemberArgs) -> Result<u8, CliError> {
-    let now = Timestamp::now();
+pub(super) async fn run(global: &GlobalArgs, asked: OrgAddMemberArgs) -> Result<u8, CliError> {
+    let (json, now) = (global.json, Timestamp::now());
     let folder = Folder::open(&asked.folder.dir)?;
     let mut organisation = folder.organisation(asked.folder.org.as_ref())?;
     let until = asked.valid.and_then(|valid| {
@@ -30,6 +30,14 @@ pub(super) fn run(json: bool, asked: OrgAddMemberArgs) -> Result<u8, CliError> {
             && members.iter().any(|me| seat.members.contains(me))
     });
     let others: Vec<String> = others.map(|seat| seat.file.display().to_string()).collect();
+    // Credentials name the shard of their team. If shards were added, only the servers know it.
+    let shard = match organisation.shards_added {
+        true => {
+            let store = connect_admin(global, &folder, &organisation).await?;
+            Some(store.shard_for_credentials(&asked.team).await?)
+        }
+        false => None,
+    };
     let granted = Granted {
         team: asked.team,
         members,
@@ -37,6 +45,7 @@ pub(super) fn run(json: bool, asked: OrgAddMemberArgs) -> Result<u8, CliError> {
         answers: asked.lead && !asked.no_answers,
         until,
         out: asked.out.map(absolute).transpose()?,
+        shard,
     };
     let seat = folder.grant(&mut organisation, granted, now)?;
     let org = &organisation.name;

@@ -55,6 +55,10 @@ fn every_command_in_operation_md_works() {
     assert!(said("org backup").contains("saved to backup-monday"));
     assert!(said("org restore").contains("and verified"));
     assert_eq!(said("org retention"), "mail is now kept for 14d (before: 30d)\n");
+    let shards = said("org shards");
+    assert!(shards.lines().nth(1).is_some_and(|shard| shard.starts_with("0 ")), "{shards}");
+    assert_eq!(said("org add-shard"), "added shard 1: new teams are now spread over 2 shards\n");
+    assert_eq!(said("org assign-shard"), "team large is assigned to shard 1\n");
 
     // All three stores have the same content.
     for (store, team) in

@@ -188,3 +188,52 @@ fn invalid_arguments_are_refused_with_a_hint() {
     let twice = cli.run(&["org", "add-member", "demo", "alice", "--dir", "op", "--org", "acme"]);
     assert!(twice.stderr.contains("brigade overwrites nothing"), "{twice}");
 }
+
+#[test]
+fn shards_can_be_added_while_teams_work() {
+    brigade_testkit::needs!(NatsServer);
+    let mut operator = Operator::new();
+    let shards = |operator: &Operator| operator.cli.json(&["org", "shards", "--dir", "op"]);
+    let lead = operator.add(&["demo", "team-lead", "--lead"]);
+    operator.run_ok_as(&lead, "team-lead", &["team", "create", "demo"]);
+    // The team of these credentials does not exist yet when the shard is added.
+    let later = operator.add(&["later", "team-lead", "--lead"]);
+    let early = operator.cli.run(&["org", "assign-shard", "big", "0", "--dir", "op"]);
+    assert_eq!(early.code, Some(1), "{early}");
+    assert!(early.stderr.contains("brigade org add-shard"), "{early}");
+
+    let added = operator.cli.json(&["org", "add-shard", "--dir", "op"]);
+    assert_eq!((&added["shard"], &added["shards"]), (&1.into(), &2.into()), "{added}");
+    operator.cli.run_ok(&["org", "assign-shard", "big", "1", "--dir", "op"]);
+    let big = operator.add(&["big", "team-lead", "--lead"]);
+    for (creds, team) in [(&later, "later"), (&big, "big")] {
+        let create = ["--store", &operator.url, "--creds", creds, "team", "create", team];
+        operator.cli.run_ok(&create);
+    }
+    operator.run_ok_as(&lead, "team-lead", &["team", "join", "alice"]);
+    let teams = |shards: &serde_json::Value| {
+        let all = shards.as_array().unwrap().iter();
+        all.map(|shard| shard["teams"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(teams(&shards(&operator)), [2, 1]);
+    let admin = operator.cli.path("work/op/orgs/acme/admin.creds");
+    let admin = ["--store", &operator.url, "--creds", admin.to_str().unwrap()];
+    let listed = operator.cli.run_ok(&[&admin[..], &["team", "list"]].concat());
+    assert!(["big", "demo", "later"].iter().all(|team| listed.contains(team)), "{listed}");
+
+    // Each of these would need data or credentials to move, or lacks the record of all credentials.
+    for (args, code, said) in [
+        (&["org", "assign-shard", "demo", "1", "--dir", "op"][..], 1, "shard 0"),
+        (&["org", "assign-shard", "later", "1", "--dir", "op"], 1, "shard 0"),
+        (&["org", "assign-shard", "new", "7", "--dir", "op"], 1, "no shard 7"),
+        (&[&admin[..], &["org", "add-shard"]].concat(), 2, "--dir DIR"),
+    ] {
+        let refused = operator.cli.run(args);
+        assert_eq!(refused.code, Some(code), "{args:?}: {refused}");
+        assert!(refused.stderr.contains(said), "{args:?}: {refused}");
+    }
+    operator.server = None;
+    let offline = ["--wait=0", "org", "add-member", "big", "bob", "--dir", "op"];
+    let offline = operator.cli.run(&offline);
+    assert_ne!(offline.code, Some(0), "credentials were issued without asking for the shard");
+}

@@ -52,6 +52,7 @@ impl OrgServer {
             answers: role == CredentialRole::Lead,
             until: None,
             out: None,
+            shard: None,
         };
         let seat = self.folder.grant(&mut self.organisation, granted, Timestamp::now()).unwrap();
         self.host(host, &seat.file)
