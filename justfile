@@ -61,7 +61,7 @@ table *arguments:
     cargo build --release -p brigade -p brigade-bench-store -p brigade-bench-nats
     bench/table/run {{arguments}}
 
-# Benchmark the NATS store: bench, faults, scale, costs, size, or all. Needs the path of nats-server in
+# Benchmark the NATS store: bench, faults, shards, scale, costs, size, or all. Needs the path of nats-server in
 # BRIGADE_NATS_SERVER; some need root; see bench/nats/README.md.
 nats name="all" *flags:
     cargo build --release -p brigade --no-default-features

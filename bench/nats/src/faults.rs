@@ -42,7 +42,7 @@ async fn faults(report: &mut BenchReport, length: Length, hosts: Hosts) {
     let admin = options.connect(&urls).await.unwrap();
     let mut bench = FaultBench { hosts, admin };
     bench.until("the cluster has a leader", async |bench| bench.is_ready().await).await;
-    let (load, work) = FaultLoad::start(&urls).await;
+    let (load, work) = FaultLoad::start(&urls, &"faults".parse().unwrap()).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     println!("longest pause of each operation, in seconds");
     let (whole, again) = ("recovered", "shown again");

@@ -76,9 +76,9 @@ pub(crate) struct FaultLoad {
 
 impl FaultLoad {
     /// Creates the team and starts its members.
-    pub(crate) async fn start(urls: &[String]) -> (Arc<Self>, JoinSet<()>) {
+    pub(crate) async fn start(urls: &[String], team: &TeamName) -> (Arc<Self>, JoinSet<()>) {
         let load = Arc::new(Self {
-            team: "faults".parse().unwrap(),
+            team: team.clone(),
             urls: urls.to_vec(),
             over: AtomicBool::new(false),
             tasks: Mutex::default(),

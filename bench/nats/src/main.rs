@@ -31,6 +31,7 @@ mod read_designs;
 mod scale;
 mod scale_steps;
 mod server;
+mod shards;
 mod size;
 mod store_contender;
 
@@ -41,6 +42,7 @@ use figures::{Benchmark, Length};
 const BENCHMARKS: &[Benchmark] = &[
     ("bench", bench::run),
     ("faults", faults::run),
+    ("shards", shards::run),
     ("scale", scale::run),
     ("costs", costs::run),
     ("size", size::run),
