@@ -9,7 +9,7 @@ SLACK = float(os.environ.get("BENCH_SLACK", "1"))
 class Row(NamedTuple):
     key: str
     name: str
-    # What brigade needs, and what it is compared with, as text. Empty if the bar is for the figure itself.
+    # The cost of brigade, and the cost to which it is compared, as text. Empty if the bar is for the figure itself.
     ours: str
     other: str
     # The least that the machine allows, as text.

@@ -187,7 +187,7 @@ impl MemberJournal {
         progress: &mut dyn FnMut(u64),
     ) -> Result<DeletedRecords, StoreError> {
         let start = range.upto;
-        // What the range covers if it ends before the last record that was read.
+        // The range if it ends before the last record that was read.
         let mut extended = *range;
         let mut records = 0;
         let mut last: Option<DeletedRange> = None;
