@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use brigade_wire::inbox::{self, Inbox};
-use brigade_wire::message::Message;
+use brigade_wire::message::{InboxEntry, Message};
+use brigade_wire::name::MemberName;
 use rustix::fs::Mode;
 
 use super::state::{KnownMessage, MailboxHead};
@@ -14,11 +15,11 @@ use crate::lock::LockWaiter;
 use brigade_core::event::{Event, MessageKey, UncheckedRecord};
 use brigade_core::store::{Mark, Outgoing, StoreError, WriteObstacle};
 
-/// Inboxes with fewer messages are not emptied.
+/// Inboxes with fewer read messages are not pruned.
 ///
-/// If an inbox holds at least this many messages and all of them are read, all are removed from the
-/// inbox. If any message is unread, all stay: Claude Code 2.1.50 marks the message at a given index
-/// as read, so the index of an unread message must not change.
+/// If an inbox holds at least this many messages and all of them are read, all are removed from the inbox. If any message is
+/// unread, all stay, unless only brigade reads the inbox: Claude Code 2.1.50 marks the message at a given index as read, so the
+/// index of an unread message must not change.
 const PRUNE_AT: usize = 8;
 
 /// The inbox as found on disk, and its new contents.
@@ -60,7 +61,7 @@ impl FileMailbox {
             InboxDraft { found, mode, bytes, known, rewritten, newest: None }
         };
         if stamp == head.inbox_stamp && found.is_some() {
-            return self.pruned(head, draft(bytes, false), work).map(Ok);
+            return self.pruned(context, head, draft(bytes, false), work).map(Ok);
         }
         let torn = Inbox::read(&bytes).is_err();
         if torn && !waiter.is_torn_for_good(stamp) {
@@ -73,31 +74,53 @@ impl FileMailbox {
         if self.observe(context, head, &tail.records, &inbox, observed_stamp)? {
             *tail = self.tail(head)?;
         }
-        self.pruned(head, draft(bytes, torn), work).map(Ok)
+        self.pruned(context, head, draft(bytes, torn), work).map(Ok)
     }
 
-    /// Adds the known messages to the draft. Empties the inbox if it holds enough messages and all
-    /// of them are read; the journal still has the removed messages. Does not empty an inbox with
-    /// entries that are not messages, because the journal does not have those entries.
+    /// Adds the known messages to the draft. Removes read messages from the inbox if there are enough of them; the journal still
+    /// has these messages. Does not change an inbox with entries that are not messages, because the journal does not have those
+    /// entries.
     fn pruned(
         &self,
+        context: &MailboxContext<'_>,
         head: &mut MailboxHead,
         mut draft: InboxDraft,
         work: MailboxWork<'_>,
     ) -> Result<InboxDraft, StoreError> {
         draft.known = self.state.known(head.after)?;
+        let read = draft.known.iter().filter(|known| known.read).count();
+        let unread = draft.known.len() - read;
         // Messages about to be marked must stay in the inbox.
-        if !matches!(work, MailboxWork::Mark { .. })
-            && draft.known.len() >= PRUNE_AT
-            && !head.has_non_messages
-            && draft.known.iter().all(|known| known.read)
-        {
-            draft.bytes = inbox::EMPTY.to_vec();
-            draft.known.clear();
-            head.newest = None;
-            draft.rewritten = true;
+        if matches!(work, MailboxWork::Mark { .. }) || head.has_non_messages || read < PRUNE_AT {
+            return Ok(draft);
         }
+        if unread == 0 {
+            draft.bytes = inbox::EMPTY.to_vec();
+        } else if read >= unread && self.is_read_only_by_brigade(context)? {
+            let inbox = parse_inbox(&self.file(), &draft.bytes)?;
+            let unread = inbox
+                .retain(|entry| matches!(entry, InboxEntry::Message(message) if !message.read()));
+            draft.bytes = unread.into_owned();
+        } else {
+            return Ok(draft);
+        }
+        draft.known.retain(|known| !known.read);
+        let is_there = |key: &MessageKey| draft.known.iter().any(|known| known.key == *key);
+        head.newest = head.newest.filter(is_there);
+        draft.rewritten = true;
         Ok(draft)
+    }
+
+    /// Returns whether no Claude Code reads the inbox: it is that of the lead of a team that brigade created, and no other program
+    /// has written the roster.
+    fn is_read_only_by_brigade(&self, context: &MailboxContext<'_>) -> Result<bool, StoreError> {
+        if self.member != MemberName::lead().as_str() || self.team_state.is_shared()? {
+            return Ok(false);
+        }
+        match (context.team_created)() {
+            Some(created) => self.team_state.is_created_by_us(created),
+            None => Ok(false),
+        }
     }
 
     pub(super) fn mark(

@@ -127,6 +127,28 @@ fn a_live_inbox_is_pruned_and_its_history_is_kept() {
     });
 }
 
+/// Under steady mail, there is always an unread message.
+#[test]
+fn the_lead_keeps_a_short_inbox_although_a_message_is_always_unread() {
+    Files::run(async |files| {
+        let (env, lead) = (&files.env, files.env.seat("team-lead"));
+        for number in 0..100 {
+            env.say("alice", "team-lead", &format!("report {number}")).await;
+            let mail = env.store.inbox(&team(), &lead.name).await.unwrap();
+            let keys: Vec<_> = mail.iter().rev().skip(1).map(|mail| mail.key).collect();
+            mail::mark(&lead, &keys, Mark::Read).await.unwrap();
+        }
+        let texts = env.texts("team-lead").await;
+        assert!(texts.len() <= 12, "{}", texts.len());
+        assert_eq!(texts.last(), Some(&("report 99".to_owned(), false)));
+        let events = message_events(env).await;
+        for kind in ["sent", "read"] {
+            let all = events.iter().filter(|event| event.starts_with(kind)).count();
+            assert_eq!(all, if kind == "sent" { 100 } else { 99 }, "{kind}");
+        }
+    });
+}
+
 /// To mark a message as read, Claude Code 2.1.50 uses its index in the inbox. Therefore the index
 /// must not change while the message is unread.
 #[test]
