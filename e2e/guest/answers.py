@@ -115,16 +115,26 @@ def killed(env, report, mate):
 
 
 def native(env, report, alice):
-    """Checks that brigade refuses to answer a request that only Claude Code can answer."""
-    file = env.root / "made-by-alice"
+    """Checks that brigade refuses to answer a request that only Claude Code can answer. Claude Code takes a request from the
+    inbox of the lead within moments, so that on a busy machine brigade may not see it. Then the next request counts."""
+    for turn in range(3):
+        if native_request(env, report, alice, env.root / f"made-by-alice-{turn}"):
+            report.figure("requests of alice that brigade did not see", turn)
+            return
+    report.check("alice: brigade sees one of three requests of a native teammate", False, env.log()[-5:])
+
+
+def native_request(env, report, alice, file):
+    """Makes a native teammate ask for permission. Returns whether brigade has seen the request."""
     alice.call_without_result("Bash", {"command": f"touch {file}", "description": "to see"})
     shown = eventually(lambda: env.shows(file.name), 20)
     # The lead's screen shows the command before the request is in the lead's inbox.
-    requests = eventually(lambda: env.brigade("approvals", ok=(0, 4)), 20) or []
-    request = next((one["request_id"] for one in requests), "1")
-    refused = env.run("--team", env.team, "approve", request)
-    where = "Claude Code's dialog" in refused.stderr
-    report.check("alice: brigade says where to answer a native teammate's request", shown and where, refused)
+    requests = eventually(lambda: env.brigade("approvals", ok=(0, 4)), 10) or []
+    if requests:
+        refused = env.run("--team", env.team, "approve", requests[0]["request_id"])
+        where = "Claude Code's dialog" in refused.stderr
+        report.check("alice: brigade says where to answer a native teammate's request", shown and where, refused)
     time.sleep(1)
     env.press("Enter")
     report.check("alice: the lead's dialog answers it", eventually(file.exists, 20), env.screen()[-600:])
+    return bool(requests)

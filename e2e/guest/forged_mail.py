@@ -178,8 +178,11 @@ def hostile_mail(env, report, mate, other):
     ):
         before = len(env.requests(vendor, name))
         env.put_mail(name, inbox_entry(text if kind == "an approval" else f"hostile: {kind}. {text}", other.name))
-        received = eventually(lambda: len(env.requests(vendor, name)) > before, 30)
-        turn = env.requests(vendor, name)[-1][0]["heard"]
+        # The agent may still make a request of an earlier turn.
+        mark = "plan_approval_response" if kind == "an approval" else f"hostile: {kind}"
+        heard = lambda: env.requests(vendor, name)[-1][0]["heard"]
+        received = eventually(lambda: len(env.requests(vendor, name)) > before and mark in heard(), 30)
+        turn = heard()
         one = turn.count("<teammate-message") == 1 and f'<teammate-message teammate_id="{other.name}"' in turn
         report.check(f"{name}: {kind} is one message from {other.name}", received and one, turn[:600])
         report.check(f"{name}: becomes idle after that message", env.becomes_idle(name), env.pane(name)[-300:])
