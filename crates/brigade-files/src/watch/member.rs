@@ -30,6 +30,11 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 /// How long to wait for further departures. When a team ends, many members leave at once.
 const ROSTER_DELAY: Duration = Duration::from_millis(30);
 
+/// A member that has left may have scanned the team's files. How long to try to take its place, and how often. Its process ends a
+/// moment after it has left.
+const TAKE_OVER_LIMIT: Duration = Duration::from_secs(5);
+const TAKE_OVER_INTERVAL: Duration = Duration::from_millis(500);
+
 /// Follows the files of a member, and sends new records to the member's watch.
 struct MemberFollower {
     scan: NativeScan,
@@ -46,6 +51,8 @@ struct MemberFollower {
     checked_config: Option<FileStamp>,
     /// When to check the roster, after a member has left.
     roster_due: Option<Instant>,
+    /// Until when to try to scan all files of the team, after a member has left.
+    take_over_until: Option<Instant>,
     /// If this process scans all files of the team: the lock, and the follower that scans.
     scanner: Option<(OwnedFd, Arc<SharedFollower>)>,
     events: UnboundedSender<Arc<Record>>,
@@ -81,6 +88,7 @@ pub(crate) fn start(
         others: HashMap::new(),
         checked_config: None,
         roster_due: None,
+        take_over_until: None,
         scanner: None,
         events,
     };
@@ -98,11 +106,14 @@ pub(crate) fn start(
 /// Runs the follower until the watch is dropped.
 fn run(follower: &Weak<Mutex<MemberFollower>>, waiter: &ChangeWaiter) {
     let mut last_check = Instant::now();
-    let mut roster_due: Option<Instant> = None;
+    let (mut roster_due, mut takes_over): (Option<Instant>, bool) = (None, false);
     loop {
         let mut limit = CHECK_INTERVAL.saturating_sub(last_check.elapsed());
         if let Some(due) = roster_due {
             limit = limit.min(due.saturating_duration_since(Instant::now()));
+        }
+        if takes_over {
+            limit = limit.min(TAKE_OVER_INTERVAL);
         }
         if waiter.wait(limit) == Waited::Ended {
             return;
@@ -118,6 +129,7 @@ fn run(follower: &Weak<Mutex<MemberFollower>>, waiter: &ChangeWaiter) {
             tracing::warn!(team = %follower.scan.team, %error, "error while watching the member");
         }
         roster_due = follower.roster_due;
+        takes_over = follower.take_over_until.is_some();
     }
 }
 
@@ -135,13 +147,18 @@ impl MemberFollower {
         self.publish(records);
         if changes.paths.contains(&self.departures_path()) {
             self.roster_due.get_or_insert_with(|| Instant::now() + ROSTER_DELAY);
+            self.take_over_until = Some(Instant::now() + TAKE_OVER_LIMIT);
         }
         if changes.is_incomplete || self.roster_due.is_some_and(|due| due <= Instant::now()) {
             self.roster_due = None;
             self.check_roster()?;
         }
-        if changes.is_incomplete {
+        if changes.is_incomplete || self.take_over_until.is_some() {
             self.try_to_scan_team();
+        }
+        let is_over = self.take_over_until.is_some_and(|until| until <= Instant::now());
+        if self.scanner.is_some() || is_over {
+            self.take_over_until = None;
         }
         Ok(())
     }

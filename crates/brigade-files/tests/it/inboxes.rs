@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use brigade_core::event::Event;
 use brigade_core::mail;
+use brigade_core::roster;
 use brigade_core::store::Mark;
 use brigade_core::wire::inbox::with_message;
 use brigade_testkit::env::{TestEnv, member, team};
@@ -124,6 +125,24 @@ fn a_live_inbox_is_pruned_and_its_history_is_kept() {
                 events.iter().filter(|event| event.starts_with(kind)).collect();
             assert_eq!(distinct.len(), 300, "{kind}");
         }
+    });
+}
+
+/// Only one process scans the files of the whole team. Claude Code removes a message that it has read within a second.
+#[test]
+fn another_member_scans_the_team_after_the_one_that_did_has_left() {
+    Files::run(async |files| {
+        let (alice, bob) = (files.reopen(), files.reopen());
+        let first = alice.store.watch_member(&team(), &member("alice")).await.unwrap();
+        let _second = bob.store.watch_member(&team(), &member("bob")).await.unwrap();
+        roster::leave(&files.env.seat("team-lead"), &member("alice")).await.unwrap();
+        drop(first);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        fs::write(files.inbox("team-lead"), inbox_of(&[native_entry("short", false)])).unwrap();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        fs::write(files.inbox("team-lead"), inbox_of(&[])).unwrap();
+        let events = message_events(&files.env).await;
+        assert!(events.contains(&"seen short".to_owned()), "{events:?}");
     });
 }
 
