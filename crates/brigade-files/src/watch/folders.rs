@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::changes::{ChangeWatcher, Waited};
 use crate::dir::identity;
@@ -20,8 +20,16 @@ const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug)]
 pub struct FolderWatch {
     watcher: Arc<Mutex<ChangeWatcher>>,
-    /// The watched folders, with their device and inode when the watch was set.
-    watched: HashMap<PathBuf, (u64, u64)>,
+    /// The watched folders, as they were when the watch was set.
+    watched: HashMap<PathBuf, FolderId>,
+}
+
+/// Identifies a folder by its device, its inode and the time of its creation. A new folder may get the inode of a removed one.
+type FolderId = ((u64, u64), Option<SystemTime>);
+
+fn folder_id(folder: &Path) -> Option<FolderId> {
+    let created = std::fs::symlink_metadata(folder).ok()?.created().ok();
+    Some((identity(folder)?, created))
 }
 
 impl FolderWatch {
@@ -54,7 +62,7 @@ impl FolderWatch {
         let mut watcher = lock_mutex(&self.watcher);
         for folder in folders {
             // A folder that was deleted and created again has another identity and needs a new watch.
-            let now = identity(folder);
+            let now = folder_id(folder);
             if now.is_some() && now == self.watched.get(folder).copied() {
                 continue;
             }
