@@ -51,9 +51,10 @@ class EndsEnv(GuestEnv):
         return lead
 
     def is_led(self):
-        """Returns whether the lead that runs now has claimed the team. After a resume, that takes a moment."""
+        """Returns whether the lead that runs now has claimed the team. After a resume, that takes a moment. Earlier versions of
+        Claude Code do not name their process."""
         lead = read_json(self.config).get("leadProcess", {}) if self.config.exists() else {}
-        return "pid" in lead and lead["pid"] == self.session().get("pid")
+        return "pid" not in lead or lead["pid"] == self.session().get("pid")
 
     def resume(self, session):
         """Resumes the session in a new terminal."""
