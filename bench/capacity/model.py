@@ -22,7 +22,7 @@ class CapacityError(Exception):
 
 @dataclass(frozen=True)
 class Workload:
-    """What the organisations do."""
+    """The work of the organisations."""
 
     organisations: int
     teams: int
@@ -46,7 +46,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class ServerContent:
-    """What one server stores: messages on different subjects, in streams with `stream_subjects` each. `recent` messages are
+    """The content of one server: messages on different subjects, in streams with `stream_subjects` each. `recent` messages are
     younger than two minutes, so that the server remembers their ids."""
 
     messages: float
@@ -181,7 +181,7 @@ class Model:
         return c["stored_bytes_per_message"] + a["tool_calls_per_message"] * c["stored_bytes_per_tool_call"]
 
     def content(self, load):
-        """What all clusters together store on one of the replicas. The board and the rosters are not counted."""
+        """Returns the content of one replica of all clusters together. The board and the rosters are not counted."""
         kept = load.messages_per_day * load.retention_days
         writes = kept * (
             self.c["kept_writes_per_message"] + self.a["tool_calls_per_message"] * self.c["writes_per_tool_call"]

@@ -99,7 +99,7 @@ class MailLog:
 
 
 class Sender(threading.Thread):
-    """Sends messages at a steady rate to random members, until it is told to stop."""
+    """Sends messages at a steady rate to random members, until `stopping` is set."""
 
     def __init__(self, log, team, member, rate, seed):
         super().__init__(daemon=True)

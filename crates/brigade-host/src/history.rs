@@ -2,15 +2,10 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use brigade_core::event::{MessageKey, Record, TopicKind};
-use brigade_core::revive;
-use brigade_core::seat::Seat;
-use brigade_core::store::{
-    EventLog as _, MailQuery, MailStore as _, RequestQuery, StoreError, TeamStore as _,
-};
+use brigade_core::store::{EventLog as _, MailQuery, MailStore as _, RequestQuery, TeamStore as _};
 use brigade_files::{DeletedRecords, FileStore};
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
@@ -126,7 +121,7 @@ pub struct Compaction {
 /// Keeps everything since the oldest unread message or open request. Deletes everything about a team that does not exist any more
 /// and in which nothing has happened for as long as history is kept. Returns `None` if another process is deleting records.
 pub async fn compact(
-    files: &Arc<FileStore>,
+    files: &FileStore,
     team: &TeamName,
     keep: Keep,
     now: Timestamp,
@@ -146,14 +141,9 @@ pub async fn compact(
     {
         return Ok(Some(Compaction { deleted, needed: None }));
     }
-    let seat = Seat::new(Arc::clone(files) as _, team.clone(), MemberName::lead());
-    // A team that Claude Code has deleted can be resumed.
-    let roster = match files.team(team).await? {
-        Some(document) => Some(document.bytes),
-        None => revive::last_roster(&seat).await?,
-    };
-    let Some(roster) = roster else { return Ok(Some(Compaction::default())) };
-    let roster = Team::read(&roster).map_err(HostError::failed)?;
+    // A team that was deleted can still be resumed, with all of its mail.
+    let Some(roster) = files.roster(team).await? else { return Ok(Some(Compaction::default())) };
+    let roster = roster.team();
     let oldest = still_needed(files, team, &roster).await?;
     let needed = oldest.filter(|needed| needed.at() < cutoff);
     let before = needed.map_or(cutoff, StillNeeded::at);
@@ -180,11 +170,7 @@ async fn still_needed(
         oldest(&unread).map(StillNeeded::Unread).into_iter().collect();
     for (name, plans) in &members {
         // A process may have died after it recorded that a message was read, and before it marked the message.
-        let inbox = match files.inbox(team, name).await {
-            Ok(inbox) => inbox,
-            Err(StoreError::NoTeam { .. }) => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
+        let inbox = files.inbox(team, name).await?;
         let keys: Vec<MessageKey> =
             inbox.iter().filter(|mail| mail.is_unread()).map(|mail| mail.key).collect();
         let unread = files.find_mail(team, name, MailQuery::Messages(&keys)).await?;

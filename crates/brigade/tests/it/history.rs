@@ -59,6 +59,20 @@ fn an_unread_message_keeps_what_follows() {
     assert_eq!(messages(&cli), all);
 }
 
+/// Such a team can still be resumed.
+#[test]
+fn a_team_that_was_just_deleted_keeps_its_history() {
+    let cli = team_with_long_history();
+    let all = messages(&cli);
+    cli.run_ok(&["team", "delete", "--force"]);
+    for keep in ["1d", "200kB"] {
+        let said = cli.run(&["history", "compact", "--keep", keep]);
+        assert!(said.stdout.starts_with("nothing was deleted: "), "{said}");
+    }
+    let log = cli.run_ok(&["--team", "demo", "log", "--json"]);
+    assert_eq!(log.matches("\"sent\"").count(), all);
+}
+
 #[test]
 fn the_limit_is_kept_in_the_configuration() {
     let cli = CliEnv::with_team();
