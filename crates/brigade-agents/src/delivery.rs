@@ -131,6 +131,8 @@ pub struct Delivery {
     /// Whether the agent has made progress since text was last added to its turn. Each added text interrupts
     /// the model's output, so without this check frequent mail would keep the model from ever answering.
     may_steer: bool,
+    /// Whether items wait, although the agent could receive them.
+    held: bool,
     /// Set when a batch is resent as a new turn, and cleared when the agent reports the start of that turn. If the
     /// turn ends while this is set, the agent's session already contained the batch.
     is_resend: bool,
@@ -146,6 +148,7 @@ impl Delivery {
             saved,
             waiting: VecDeque::new(),
             may_steer: false,
+            held: false,
             is_resend: false,
         };
         delivery.agent_exited();
@@ -178,6 +181,29 @@ impl Delivery {
         let mut actions = Vec::new();
         self.send_next(&mut actions);
         actions
+    }
+
+    /// Returns whether a turn was started and has not ended.
+    pub fn is_busy(&self) -> bool {
+        self.phase == Phase::Busy
+    }
+
+    /// Sets whether items wait, although the agent could receive them. A running turn continues.
+    pub fn hold(&mut self, held: bool) -> Vec<Action> {
+        self.held = held;
+        let mut actions = Vec::new();
+        self.send_next(&mut actions);
+        actions
+    }
+
+    /// Begins a new session with this text. Batches whose turn has not ended follow it. Save the state afterwards.
+    pub fn start_new_session(&mut self, text: String) {
+        self.saved.session = None;
+        self.saved.in_turn = false;
+        self.saved.last_number += 1;
+        let items = vec![Item { message: None, text }];
+        let first = MailBatch { number: self.saved.last_number, items, state: BatchState::Unknown };
+        self.saved.sent.insert(0, first);
     }
 
     /// Handles an event reported by the agent's driver.
@@ -309,7 +335,7 @@ impl Delivery {
             Phase::Busy => can_steer,
             Phase::NotReady => false,
         };
-        if !can_send || is_sending {
+        if !can_send || is_sending || self.held {
             return;
         }
         let resend = self.saved.sent.iter().position(|batch| batch.state == BatchState::Unknown);

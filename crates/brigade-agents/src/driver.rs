@@ -57,6 +57,9 @@ pub struct Agent {
     pub variables: &'static [&'static str],
     /// The agent's capabilities.
     pub can: AgentCapabilities,
+    /// The arguments with which the program continues a session in its own interface. `{session}` stands for the session's id.
+    /// Empty if the program cannot do that.
+    pub interactive: &'static [&'static str],
     /// Creates a driver for one conversation with the agent.
     pub driver: fn(LaunchOptions) -> Box<dyn Driver>,
 }

@@ -122,6 +122,9 @@ pub struct ProgramCommand {
     pub guard: Vec<OsString>,
     /// Ends the processes that a killed guard left behind. Receives the guard's process id.
     pub sweep: fn(u32),
+    /// Ends the processes below the guard that are at most this old, and returns how many it ended. Receives the guard's
+    /// process id.
+    pub end_commands: fn(u32, Duration) -> usize,
     /// The program to run under the guard.
     pub program: OsString,
     /// The program's arguments.
@@ -145,6 +148,7 @@ impl ProgramCommand {
         Self {
             guard,
             sweep: end_group,
+            end_commands: |_, _| 0,
             program: program.into(),
             args: Vec::new(),
             env: Vec::new(),
@@ -168,6 +172,7 @@ pub(crate) struct RunningProgram {
     /// The program's guard. `None` once the guard has ended.
     guard: Option<Pid>,
     sweep: fn(u32),
+    end_commands: fn(u32, Duration) -> usize,
     /// The task that ends the processes that a killed guard left behind.
     sweep_task: Option<JoinHandle<()>>,
     /// The queue of the task that writes the program's input. The task is separate, so that we can read the
@@ -205,9 +210,17 @@ impl RunningProgram {
         let last_lines = Arc::default();
         let stderr_task = Some(tokio::spawn(read_stderr(stderr, Arc::clone(&last_lines))));
         let guard = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
-        let sweep = start.sweep;
-        let input = Some(input);
-        Ok(Self { child, guard, sweep, sweep_task: None, input, output, last_lines, stderr_task })
+        Ok(Self {
+            child,
+            guard,
+            sweep: start.sweep,
+            end_commands: start.end_commands,
+            sweep_task: None,
+            input: Some(input),
+            output,
+            last_lines,
+            stderr_task,
+        })
     }
 
     /// Queues bytes for the program's standard input. Does nothing if the program has ended.
@@ -255,6 +268,14 @@ impl RunningProgram {
             sweep_task.await?;
         }
         Ok(code)
+    }
+
+    /// Ends the processes that the program started during the last `age`. Returns the task that does so, whose result is the
+    /// number of processes, or `None` if the guard has ended.
+    pub(crate) fn end_commands(&self, age: Duration) -> Option<JoinHandle<usize>> {
+        let guard = self.guard?.as_raw_nonzero().get().unsigned_abs();
+        let end_commands = self.end_commands;
+        Some(spawn_blocking(move || end_commands(guard, age)))
     }
 
     fn signal_guard(&self) {

@@ -22,7 +22,9 @@
 
 mod carry_over;
 mod config;
+mod control;
 mod conversation;
+mod input;
 mod mailroom;
 mod report;
 mod running_agent;
@@ -43,7 +45,10 @@ use uuid::Uuid;
 
 pub use self::carry_over::{Membership, carry_over};
 pub use self::config::TeammateConfig;
-use self::conversation::{ConversationEnd, EventEffect, next_line};
+use self::control::{OpenCalls, PendingCommands};
+use self::conversation::{ConversationEnd, EventEffect};
+use self::input::next_input;
+pub use self::input::{CommandResult, InteractiveCommand, MemberCommand, MemberInput};
 use self::report::Turn;
 pub use self::running_agent::AgentRunner;
 use self::running_agent::RunningAgent;
@@ -190,6 +195,13 @@ struct TeammateLoop<S> {
     /// The activity that the roster shows, as far as it is known.
     activity: Option<Activity>,
     in_turn: bool,
+    /// Whether a person has paused the member. A paused member starts no turn.
+    paused: bool,
+    /// Whether a person continues the agent's session in a terminal.
+    handed_over: bool,
+    /// The commands that have not taken effect yet.
+    commands: PendingCommands,
+    open_calls: OpenCalls,
     /// When the roster must show the member as active; `None` outside a turn, or if the roster shows that already.
     active_at: Option<Instant>,
     vitals: Vitals,
@@ -206,15 +218,15 @@ struct TeammateLoop<S> {
 /// member on the team. Running the member again resumes the session and delivers the mail that the model has
 /// not seen.
 pub async fn run(config: TeammateConfig) -> Result<(), TeammateError> {
-    let (_sender, typed) = mpsc::unbounded_channel();
-    run_observed(config, typed, |_| {}).await
+    let (_sender, inputs) = mpsc::unbounded_channel();
+    run_observed(config, inputs, |_| {}).await
 }
 
-/// Like [`run`], but also passes each event to `observer` and accepts typed lines from `typed`. The
-/// member keeps running when `typed` is closed.
+/// Like [`run`], but also passes each event to `observer` and accepts lines and commands from `inputs`. The
+/// member keeps running when `inputs` is closed.
 pub async fn run_observed<S: FnMut(TeammateEvent)>(
     config: TeammateConfig,
-    typed: mpsc::UnboundedReceiver<String>,
+    inputs: mpsc::UnboundedReceiver<MemberInput>,
     mut observer: S,
 ) -> Result<(), TeammateError> {
     let recorder = WorkRecorder::new(config.seat.clone());
@@ -222,20 +234,20 @@ pub async fn run_observed<S: FnMut(TeammateEvent)>(
         recorder.observe(&event);
         observer(event);
     };
-    let result = run_until_left(config, typed, observe).await;
+    let result = run_until_left(config, inputs, observe).await;
     recorder.finish().await;
     result
 }
 
 async fn run_until_left<S: FnMut(TeammateEvent)>(
     config: TeammateConfig,
-    typed: mpsc::UnboundedReceiver<String>,
+    inputs: mpsc::UnboundedReceiver<MemberInput>,
     observer: S,
 ) -> Result<(), TeammateError> {
     let watch = config.seat.watch_own().await?;
     wait_for_roster_entry(&config.seat).await?;
     let mut teammate = TeammateLoop::new(config, watch, observer).await?;
-    let mut typed = Some(typed);
+    let mut inputs = Some(inputs);
     let mut failed_starts = 0;
     loop {
         let began = Instant::now();
@@ -244,8 +256,16 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
         teammate.withdraw_requests(|_| true).await;
         let exit_reason = match teammate.start() {
             Ok(mut agent) => {
-                let end = teammate.converse(&mut agent, &mut typed).await;
+                let end = teammate.converse(&mut agent, &mut inputs).await;
                 let died = match end {
+                    ConversationEnd::Commanded => {
+                        agent.end().await.ok();
+                        failed_starts = 0;
+                        if teammate.after_command(&mut inputs).await {
+                            continue;
+                        }
+                        return release_tasks(&teammate.config.seat, teammate.team_created).await;
+                    }
                     ConversationEnd::Left => None,
                     ConversationEnd::Died(why) => {
                         Some(with_last_output(why, &agent.last_output().await))
@@ -279,7 +299,7 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
             continue;
         }
         teammate.mark_failed(&why).await;
-        if !teammate.wait_for_mail(&mut typed).await {
+        if !teammate.wait_for_reason(&mut inputs).await {
             return Ok(());
         }
         failed_starts = 0;
@@ -360,7 +380,10 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             access => access,
         };
         let address = format!("{}@{}", seat.name, seat.team);
-        let delivery = Delivery::new(address, config.agent.can.mid_turn, saved.delivery);
+        let mut delivery = Delivery::new(address, config.agent.can.mid_turn, saved.delivery);
+        let paused = config.paused;
+        // The agent is not ready yet, so there is nothing to do.
+        let _no_actions = delivery.hold(paused);
         let driver = (config.agent.driver)(config.launch.clone());
         Ok(Self {
             driver,
@@ -385,6 +408,10 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             failed: None,
             activity: None,
             in_turn: false,
+            paused,
+            handed_over: false,
+            commands: PendingCommands::default(),
+            open_calls: OpenCalls::default(),
             active_at: None,
             vitals,
             watch,
@@ -482,6 +509,11 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     fn handle_exit(&mut self, why: &str) {
         tracing::warn!(team = %self.config.seat.team, member = %self.config.seat.name, why, "the agent's program ended");
         (self.observer)(TeammateEvent::Trouble(why.to_owned()));
+        self.forget_process();
+    }
+
+    /// Resets the state that belongs to one process of the agent's program.
+    fn forget_process(&mut self) {
         self.delivery.agent_exited();
         self.ready = false;
         self.in_turn = false;
@@ -495,27 +527,38 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         self.end_turn().await;
         self.vitals.failure = Some(why.to_owned());
         self.inform_lead(&TurnEnd::Failed(why.to_owned())).await;
+        self.settle_restart(CommandResult::Failed(why.to_owned()));
     }
 
-    /// Waits for a reason to start the agent again. Returns `false` if the member has left the team.
-    async fn wait_for_mail(&mut self, typed: &mut Option<mpsc::UnboundedReceiver<String>>) -> bool {
+    /// Waits for a reason to start the agent again: mail, unless the member is paused, or input. Returns `false` if the member
+    /// has left the team.
+    async fn wait_for_reason(
+        &mut self,
+        inputs: &mut Option<mpsc::UnboundedReceiver<MemberInput>>,
+    ) -> bool {
         loop {
             match self.noticed.take() {
-                Some(EventEffect::Mail) => return true,
+                Some(EventEffect::Mail) if !self.paused => return true,
                 Some(EventEffect::Left) => return false,
-                Some(EventEffect::None) | None => {}
+                _ => {}
             }
             self.beat().await;
             tokio::select! {
                 () = tokio::time::sleep(REPORT_INTERVAL) => self.send_unsent().await,
                 record = self.watch.next_shared() => match record.map(|record| self.on_team_event(&record)) {
-                    Some(EventEffect::Mail) => return true,
-                    Some(EventEffect::None) => {}
+                    Some(EventEffect::Mail) if !self.paused => return true,
+                    Some(EventEffect::Mail | EventEffect::None) => {}
                     Some(EventEffect::Left) | None => return false,
                 },
-                line = next_line(typed) => {
-                    self.typed(line).await;
-                    return true;
+                input = next_input(inputs) => {
+                    let is_line = matches!(input, MemberInput::Line(_));
+                    let was_paused = self.paused;
+                    if self.on_input(input).await {
+                        return self.after_command(inputs).await;
+                    }
+                    if is_line || (was_paused && !self.paused) {
+                        return true;
+                    }
                 }
             }
         }

@@ -104,7 +104,12 @@ pub enum ReportedState {
         /// Why the last turn failed; `None` if it did not fail.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed: Option<String>,
+        /// Whether a person has paused the member, so that it starts no turn.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        paused: bool,
     },
+    /// A person continues the agent's session in a terminal.
+    HandedOver {},
     /// The agent waits for answers to its requests.
     Waiting {
         /// The ids of the requests whose answers the agent waits for. The ids are empty if every member can read the
@@ -138,6 +143,8 @@ pub enum Liveness {
     Idle,
     /// The member waits for an answer to a request.
     Waiting,
+    /// A person has paused the member, or continues its agent's session in a terminal.
+    Paused,
     /// The vendor's rate limit has stopped the member.
     Limited,
     /// The member's process is running but makes no progress.
@@ -154,6 +161,7 @@ impl Liveness {
             Self::Working => "working",
             Self::Idle => "idle",
             Self::Waiting => "waiting for approval",
+            Self::Paused => "paused",
             Self::Limited => "rate-limited",
             Self::Hung => "hung",
             Self::Dead => "dead",
@@ -232,8 +240,12 @@ fn judge_report(pulse: &Pulse, who: &str, now: Timestamp) -> Judgement {
     let by = |what: &str| format!("{who}, {what} for {since}");
     match &pulse.state {
         ReportedState::Starting {} => judged(Liveness::Starting, by("starting its agent")),
-        ReportedState::Idle { failed: None } => judged(Liveness::Idle, by("waiting for work")),
-        ReportedState::Idle { failed: Some(why) } => {
+        ReportedState::Idle { paused: true, .. } => judged(Liveness::Paused, by("paused")),
+        ReportedState::HandedOver {} => {
+            judged(Liveness::Paused, by("used by a person in a terminal"))
+        }
+        ReportedState::Idle { failed: None, .. } => judged(Liveness::Idle, by("waiting for work")),
+        ReportedState::Idle { failed: Some(why), .. } => {
             judged(Liveness::Idle, format!("its last turn failed: {why}; {}", by("idle")))
         }
         ReportedState::Waiting { unsent: Some(why), .. } => {
@@ -302,7 +314,7 @@ pub fn format_duration(time: SignedDuration) -> String {
 mod tests {
     use super::*;
 
-    const IDLE: ReportedState = ReportedState::Idle { failed: None };
+    const IDLE: ReportedState = ReportedState::Idle { failed: None, paused: false };
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_second(1_800_000_000 + seconds).unwrap()
@@ -344,7 +356,7 @@ mod tests {
         check(&pulse(unsent), Some(7), 5, Waiting, evidence);
         check(&pulse(IDLE), Some(7), 5, Idle, "process 7, waiting for work for 5 s");
         check(
-            &pulse(ReportedState::Idle { failed: Some("not logged in".to_owned()) }),
+            &pulse(ReportedState::Idle { failed: Some("not logged in".to_owned()), paused: false }),
             Some(7),
             5,
             Idle,

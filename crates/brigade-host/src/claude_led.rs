@@ -172,6 +172,16 @@ impl Registration {
         self.host.registry.log(&self.team, &self.spec.name)
     }
 
+    /// Returns the member's folder in the registry.
+    pub fn folder(&self) -> PathBuf {
+        self.host.registry.member_dir(&self.team, &self.spec.name)
+    }
+
+    /// Returns whether a person has paused the member.
+    pub fn is_paused(&self) -> bool {
+        self.host.registry.is_paused(&self.team, &self.spec.name)
+    }
+
     /// Removes the member, because it has left its team.
     pub fn remove(self) -> Result<(), HostError> {
         remove_member(&self.host, &self.team, &self.spec.name)

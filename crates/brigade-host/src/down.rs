@@ -87,15 +87,7 @@ pub async fn stop(
             let error = Trouble::ClaudeRuns { name, team, what: "stop it" };
             return Err(HostError::failed(error).hint("ask Claude Code to stop it"));
         }
-        let error = Trouble::NotHere { name: name.to_string(), team: team.to_string() };
-        let error = HostError::failed(error);
-        let mut here = host.registry.members(team)?;
-        here.extend(claude_started(&host, team)?);
-        let here: Vec<String> = here.iter().map(ToString::to_string).collect();
-        return Err(match here.as_slice() {
-            [] => error.hint("no member of this team runs on this host"),
-            here => error.hint(format!("members on this host: {}", here.join(", "))),
-        });
+        return Err(not_here(&host, team, name));
     }
     let names = std::slice::from_ref(name);
     let ended = match host.is_claude_led {
@@ -106,6 +98,45 @@ pub async fn stop(
         }
     };
     Ok(ended.into_iter().next().map_or(Ended::WasGone, |(_, ended)| ended))
+}
+
+/// Acts as the lead, and stops members that run on this host, all at the same time. Returns the result for each of them.
+pub async fn stop_all(
+    context: &Context,
+    lead: &Seat,
+    names: &[MemberName],
+    manner: StopOptions<'_>,
+    report: ReportProgress<'_>,
+) -> Vec<(MemberName, Result<Ended, HostError>)> {
+    let stops = names
+        .iter()
+        .map(|name| async move { (name.clone(), stop(context, lead, name, manner, report).await) });
+    futures_util::future::join_all(stops).await
+}
+
+/// Returns all members of a team that brigade runs on this host.
+pub fn members_here(context: &Context, team: &TeamName) -> Result<Vec<MemberName>, HostError> {
+    let host = context.host()?;
+    let mut here = host.registry.members(team)?;
+    here.extend(claude_started(&host, team)?);
+    if here.is_empty() {
+        let error = HostError::new(ErrorKind::Nothing, Trouble::NotUp { team: team.to_string() });
+        return Err(error.hint("`brigade status` shows the teams of this host"));
+    }
+    Ok(here)
+}
+
+/// Returns the error for a member that does not run on this host. The hint names the members that do.
+pub(crate) fn not_here(host: &Host, team: &TeamName, name: &MemberName) -> HostError {
+    let error = Trouble::NotHere { name: name.to_string(), team: team.to_string() };
+    let error = HostError::failed(error);
+    let mut here = host.registry.members(team).unwrap_or_default();
+    here.extend(claude_started(host, team).unwrap_or_default());
+    let here: Vec<String> = here.iter().map(ToString::to_string).collect();
+    match here.as_slice() {
+        [] => error.hint("no member of this team runs on this host"),
+        here => error.hint(format!("members on this host: {}", here.join(", "))),
+    }
 }
 
 /// Returns the members of a team that Claude Code started and that brigade runs on this host.

@@ -106,6 +106,10 @@ pub enum Trouble {
     NotUp { team: String },
     #[error("{name} of team {team} does not run on this host")]
     NotHere { name: String, team: String },
+    #[error("{name} of team {team} is not running")]
+    NotRunning { name: String, team: String },
+    #[error("{name} did not do it: {why}")]
+    NotSteered { name: String, why: String },
     #[error("process {pid} already runs {name} of team {team} on this host")]
     RunsAlready { name: String, team: String, pid: u32 },
     #[error("{name} had already taken another answer to {id}; this one has no effect")]

@@ -16,6 +16,7 @@
 //! | [`team_file`], [`trust`], [`spec`] | reading `brigade.toml`; the files that the user trusts; the settings of a team and its members |
 //! | [`origin`] | the file that a team belongs to, and the team of a folder |
 //! | [`up`], [`spawn`], [`shutdown`], [`down`], [`delete`], [`resume`], [`answer`] | the operations that a person asks for |
+//! | [`steer`], [`control`], `briefing` | interrupting, pausing and restarting members; the socket of a member; the first text of a new session |
 //! | [`links`], [`link_registry`] | links between teams in files and on NATS servers, and their state |
 //! | [`supervisor`], [`start`], `restarts`, `policy_answers` | restarting members; answering requests by rule |
 //! | [`native`], [`keys`], [`transcript`], `native_heartbeat` | running the real Claude Code as a member |
@@ -57,11 +58,13 @@
 #![forbid(unsafe_code)]
 
 pub mod answer;
+mod briefing;
 pub mod claude_led;
 pub mod claude_session;
 #[cfg(feature = "nats")]
 mod connect_hints;
 pub mod context;
+pub mod control;
 mod credentials_record;
 pub mod delete;
 pub mod detach;
@@ -104,6 +107,7 @@ pub mod spawn;
 pub mod spec;
 pub mod start;
 pub mod state;
+pub mod steer;
 #[cfg(feature = "nats")]
 pub mod store_check;
 pub mod store_choice;

@@ -59,6 +59,6 @@ async fn state(seat: &Seat) -> ReportedState {
     if active == Some(true) {
         ReportedState::Working { retries: None }
     } else {
-        ReportedState::Idle { failed: None }
+        ReportedState::Idle { failed: None, paused: false }
     }
 }

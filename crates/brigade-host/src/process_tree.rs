@@ -66,6 +66,58 @@ pub fn sweep(guard: u32) {
     }
 }
 
+/// How long processes may take to exit after SIGTERM, before [`end_young`] kills them.
+const YOUNG_GRACE: Duration = Duration::from_millis(300);
+
+/// Ends the descendants of `root` that are at most `age` old, first with SIGTERM and then with SIGKILL. Returns how many it
+/// ended. A process that called `setsid` is found, too, if `root` adopts its orphans. Of the processes that start after this call,
+/// only children of the processes that are being ended are ended.
+#[cfg(target_os = "linux")]
+pub fn end_young(root: u32, age: Duration) -> usize {
+    let root = i32::try_from(root).ok().and_then(Pid::from_raw);
+    let (Some(root), Some(now)) = (root, uptime()) else { return 0 };
+    let began = Instant::now();
+    let earliest = now.saturating_sub(age + START_TIME_TOLERANCE);
+    let mut found: HashSet<Pid> = HashSet::new();
+    loop {
+        let is_young = |pid: &Pid| {
+            process_entry(pid.as_raw_nonzero().get()).is_some_and(|entry| {
+                let is_child = Pid::from_raw(entry.parent).is_some_and(|pid| found.contains(&pid));
+                is_child || (earliest..=now).contains(&entry.started)
+            })
+        };
+        let young: Vec<Pid> = descendants(root).into_iter().filter(is_young).collect();
+        if young.is_empty() || began.elapsed() >= KILL_TIMEOUT {
+            return found.len();
+        }
+        for pid in young {
+            if began.elapsed() >= YOUNG_GRACE {
+                let _already_gone = kill_process(pid, Signal::KILL);
+            } else if found.insert(pid) {
+                let _already_gone = kill_process(pid, Signal::TERM);
+            }
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// Ends nothing: brigade relies on the agent outside Linux. Untested.
+#[cfg(not(target_os = "linux"))]
+pub fn end_young(_root: u32, _age: Duration) -> usize {
+    0
+}
+
+/// The kernel rounds the start time of a process down to hundredths of a second.
+#[cfg(target_os = "linux")]
+const START_TIME_TOLERANCE: Duration = Duration::from_millis(20);
+
+/// Returns the time since the system was started.
+#[cfg(target_os = "linux")]
+fn uptime() -> Option<Duration> {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Some(Duration::new(now.tv_sec.try_into().ok()?, now.tv_nsec.try_into().ok()?))
+}
+
 /// Returns this process, because this process adopts the orphans of `guard`.
 #[cfg(target_os = "linux")]
 fn adopter(_guard: Pid) -> Pid {
@@ -119,6 +171,8 @@ struct ProcessEntry {
     parent: i32,
     /// Whether the process is a zombie: it has exited but was not reaped yet.
     has_ended: bool,
+    /// When the process was started, counted from the start of the system.
+    started: Duration,
 }
 
 /// Returns a process, or `None` if it does not exist.
@@ -129,7 +183,11 @@ fn process_entry(pid: i32) -> Option<ProcessEntry> {
     // The program name, in parentheses, may contain any character. State and parent follow the last `)`.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let has_ended = fields.next() == Some("Z");
-    Some(ProcessEntry { pid, parent: fields.next()?.parse().ok()?, has_ended })
+    let parent = fields.next()?.parse().ok()?;
+    // The start time is field 22 of the line, in hundredths of a second. The parent is field 4.
+    let ticks: u64 = fields.nth(17)?.parse().ok()?;
+    let started = Duration::from_millis(ticks * (1000 / rustix::param::clock_ticks_per_second()));
+    Some(ProcessEntry { pid, parent, has_ended, started })
 }
 
 /// Returns all descendants of `root` that have not exited.
@@ -179,4 +237,32 @@ fn descendants(root: Pid) -> Vec<Pid> {
     let pids = String::from_utf8_lossy(&listed.stdout).into_owned();
     let pids = pids.split_whitespace().filter_map(|pid| pid.parse().ok()).filter_map(Pid::from_raw);
     pids.filter(|pid| *pid != root).collect()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// The shell takes the place of an agent: it was started earlier than the command.
+    #[test]
+    fn commands_end_also_if_they_ignore_sigterm_or_lead_a_session_and_older_processes_stay() {
+        let script =
+            "sleep 0.5; sleep 60 & (trap '' TERM; sleep 61 & wait) & setsid sleep 62 & wait";
+        let mut agent = Command::new("sh").args(["-c", script]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(700));
+        let guard = agent.id();
+        let below = || descendants(Pid::from_raw(guard.try_into().unwrap()).unwrap()).len();
+        let count = below();
+        assert!(count >= 4, "{count}");
+        assert_eq!(end_young(guard, Duration::from_millis(50)), 0);
+        assert_eq!(below(), count);
+        let began = Instant::now();
+        assert_eq!(end_young(guard, Duration::from_millis(500)), count);
+        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+        assert_eq!(below(), 0);
+        // `wait` in the agent's shell returns when its commands have ended, so the shell ends by itself.
+        agent.wait().unwrap();
+    }
 }

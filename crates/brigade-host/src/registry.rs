@@ -13,7 +13,7 @@
 //!   <team>/take-over.pending
 //!                        exists while `brigade resume` takes over the team
 //!   <team>/<member>/     spec.json, folder.json, seat (locked by the process that runs the member), joined, trouble,
-//!                        problem, restart, log, key; while the member is being stopped, spec.json is named stopping.json
+//!                        problem, restart, log, key, control (the member's socket), paused; while the member is being stopped, spec.json is named stopping.json
 //! <state>/claude-led/<key of the store>/
 //!                        the same for members that Claude Code started, and lead.json of each member: the sessions
 //!                        of its lead; <team>/gone.json: members that `brigade resume` does not start; the supervisor
@@ -22,6 +22,7 @@
 
 mod claude_member;
 mod folder;
+mod paused;
 mod problem;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};

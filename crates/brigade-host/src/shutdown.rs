@@ -144,7 +144,9 @@ pub async fn members(
 fn why_no_answer(pulse: Option<&Pulse>, judged: &Judgement) -> Option<String> {
     match pulse.map(|pulse| &pulse.state) {
         _ if judged.liveness == Liveness::Dead => Some(judged.evidence.clone()),
-        Some(ReportedState::Idle { failed: Some(why) }) if judged.liveness == Liveness::Idle => {
+        Some(ReportedState::Idle { failed: Some(why), .. })
+            if judged.liveness == Liveness::Idle =>
+        {
             Some(format!("its last turn failed: {why}"))
         }
         _ => None,

@@ -9,6 +9,7 @@ mod host;
 mod link;
 #[cfg(feature = "nats")]
 mod org;
+mod steer;
 #[cfg(feature = "nats")]
 mod store;
 mod task;
@@ -36,6 +37,7 @@ pub(crate) use self::org::{
     EngineCommand, OrgAddMemberArgs, OrgAssignShardArgs, OrgCommand, OrgFolderArgs, OrgInitArgs,
     OrgRevokeArgs, OrgShardArgs,
 };
+pub(crate) use self::steer::{MembersArgs, RestartArgs};
 #[cfg(feature = "nats")]
 pub(crate) use self::store::{StoreAddArgs, StoreCommand};
 pub(crate) use self::task::{GraphFormat, TaskAddArgs, TaskCommand, TaskListArgs, TaskUpdateArgs};
@@ -338,7 +340,29 @@ Examples:
   brigade --team session-1a2b3c4d spawn bob --agent gemini --plan --place here")]
     Spawn(SpawnArgs),
 
-    /// Ask a member on this host to stop
+    /// End a member's turn and keep its session
+    ///
+    /// Open permission requests of the turn are withdrawn, and commands that the agent was running are ended. If mail
+    /// waits, the next turn starts at once. Exits with code 5 if the agent has not ended its turn after 10 seconds.
+    #[command(after_help = steer::INTERRUPT_EXAMPLES)]
+    Interrupt(MembersArgs),
+
+    /// Let a member finish its turn and start no other
+    ///
+    /// Mail waits, and permission requests can still be answered. The member stays paused after a restart of its process or
+    /// of this host.
+    Pause(MembersArgs),
+
+    /// Let a paused member continue
+    Unpause(MembersArgs),
+
+    /// Restart a member's agent, in the same session or a new one
+    ///
+    /// Waits until the agent is ready. A turn that was running continues in the same session.
+    #[command(after_help = steer::RESTART_EXAMPLES)]
+    Restart(RestartArgs),
+
+    /// Ask members on this host to stop
     ///
     /// A member that refuses keeps running; a member that does not answer within the limit is
     /// killed. --now kills the member without asking. The unfinished tasks of a stopped member
@@ -346,7 +370,8 @@ Examples:
     #[command(after_help = "\
 Examples:
   brigade stop bob --reason \"the work is done\"
-  brigade stop bob --now")]
+  brigade stop bob ann --now
+  brigade stop --all                            the team stays, without its members")]
     Stop(StopArgs),
 
     /// Show what a member changed in its worktree

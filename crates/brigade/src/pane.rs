@@ -7,7 +7,7 @@ use std::io::{BufRead, IsTerminal};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brigade_agents::driver::{Agent, AgentEvent, TurnEnd, Usage};
-use brigade_agents::teammate::TeammateEvent;
+use brigade_agents::teammate::{MemberInput, TeammateEvent};
 use brigade_core::seat::Seat;
 use brigade_core::text;
 use tokio::sync::mpsc;
@@ -28,7 +28,11 @@ pub(crate) struct Pane {
 
 impl Pane {
     /// Opens the pane and starts to forward input lines to the channel `typed`.
-    pub(crate) fn open(seat: &Seat, agent: &Agent, typed: mpsc::UnboundedSender<String>) -> Self {
+    pub(crate) fn open(
+        seat: &Seat,
+        agent: &Agent,
+        typed: mpsc::UnboundedSender<MemberInput>,
+    ) -> Self {
         let mut pane = Self::default();
         pane.print(&format!(
             "{STRONG}{}{STRONG:#} of team {}: {}\n",
@@ -50,7 +54,7 @@ impl Pane {
                         && !line.trim().is_empty()
                     {
                         // If the receiver is gone, the agent does not run at the moment.
-                        let _lost = typed.send(line);
+                        let _lost = typed.send(MemberInput::Line(line));
                     }
                 }
             });
@@ -168,8 +172,8 @@ impl Pane {
 }
 
 /// Returns the channel that receives the typed lines at present.
-fn reader() -> MutexGuard<'static, Option<mpsc::UnboundedSender<String>>> {
-    static READER: Mutex<Option<mpsc::UnboundedSender<String>>> = Mutex::new(None);
+fn reader() -> MutexGuard<'static, Option<mpsc::UnboundedSender<MemberInput>>> {
+    static READER: Mutex<Option<mpsc::UnboundedSender<MemberInput>>> = Mutex::new(None);
     READER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

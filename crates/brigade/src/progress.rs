@@ -140,7 +140,7 @@ pub(crate) fn style(liveness: Liveness) -> Style {
         Liveness::Idle => READY,
         Liveness::Working | Liveness::Waiting | Liveness::Limited => BUSY,
         Liveness::Hung | Liveness::Dead => ERROR,
-        Liveness::Starting => FAINT,
+        Liveness::Starting | Liveness::Paused => FAINT,
     }
 }
 

@@ -45,14 +45,21 @@ pub(super) struct Acp {
     turn: Option<AcpTurn>,
     /// A prompt to send once the agent has switched to the mode that the prompt needs.
     waiting_prompt: Option<(TextNumber, String)>,
+    /// The texts of interrupted turns that the agent has forgotten.
+    forgotten: Vec<String>,
     mode: Option<String>,
     access: Access,
     used: Usage,
 }
 
+/// Introduces the texts of interrupted turns that the agent has forgotten.
+const FORGOTTEN: &str = "Your previous turn was interrupted, and your history does not contain its messages. Do not continue that \
+     turn unless the new messages ask for it. Its messages were:";
+
 #[derive(Debug)]
 struct AcpTurn {
     note: TextNumber,
+    text: String,
     received: bool,
     interrupted: bool,
 }
@@ -83,6 +90,7 @@ impl Acp {
             introduced: false,
             turn: None,
             waiting_prompt: None,
+            forgotten: Vec::new(),
             mode: None,
             used: Usage::default(),
         }
@@ -280,8 +288,12 @@ impl Acp {
         for event in self.calls.end() {
             self.peer.emit(event);
         }
-        if let Some(turn) = self.turn.take().filter(|turn| !turn.received) {
-            self.peer.emit(AgentEvent::NotTaken(turn.note));
+        match self.turn.take() {
+            Some(turn) if !turn.received => self.peer.emit(AgentEvent::NotTaken(turn.note)),
+            Some(turn) if end == TurnEnd::Interrupted && self.quirks.forgets_interrupted => {
+                self.forgotten.push(turn.text);
+            }
+            _ => {}
         }
         if let Ok(result) = result
             && let Some(used) = self.quirks.usage.after(self.used, result)
@@ -330,7 +342,13 @@ impl Acp {
             let text = format!("{}\n\n", self.launch.instructions);
             prompt.insert(0, json!({ "type": "text", "text": text }));
         }
-        self.turn = Some(AcpTurn { note, received: false, interrupted: false });
+        if !self.forgotten.is_empty() {
+            let texts = std::mem::take(&mut self.forgotten).join("\n\n");
+            let text = format!("{FORGOTTEN}\n\n{texts}\n\nThe new messages are:\n\n");
+            prompt.insert(0, json!({ "type": "text", "text": text }));
+        }
+        let text = text.to_owned();
+        self.turn = Some(AcpTurn { note, text, received: false, interrupted: false });
         let params = json!({ "sessionId": self.session, "prompt": prompt });
         self.peer.request("session/prompt", &params, AcpRequest::Prompt);
         self.peer.emit(AgentEvent::TurnStarted);

@@ -26,6 +26,7 @@ pub const AGENTS: &[Agent] = &[
             usage: UsageReporting::Tokens,
             resumes: ResumeTiming::AtOnce,
         },
+        interactive: &["resume", "--no-daemon", "{session}"],
         driver: |launch| Box::new(codex::Codex::new(launch)),
     },
     Agent {
@@ -56,6 +57,7 @@ pub const AGENTS: &[Agent] = &[
             usage: UsageReporting::TokensAndCost,
             resumes: ResumeTiming::AtOnce,
         },
+        interactive: &["--resume", "{session}"],
         driver: |launch| Box::new(claude::Claude::new(launch)),
     },
     Agent {
@@ -73,6 +75,7 @@ pub const AGENTS: &[Agent] = &[
             usage: UsageReporting::Tokens,
             resumes: ResumeTiming::NextMinute,
         },
+        interactive: &["--resume", "{session}"],
         driver: |launch| Box::new(acp::Acp::new(&acp::GEMINI, launch)),
     },
     Agent {
@@ -101,6 +104,7 @@ pub const AGENTS: &[Agent] = &[
             usage: UsageReporting::TokensAndCost,
             resumes: ResumeTiming::AtOnce,
         },
+        interactive: &["-s", "{session}"],
         driver: |launch| Box::new(acp::Acp::new(&acp::OPENCODE, launch)),
     },
     Agent {
@@ -118,6 +122,7 @@ pub const AGENTS: &[Agent] = &[
             usage: UsageReporting::Tokens,
             resumes: ResumeTiming::AtOnce,
         },
+        interactive: &["--resume={session}"],
         driver: |launch| Box::new(acp::Acp::new(&acp::COPILOT, launch)),
     },
     // ANCHOR: qwen
@@ -136,6 +141,7 @@ pub const AGENTS: &[Agent] = &[
             usage: UsageReporting::Nothing,
             resumes: ResumeTiming::AtOnce,
         },
+        interactive: &["--resume", "{session}"],
         driver: |launch| Box::new(acp::Acp::new(&acp::QWEN, launch)),
     },
     // ANCHOR_END: qwen
@@ -157,6 +163,7 @@ const GENERIC_ACP: Agent = Agent {
         usage: UsageReporting::Tokens,
         resumes: ResumeTiming::AtOnce,
     },
+    interactive: &[],
     driver: |launch| Box::new(acp::Acp::new(&acp::GENERIC, launch)),
 };
 
@@ -166,6 +173,7 @@ pub(crate) const IN_PROCESS: Agent = Agent {
     name: "in-process",
     title: "a worker",
     can: AgentCapabilities { usage: UsageReporting::Nothing, ..GENERIC_ACP.can },
+    interactive: &[],
     driver: |launch| Box::new(in_process::InProcess::new(&launch)),
     ..GENERIC_ACP
 };

@@ -47,6 +47,7 @@ enum CodexRequest {
     Turn(TextNumber),
     Steer(TextNumber),
     Interrupt,
+    EndCommands,
 }
 
 #[derive(Debug)]
@@ -129,7 +130,13 @@ impl Codex {
             (CodexRequest::Steer(note), Err(_)) => self.reject(note),
             // Nothing to do: Codex reports the start of a turn, the arrival of a text and the end of an
             // interrupted turn in notifications. An interrupt fails only if the turn has already ended.
-            (CodexRequest::Turn(_) | CodexRequest::Steer(_) | CodexRequest::Interrupt, _) => {}
+            (
+                CodexRequest::Turn(_)
+                | CodexRequest::Steer(_)
+                | CodexRequest::Interrupt
+                | CodexRequest::EndCommands,
+                _,
+            ) => {}
         }
     }
 
@@ -212,6 +219,12 @@ impl Codex {
         }
         self.items = Items::default();
         self.turn = CodexTurn::Idle;
+        if text(params, "/turn/status") == "interrupted" {
+            // Codex leaves the commands of an interrupted turn running.
+            let params = json!({ "threadId": self.thread });
+            let method = "thread/backgroundTerminals/clean";
+            self.peer.request(method, &params, CodexRequest::EndCommands);
+        }
         self.peer.emit(AgentEvent::TurnEnded(match text(params, "/turn/status") {
             "completed" => TurnEnd::Done,
             "interrupted" => TurnEnd::Interrupted,

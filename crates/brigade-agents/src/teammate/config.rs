@@ -28,6 +28,8 @@ pub struct TeammateConfig {
     pub process: Process,
     /// The host on which `process` runs.
     pub host: String,
+    /// Whether a person has paused the member, so that it starts no turn.
+    pub paused: bool,
 }
 
 impl TeammateConfig {
@@ -64,6 +66,6 @@ impl TeammateConfig {
     /// Returns these settings, with the current process as `process`.
     pub fn new(seat: Seat, agent: Agent, runner: AgentRunner, launch: LaunchOptions) -> Self {
         let process = Process { pid: std::process::id(), began: String::new() };
-        Self { seat, agent, runner, launch, process, host: String::new() }
+        Self { seat, agent, runner, launch, process, host: String::new(), paused: false }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::input::{CommandResult, MemberInput, next_input};
 use super::running_agent::RunningAgent;
 use super::{RETRY_INTERVAL, TeammateError, TeammateEvent, TeammateLoop};
 use crate::delivery::{Action, Item};
@@ -26,6 +27,8 @@ pub(super) enum ConversationEnd {
     Left,
     /// The agent's program ended or failed.
     Died(String),
+    /// A command needs the end of the agent's program.
+    Commanded,
 }
 
 impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
@@ -33,7 +36,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     pub(super) async fn converse(
         &mut self,
         agent: &mut RunningAgent,
-        typed: &mut Option<mpsc::UnboundedReceiver<String>>,
+        inputs: &mut Option<mpsc::UnboundedReceiver<MemberInput>>,
     ) -> ConversationEnd {
         let mut buffer = vec![0; 64 * 1024];
         // `None` if the inbox must be checked now.
@@ -45,6 +48,10 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             }
             if self.cannot_save.is_some() {
                 return ConversationEnd::Left;
+            }
+            self.settle_interrupts(agent);
+            if self.must_end_program() {
+                return ConversationEnd::Commanded;
             }
             match self.noticed.take() {
                 Some(EventEffect::Mail) => last_check = None,
@@ -72,7 +79,9 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                     },
                     None => return ConversationEnd::Left,
                 },
-                line = next_line(typed) => self.typed(line).await,
+                input = next_input(inputs) => if self.on_input(input).await {
+                    return ConversationEnd::Commanded;
+                },
                 () = sleep_until(self.active_at.unwrap_or_else(Instant::now)), if self.active_at.is_some() => {
                     self.active_at = None;
                     self.set_activity(Activity::Active).await;
@@ -145,10 +154,14 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         let actions = self.delivery.on_event(&event);
         self.turn.on_event(&event);
         self.vitals.on_event(&event, self.config.seat.clock.now());
+        self.track_commands(&event);
         match &event {
             AgentEvent::Asks(ask) => self.ask_lead(ask.clone()).await,
             AgentEvent::RemembersIn { path } => self.recall(path),
-            AgentEvent::Ready { .. } => self.ready = true,
+            AgentEvent::Ready { .. } => {
+                self.ready = true;
+                self.settle_restart(CommandResult::Done);
+            }
             AgentEvent::Broken { .. } => self.failed_to_start = !self.ready,
             AgentEvent::TurnEnded(TurnEnd::Done) => self.completed_turn = true,
             AgentEvent::AsksNoLonger(id) => {
@@ -331,17 +344,6 @@ pub(super) enum EventEffect {
     Mail,
     /// The member was removed, or its team was deleted.
     Left,
-}
-
-/// Waits for the next line that a person types. Never returns once the channel is closed.
-pub(super) async fn next_line(typed: &mut Option<mpsc::UnboundedReceiver<String>>) -> String {
-    if let Some(lines) = typed {
-        if let Some(line) = lines.recv().await {
-            return line;
-        }
-        *typed = None;
-    }
-    std::future::pending().await
 }
 
 /// Reads the file at `path`. If a folder name in the path is `*`, reads the first readable file that matches.

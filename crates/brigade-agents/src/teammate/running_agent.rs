@@ -1,6 +1,9 @@
 //! A common interface for the program or worker that runs a member.
 
 use std::io;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
 
 use crate::program::{ProgramCommand, RunningProgram};
 use crate::worker::{self, Workers};
@@ -51,6 +54,15 @@ impl RunningAgent {
         match self {
             Self::Program(program) => program.last_output().await,
             Self::Worker(worker) => worker.last_output(),
+        }
+    }
+
+    /// Ends the processes that the program started during the last `age`. Returns the task that does so, whose result is the number of
+    /// processes.
+    pub(super) fn end_commands(&self, age: Duration) -> Option<JoinHandle<usize>> {
+        match self {
+            Self::Program(program) => program.end_commands(age),
+            Self::Worker(_) => None,
         }
     }
 

@@ -164,6 +164,9 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         if let Some(why) = &self.vitals.failure {
             return ReportedState::Failed { why: why.clone() };
         }
+        if self.handed_over {
+            return ReportedState::HandedOver {};
+        }
         if !self.ready {
             return ReportedState::Starting {};
         }
@@ -177,12 +180,14 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         match (&self.vitals.limited, self.in_turn) {
             // No event reports the end of this limit. After a while, it is only the reason why the last turn failed.
             (Some(limit), _) if limit.is_old(now) => {
-                ReportedState::Idle { failed: Some(limit.why.clone()) }
+                ReportedState::Idle { failed: Some(limit.why.clone()), paused: self.paused }
             }
             // Report a limit even during a turn, because an agent may retry for minutes within a turn.
             (Some(limit), _) => ReportedState::Limited { why: limit.why.clone() },
             (None, true) => ReportedState::Working { retries: self.vitals.retries.clone() },
-            (None, false) => ReportedState::Idle { failed: self.vitals.failed.clone() },
+            (None, false) => {
+                ReportedState::Idle { failed: self.vitals.failed.clone(), paused: self.paused }
+            }
         }
     }
 }

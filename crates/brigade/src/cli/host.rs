@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use brigade_wire::name::{MemberName, TeamName};
 use clap::{Args, ValueEnum};
 
+use super::steer::MembersArgs;
+
 /// Arguments of `brigade spawn`.
 #[derive(Args, Debug)]
 pub(crate) struct SpawnArgs {
@@ -42,8 +44,8 @@ pub(crate) enum SpawnPlace {
 /// Arguments of `brigade stop`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StopArgs {
-    /// The member to stop
-    pub(crate) name: MemberName,
+    #[command(flatten)]
+    pub(crate) members: MembersArgs,
     #[command(flatten)]
     pub(crate) how: ShutdownArgs,
     #[command(flatten)]

@@ -7,10 +7,11 @@ use std::time::Duration;
 use brigade_agents::driver::{Access, AgentChoice, LaunchOptions, ToolServer};
 use brigade_agents::instructions::{self, MailDelivery};
 use brigade_agents::program::ProgramCommand;
-use brigade_agents::teammate::{self, AgentRunner, Membership, TeammateConfig};
+use brigade_agents::teammate::{self, AgentRunner, MemberInput, Membership, TeammateConfig};
 use brigade_core::authority::Role;
 use brigade_core::roster::{self, RosterError};
 use brigade_core::seat::Seat;
+use brigade_host::control::ControlSocket;
 use brigade_host::location::Location;
 use brigade_host::signals::{self, StopSignal};
 use brigade_host::spec::ApprovalAuthority;
@@ -54,6 +55,10 @@ pub(crate) struct TeammateSettings {
     pub(crate) home: Location,
     /// The task list that Claude Code named for the teammate, if any.
     pub(crate) task_list: Option<TeamName>,
+    /// The teammate's folder in the registry of this host, which has the socket for a person's commands.
+    pub(crate) folder: Option<PathBuf>,
+    /// Whether a person has paused the teammate.
+    pub(crate) paused: bool,
 }
 
 /// Runs a teammate in this terminal until the teammate leaves the team, or until a signal asks this process to end.
@@ -90,26 +95,48 @@ pub(crate) async fn play(
     let mut start =
         ProgramCommand::new(guard, named.unwrap_or_else(|| program.into()), settings.cwd);
     start.sweep = process_tree::sweep;
+    start.end_commands = process_tree::end_young;
     start.env = variables;
     start.inherits = Some(settings.inherits);
     process_tree::adopt();
-    let (typed, lines) = mpsc::unbounded_channel();
+    let (inputs, received) = mpsc::unbounded_channel();
     if let Some(prompt) = settings.prompt {
         // This cannot fail, because the receiver still exists: it is used below.
-        let _heard = typed.send(prompt);
+        let _heard = inputs.send(MemberInput::Line(prompt));
     }
-    let mut pane = Pane::open(&seat, &agent, typed);
+    let socket = settings.folder.as_deref().and_then(open_socket);
+    let commands = inputs.clone();
+    let mut pane = Pane::open(&seat, &agent, inputs);
     let mut plan = TeammateConfig::new(seat, agent, AgentRunner::Program(start), launch);
     plan.process = process::current();
     plan.host = env::host_name();
+    plan.paused = settings.paused;
     let signal = tokio::select! {
-        ended = teammate::run_observed(plan, lines, |sight| pane.show(&sight)) => {
+        ended = teammate::run_observed(plan, received, |sight| pane.show(&sight)) => {
             ended.map_err(CliError::failed)?;
             None
         }
+        () = serve(socket, commands) => None,
         signal = signals::stop_signal() => Some(signal?),
     };
     Ok(PlayEnd { pane, signal })
+}
+
+/// Opens the socket for a person's commands. The teammate runs also without it.
+fn open_socket(folder: &Path) -> Option<ControlSocket> {
+    let socket = ControlSocket::open(folder);
+    if let Err(error) = &socket {
+        tracing::warn!(%error, "cannot open the socket for commands");
+    }
+    socket.ok()
+}
+
+/// Passes commands to the teammate. Never returns.
+async fn serve(socket: Option<ControlSocket>, inputs: mpsc::UnboundedSender<MemberInput>) {
+    match socket {
+        Some(socket) => socket.serve(inputs).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Runs a teammate like [`play`]. If a signal ends the run, the teammate leaves its team, unless `keep` returns the reason why

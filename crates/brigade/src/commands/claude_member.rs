@@ -151,6 +151,8 @@ impl ClaudeMember<'_> {
             answers: ApprovalAuthority::Lead,
             home: self.context.location().clone(),
             task_list: self.task_list.clone(),
+            folder: Some(registration.folder()),
+            paused: registration.is_paused(),
         };
         tokio::select! {
             end = agent_run::play(seat.clone(), self.choice.clone(), settings) => end,

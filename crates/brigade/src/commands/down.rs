@@ -14,6 +14,7 @@ use brigade_wire::name::{MemberName, TeamName};
 use serde_json::json;
 
 use super::credentials;
+use super::steer::first_failure;
 use crate::cli::{DownArgs, GlobalArgs, ShutdownArgs, StopArgs};
 use crate::context::{CliContext, current_dir, host_alone, named_team};
 use crate::error::{CliError, Trouble};
@@ -65,27 +66,43 @@ impl StopTracker {
 /// Runs `brigade stop`.
 pub(crate) async fn stop(context: &CliContext, stop: &StopArgs) -> Result<u8, CliError> {
     let lead = context.seat_of(down::team_of_stopped(context).await?, MemberName::lead());
+    let names = match stop.members.all {
+        true => down::members_here(context, &lead.team)?,
+        false => stop.members.names.clone(),
+    };
     let manner = manner(&stop.how, !stop.how.now);
     let tracker = StopTracker::default();
     let report = |step: Progress| tracker.print(step);
-    let stopping = down::stop(context, &lead, &stop.name, manner, &report);
-    let Some(ended) = signals::until_stop_signal(stopping).await? else {
-        tracker.note_interrupted(&format!("brigade stop {} --team {}", stop.name, lead.team));
+    let stopping = down::stop_all(context, &lead, &names, manner, &report);
+    let Some(results) = signals::until_stop_signal(async { Ok(stopping.await) }).await? else {
+        let names: Vec<&str> = names.iter().map(MemberName::as_str).collect();
+        let command = format!("brigade stop {} --team {}", names.join(" "), lead.team);
+        tracker.note_interrupted(&command);
         return Ok(exit::INTERRUPTED);
     };
+    let (mut ended, mut failures) = (Vec::new(), Vec::new());
+    let mut code = exit::DONE;
+    for (name, result) in results {
+        match result {
+            Ok(Ended::Refused(why)) => {
+                ended.push((name.clone(), Ended::Refused(why.clone())));
+                let error = CliError::failed(Trouble::Refuses { name: name.to_string(), why });
+                failures.push(error.hint(format!("`brigade stop {name} --now` kills it anyway")));
+            }
+            Ok(end) => {
+                ended.push((name.clone(), end));
+                match credentials::end(context, &lead.team, &name, &stop.credentials).await {
+                    Ok(of_one) => code = code.max(of_one),
+                    Err(error) => failures.push(error),
+                }
+            }
+            Err(error) => failures.push(error),
+        }
+    }
     if context.json {
-        output::print_json(&document(&[(stop.name.clone(), ended.clone())]))?;
+        output::print_json(&document(&ended))?;
     }
-    match ended {
-        Ended::Refused(why) => {
-            let name = stop.name.to_string();
-            let error = CliError::failed(Trouble::Refuses { name: name.clone(), why });
-            Err(error.hint(format!("`brigade stop {name} --now` kills it anyway")))
-        }
-        Ended::Agreed | Ended::WasGone | Ended::Forced => {
-            credentials::end(context, &lead.team, &stop.name, &stop.credentials).await
-        }
-    }
+    first_failure(failures, names.len(), code)
 }
 
 /// Runs `brigade down`.

@@ -30,6 +30,7 @@ mod resume;
 mod send;
 mod spawn;
 mod status;
+mod steer;
 #[cfg(feature = "nats")]
 mod store;
 mod task;
@@ -78,8 +79,12 @@ pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
                 CliCommand::Agents
                     | CliCommand::Doctor(_)
                     | CliCommand::Down(_)
+                    | CliCommand::Interrupt(_)
                     | CliCommand::Link(_)
                     | CliCommand::Mcp
+                    | CliCommand::Pause(_)
+                    | CliCommand::Restart(_)
+                    | CliCommand::Unpause(_)
                     | CliCommand::Play
                     | CliCommand::Resume(_)
                     | CliCommand::Spawn(_)
@@ -238,6 +243,18 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         }
         Some(CliCommand::Diff { name, stat }) => {
             diff::run(&CliContext::reading(global).await?, &name, stat).await
+        }
+        Some(CliCommand::Interrupt(who)) => {
+            changing(global, async |context| steer::interrupt(context, &who).await).await
+        }
+        Some(CliCommand::Pause(who)) => {
+            changing(global, async |context| steer::pause(context, &who, true).await).await
+        }
+        Some(CliCommand::Unpause(who)) => {
+            changing(global, async |context| steer::pause(context, &who, false).await).await
+        }
+        Some(CliCommand::Restart(asked)) => {
+            changing(global, async |context| steer::restart(context, &asked).await).await
         }
         Some(CliCommand::Stop(stop)) => {
             let global = if stop.how.now { global.at_once() } else { global };

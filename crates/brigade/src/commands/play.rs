@@ -142,6 +142,8 @@ async fn play(
         answers: host.registry.team(team)?.map(|team| team.answers).unwrap_or_default(),
         home: context.location().clone(),
         task_list: None,
+        folder: Some(host.registry.member_dir(team, name)),
+        paused: host.registry.is_paused(team, name),
     };
     let registry = &host.registry;
     let run = agent_run::play_and_leave(seat.clone(), choice, settings, |signal| {

@@ -81,6 +81,8 @@ async fn run_in_terminal(
         answers: ApprovalAuthority::Person,
         home: context.location().clone(),
         task_list: None,
+        folder: None,
+        paused: false,
     };
     play_and_leave(seat, choice, settings, |_| None).await
 }

@@ -165,7 +165,7 @@ pub(super) fn stuck_active(snapshot: &DoctorSnapshot, found: &mut Findings) {
 pub(super) fn failed_turn(snapshot: &DoctorSnapshot, found: &mut Findings) {
     teammates(snapshot, |folder, _, name| {
         let state = folder.pulse(name.as_str()).map(|pulse| pulse.state);
-        if let Some(ReportedState::Idle { failed: Some(why) }) = state {
+        if let Some(ReportedState::Idle { failed: Some(why), .. }) = state {
             found.advise(
                 member_place(name, &folder.name),
                 turn_failed(&why),

@@ -159,7 +159,7 @@ async fn check_members(
                      `brigade --team {team} team activity {name} idle`"
                 ),
             }),
-            Some(ReportedState::Idle { failed: Some(why) }) => findings.push(NatsFinding {
+            Some(ReportedState::Idle { failed: Some(why), .. }) => findings.push(NatsFinding {
                 check: "failed-turn",
                 place: member_place(&name, team),
                 what: turn_failed(&why),

@@ -77,6 +77,7 @@ mod tests {
                 usage: UsageReporting::Nothing,
                 resumes: ResumeTiming::AtOnce,
             },
+            interactive: &[],
             driver: |_| unreachable!("never started"),
         }
     }

@@ -117,7 +117,7 @@ impl Drop for TmuxServer {
 }
 
 /// Returns the registry of an environment whose state folder is `state`.
-fn registry(cli: &CliEnv, state: &str) -> Registry {
+pub(crate) fn registry(cli: &CliEnv, state: &str) -> Registry {
     let key = claude_dir_key(&cli.path("claude"));
     let dir = cli.path(&format!("{state}/brigade/host/{key}"));
     DirBuilder::new().mode(0o700).recursive(true).create(&dir).unwrap();

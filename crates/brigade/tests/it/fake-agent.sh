@@ -8,6 +8,7 @@
 #   ASK    request permission for a command and record the answer
 #   WORK   send text in fifty pieces, use a tool and send text again
 #   REPLY  send a message to the lead, as the member named in its MCP settings
+#   SLEEP  start commands in a tool call, and end the turn only when it is cancelled
 #   FAIL   fail the turn (only the first time)
 echo started >> heard
 session=s1
@@ -27,7 +28,7 @@ while read -r line; do
             [ ! -e dies-loading ] || exit 3
             answer '{}'
             ;;
-        *'"session/set_mode"'*) answer '{}' ;;
+        *'"session/set_mode"'*|*'"session/set_model"'*) answer '{}' ;;
         *'"session/prompt"'*)
             printf '%s\n' "$line" >> heard
             case $line in
@@ -38,6 +39,17 @@ while read -r line; do
                         printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"not logged in"}}\n' "$id"
                         continue
                     fi
+                    ;;
+                *SLEEP*)
+                    update '{"sessionUpdate":"tool_call","toolCallId":"8","title":"sleep","kind":"execute","status":"in_progress"}'
+                    setsid sleep 300 </dev/null >/dev/null 2>&1 &
+                    leads=$!
+                    (trap '' TERM; sleep 300 </dev/null >/dev/null 2>&1) &
+                    echo "sleeps $leads $!" >> heard
+                    read -r reply
+                    printf 'cancelled %s\n' "$reply" >> heard
+                    answer '{"stopReason":"cancelled"}'
+                    continue
                     ;;
                 *STAY*)
                     setsid sleep 300 </dev/null >/dev/null 2>&1 &

@@ -26,6 +26,9 @@ pub(crate) struct Quirks {
     /// Whether the agent reports success even if the model failed. If so, a turn without reported usage counts as
     /// failed.
     pub(crate) hides_failure: bool,
+    /// Whether the agent removes the prompt of an interrupted turn from its session. If so, the driver repeats the prompt's
+    /// text before the next prompt.
+    pub(crate) forgets_interrupted: bool,
     /// Returns whether a permission request is for one of the team's tools. The arguments are the tool call
     /// in the request and the call's first title. A later title cannot be trusted: the title of a shell
     /// command is the command itself, which the model chooses.
@@ -94,6 +97,7 @@ pub(crate) const GENERIC: Quirks = Quirks {
     replay_end: ReplayEnd::BeforeAnswer,
     usage: UsageAt::Prompt,
     hides_failure: false,
+    forgets_interrupted: false,
     is_team_tool: |_, _| false,
     // The ACP adapter of Claude Code adds the tool's name to each call.
     tool_name: |call, _| call.get("name").and_then(Value::as_str),
@@ -113,6 +117,7 @@ pub(crate) const GEMINI: Quirks = Quirks {
     modes: Modes { read_only: Some("plan"), ask: Some("default"), full: Some("yolo") },
     replay_end: ReplayEnd::UntilCommands,
     usage: UsageAt::Quota,
+    forgets_interrupted: true,
     // For a team tool, the call's id begins with the tool's name, and its title ends with the server's name.
     is_team_tool: |call, _| {
         text(call, "/toolCallId").starts_with(&format!("mcp_{TOOL_SERVER_NAME}_"))

@@ -112,6 +112,7 @@ fn plan(env: &TestEnv, name: &str, plan: Option<&str>) -> TeammateConfig {
         native: false,
         variables: &[],
         can,
+        interactive: &[],
         driver: asker,
     };
     // `cat` prints nothing and exits when its input is closed.

@@ -1,0 +1,264 @@
+//! Carries out the commands that a person gives to a running member.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::conversation::EventEffect;
+use super::input::{CommandResult, InteractiveCommand, MemberCommand, MemberInput, next_input};
+use super::running_agent::RunningAgent;
+use super::{AgentRunner, REPORT_INTERVAL, TeammateEvent, TeammateLoop};
+use crate::driver::AgentEvent;
+
+/// The commands that have not taken effect yet.
+#[derive(Debug, Default)]
+pub(super) struct PendingCommands {
+    /// The senders of `Interrupt` commands. They wait for the end of the turn.
+    interrupts: Vec<oneshot::Sender<CommandResult>>,
+    /// When the oldest of the agent's unfinished tool calls began. Commands that the agent has started since then belong to the
+    /// interrupted turn.
+    calls_since: Option<Instant>,
+    /// Whether the interrupted turn has ended.
+    turn_over: bool,
+    /// The agent must be started again. The sender waits until the agent is ready.
+    restart: Option<RestartCommand>,
+    restarted: Option<oneshot::Sender<CommandResult>>,
+    hand_over: Option<(oneshot::Receiver<()>, oneshot::Sender<CommandResult>)>,
+}
+
+#[derive(Debug)]
+struct RestartCommand {
+    fresh: Option<String>,
+    model: Option<String>,
+}
+
+/// The tool calls that the agent has started and not finished.
+#[derive(Debug, Default)]
+pub(super) struct OpenCalls {
+    last_event: Option<Instant>,
+    /// For each call, the time of the event before its start: a command may run before the agent reports it.
+    since: HashMap<String, Instant>,
+}
+
+impl OpenCalls {
+    fn on_event(&mut self, event: &AgentEvent) {
+        let now = Instant::now();
+        match event {
+            AgentEvent::TurnStarted => self.since.clear(),
+            AgentEvent::ToolStarted { id, .. } => {
+                self.since.insert(id.clone(), self.last_event.unwrap_or(now));
+            }
+            AgentEvent::ToolEnded { id, .. } => drop(self.since.remove(id)),
+            _ => {}
+        }
+        self.last_event = Some(now);
+    }
+
+    fn oldest(&self) -> Option<Instant> {
+        self.since.values().min().copied()
+    }
+}
+
+impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
+    /// Handles input. Returns whether the agent's program must be ended.
+    pub(super) async fn on_input(&mut self, input: MemberInput) -> bool {
+        let (command, reply) = match input {
+            MemberInput::Line(line) => {
+                self.typed(line).await;
+                return false;
+            }
+            MemberInput::Command(command, reply) => (command, reply),
+        };
+        match command {
+            MemberCommand::Interrupt if !self.delivery.is_busy() => {
+                let _gone = reply.send(CommandResult::NotInTurn);
+            }
+            MemberCommand::Interrupt => {
+                self.commands.interrupts.push(reply);
+                self.commands.calls_since = self.commands.calls_since.or(self.open_calls.oldest());
+                self.driver.interrupt();
+            }
+            MemberCommand::Pause => {
+                self.set_paused(true).await;
+                let _gone = reply.send(CommandResult::Done);
+            }
+            MemberCommand::Unpause => {
+                self.set_paused(false).await;
+                let _gone = reply.send(CommandResult::Done);
+            }
+            MemberCommand::Restart { fresh, model } => {
+                self.commands.restart = Some(RestartCommand { fresh, model });
+                self.commands.restarted = Some(reply);
+            }
+            MemberCommand::HandOver(release) => {
+                if self.config.agent.interactive.is_empty() {
+                    let why = format!(
+                        "{} cannot continue a session in a terminal",
+                        self.config.agent.title
+                    );
+                    let _gone = reply.send(CommandResult::Failed(why));
+                } else {
+                    self.commands.hand_over = Some((release, reply));
+                    self.hold_if_needed().await;
+                }
+            }
+        }
+        self.must_end_program()
+    }
+
+    /// Returns whether a command waits for the end of the agent's program.
+    pub(super) fn must_end_program(&self) -> bool {
+        let wants_session =
+            self.commands.hand_over.as_ref().is_some_and(|(_, reply)| !reply.is_closed());
+        self.commands.restart.is_some() || (wants_session && !self.delivery.is_busy())
+    }
+
+    async fn set_paused(&mut self, paused: bool) {
+        self.paused = paused;
+        self.hold_if_needed().await;
+    }
+
+    async fn hold_if_needed(&mut self) {
+        let held = self.paused || self.commands.hand_over.is_some();
+        let actions = self.delivery.hold(held);
+        self.carry_out(actions).await;
+    }
+
+    /// Follows the agent's tool calls, and the end of an interrupted turn.
+    pub(super) fn track_commands(&mut self, event: &AgentEvent) {
+        self.open_calls.on_event(event);
+        if self.commands.interrupts.is_empty() {
+            return;
+        }
+        self.commands.calls_since = self.commands.calls_since.or(self.open_calls.oldest());
+        if let AgentEvent::TurnEnded(_) = event {
+            self.commands.turn_over = true;
+        }
+    }
+
+    /// After an interrupted turn, ends the commands that the agent left running, and informs the senders of the interrupts.
+    pub(super) fn settle_interrupts(&mut self, agent: &RunningAgent) {
+        if !std::mem::take(&mut self.commands.turn_over) {
+            return;
+        }
+        let senders = std::mem::take(&mut self.commands.interrupts);
+        let since = self.commands.calls_since.take();
+        let left = since.map(|since| agent.end_commands(since.elapsed()));
+        tokio::spawn(async move {
+            let ended = match left.flatten() {
+                Some(left) => left.await.unwrap_or_default(),
+                None => 0,
+            };
+            for sender in senders {
+                let _gone = sender.send(CommandResult::Interrupted { ended });
+            }
+        });
+    }
+
+    /// Reports to the sender of a restart that the agent is ready, or why it is not.
+    pub(super) fn settle_restart(&mut self, result: CommandResult) {
+        if let Some(sender) = self.commands.restarted.take() {
+            let _gone = sender.send(result);
+        }
+    }
+
+    /// Prepares the next start of the agent's program, after a command ended the program. Returns `false` if the member has
+    /// left the team meanwhile.
+    pub(super) async fn after_command(
+        &mut self,
+        inputs: &mut Option<mpsc::UnboundedReceiver<MemberInput>>,
+    ) -> bool {
+        self.forget_process();
+        for sender in std::mem::take(&mut self.commands.interrupts) {
+            let _gone = sender.send(CommandResult::Interrupted { ended: 0 });
+        }
+        self.commands.turn_over = false;
+        if let Some(RestartCommand { fresh, model }) = self.commands.restart.take() {
+            self.config.launch.model = model.or(self.config.launch.model.take());
+            if let Some(text) = fresh {
+                self.delivery.start_new_session(text);
+                self.save().await;
+            }
+        }
+        match self.commands.hand_over.take() {
+            Some((release, reply)) => self.hand_over(release, reply, inputs).await,
+            None => true,
+        }
+    }
+
+    /// Waits while a person continues the session. Returns `false` if the member has left the team meanwhile.
+    async fn hand_over(
+        &mut self,
+        mut release: oneshot::Receiver<()>,
+        reply: oneshot::Sender<CommandResult>,
+        inputs: &mut Option<mpsc::UnboundedReceiver<MemberInput>>,
+    ) -> bool {
+        self.wait_to_resume().await;
+        let result = self.interactive_command();
+        let is_handed_over = matches!(result, CommandResult::HandedOver(_));
+        if reply.send(result).is_err() || !is_handed_over {
+            self.hold_if_needed().await;
+            return true;
+        }
+        self.handed_over = true;
+        let stays = loop {
+            if self.noticed.take() == Some(EventEffect::Left) {
+                break false;
+            }
+            self.beat().await;
+            tokio::select! {
+                _released = &mut release => break true,
+                () = tokio::time::sleep(REPORT_INTERVAL) => self.send_unsent().await,
+                record = self.watch.next_shared() => match record.map(|record| self.on_team_event(&record)) {
+                    Some(EventEffect::Left) | None => break false,
+                    // The next conversation reads the inbox.
+                    Some(EventEffect::Mail | EventEffect::None) => {}
+                },
+                input = next_input(inputs) => self.refuse_while_handed_over(input).await,
+            }
+        };
+        self.handed_over = false;
+        self.hold_if_needed().await;
+        stays
+    }
+
+    async fn refuse_while_handed_over(&mut self, input: MemberInput) {
+        let (command, reply) = match input {
+            MemberInput::Line(line) => return self.typed(line).await,
+            MemberInput::Command(command, reply) => (command, reply),
+        };
+        let result = match command {
+            MemberCommand::Pause | MemberCommand::Unpause => {
+                self.paused = matches!(command, MemberCommand::Pause);
+                CommandResult::Done
+            }
+            _ => CommandResult::Failed("a person continues its session in a terminal".to_owned()),
+        };
+        let _gone = reply.send(result);
+    }
+
+    fn interactive_command(&self) -> CommandResult {
+        let Some(session) = self.delivery.saved().session.clone() else {
+            return CommandResult::Failed("its agent has no session yet".to_owned());
+        };
+        let AgentRunner::Program(start) = &self.config.runner else {
+            return CommandResult::Failed("it has no program".to_owned());
+        };
+        let own = self.config.agent.interactive.iter();
+        let args = own.map(|arg| OsString::from(arg.replace("{session}", &session)));
+        let given = self.config.launch.arguments.iter().map(OsString::from);
+        let variables = self.driver.invocation().env.into_iter();
+        let mut env = start.inherits.clone().unwrap_or_default();
+        env.extend(start.env.iter().cloned());
+        env.extend(variables.map(|(name, value)| (name.into(), value.into())));
+        CommandResult::HandedOver(InteractiveCommand {
+            program: start.program.clone(),
+            args: given.chain(args).collect(),
+            env,
+            cwd: start.cwd.clone(),
+            session,
+        })
+    }
+}

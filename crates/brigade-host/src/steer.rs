@@ -1,0 +1,259 @@
+//! Steers running members: interrupts a turn, pauses and continues a member, restarts its agent, and hands the agent's session
+//! over to a person's terminal.
+
+use std::io;
+use std::time::Duration;
+
+use brigade_core::seat::Seat;
+use brigade_core::store::NoteKind;
+use brigade_wire::name::MemberName;
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::control::{ControlConnection, ControlReply, ControlRequest, HandedOverCommand};
+use crate::error::{HostError, Trouble, failed};
+use crate::host::Host;
+use crate::progress::ReportProgress;
+use crate::spec::{MemberPlace, MemberSpec};
+use crate::{briefing, down, preflight, process_lock, wait};
+
+/// How long a member may take to end a turn that was interrupted.
+const INTERRUPT_WITHIN: Duration = Duration::from_secs(10);
+/// How long an agent may take to become ready after a restart. Some agents can resume a session only in the next minute.
+const READY_WITHIN: Duration = Duration::from_secs(120);
+
+/// The result of [`interrupt`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupted {
+    /// The turn is over.
+    TurnOver {
+        /// How many processes that the agent had started were ended.
+        ended: usize,
+    },
+    /// The member was not in a turn.
+    NotInTurn,
+    /// The agent has not ended its turn in time.
+    NotYet,
+}
+
+/// The settings of [`restart`].
+#[derive(Clone, Debug, Default)]
+pub struct RestartOptions {
+    /// Whether the agent begins a new session, with a briefing about the earlier one.
+    pub fresh: bool,
+    /// The model from now on; `None` keeps the model.
+    pub model: Option<String>,
+}
+
+/// A member whose session is handed over. The member continues the session when this value is dropped, or when this process
+/// ends.
+#[derive(Debug)]
+pub struct HandedOver {
+    /// The command that continues the session.
+    pub command: HandedOverCommand,
+    _connection: ControlConnection,
+}
+
+/// The reaction of a member's process to a request.
+enum MemberReply {
+    Replied(ControlReply),
+    /// The process has not replied in time.
+    NotYet,
+    /// No process runs the member.
+    NotRunning,
+}
+
+/// A member that can be steered from this host.
+struct SteeredMember {
+    host: Host,
+    spec: MemberSpec,
+}
+
+impl SteeredMember {
+    fn find(
+        context: &Context,
+        lead: &Seat,
+        name: &MemberName,
+        what: &'static str,
+    ) -> Result<Self, HostError> {
+        let host = context.host()?.of_member(&lead.team, name)?;
+        context.refuse_to_lead(&lead.team, what)?;
+        if host.is_claude_led {
+            // Fails if an agent, or Claude Code, runs the command.
+            context.person_seat(lead)?;
+        }
+        let spec = host.registry.member(&lead.team, name)?;
+        let spec = spec.ok_or_else(|| down::not_here(&host, &lead.team, name))?;
+        if spec.place == MemberPlace::Native {
+            let (name, team) = (name.to_string(), lead.team.to_string());
+            let error = HostError::failed(Trouble::ClaudeRuns { name, team, what });
+            return Err(error.hint("use the member's own window: Esc interrupts its turn"));
+        }
+        Ok(Self { host, spec })
+    }
+
+    /// Connects to the member's process. Returns `None` if no process runs the member.
+    async fn connect(&self, lead: &Seat) -> Result<Option<ControlConnection>, HostError> {
+        let name = &self.spec.name;
+        if self.host.member_process(&lead.team, name)?.is_none() {
+            return Ok(None);
+        }
+        let dir = self.host.registry.member_dir(&lead.team, name);
+        match ControlConnection::open(&dir).await {
+            Ok(connection) => Ok(Some(connection)),
+            Err(source) => {
+                let error = failed(format!("reach the process of {name}"), source);
+                Err(error.hint(
+                    "if an earlier version of brigade started it, `brigade stop` and start it again",
+                ))
+            }
+        }
+    }
+
+    /// Sends a request to the member's process, and waits for the reply.
+    async fn request(
+        &self,
+        lead: &Seat,
+        request: &ControlRequest,
+        within: Duration,
+    ) -> Result<MemberReply, HostError> {
+        let Some(mut connection) = self.connect(lead).await? else {
+            return Ok(MemberReply::NotRunning);
+        };
+        let name = &self.spec.name;
+        match tokio::time::timeout(within, connection.request(request)).await {
+            Ok(Ok(ControlReply::Failed { why })) => {
+                Err(HostError::failed(Trouble::NotSteered { name: name.to_string(), why }))
+            }
+            Ok(Ok(reply)) => Ok(MemberReply::Replied(reply)),
+            Ok(Err(source)) => Err(failed(format!("command the process of {name}"), source)),
+            Err(_elapsed) => Ok(MemberReply::NotYet),
+        }
+    }
+}
+
+/// Ends the turn of a member. The agent keeps its session. Commands that the agent was running are ended.
+pub async fn interrupt(
+    context: &Context,
+    lead: &Seat,
+    name: &MemberName,
+) -> Result<Interrupted, HostError> {
+    let member = SteeredMember::find(context, lead, name, "interrupt a member")?;
+    let reply = member.request(lead, &ControlRequest::Interrupt, INTERRUPT_WITHIN).await?;
+    Ok(match reply {
+        MemberReply::Replied(ControlReply::Interrupted { ended }) => {
+            Interrupted::TurnOver { ended }
+        }
+        MemberReply::Replied(_) | MemberReply::NotRunning => Interrupted::NotInTurn,
+        MemberReply::NotYet => Interrupted::NotYet,
+    })
+}
+
+/// Pauses a member, or lets it continue. A paused member finishes its turn and starts no other; mail waits. The member stays
+/// paused when its process is started again.
+///
+/// Returns whether the process of the member has confirmed the change. Otherwise, the change applies when a process starts.
+pub async fn set_paused(
+    context: &Context,
+    lead: &Seat,
+    name: &MemberName,
+    paused: bool,
+) -> Result<bool, HostError> {
+    let what = if paused { "pause a member" } else { "continue a member" };
+    let member = SteeredMember::find(context, lead, name, what)?;
+    // A process that starts meanwhile reads the file.
+    member.host.registry.set_paused(&lead.team, name, paused)?;
+    let request = if paused { ControlRequest::Pause } else { ControlRequest::Unpause };
+    let reply = member.request(lead, &request, INTERRUPT_WITHIN).await?;
+    Ok(matches!(reply, MemberReply::Replied(_)))
+}
+
+/// Restarts the agent of a member, and waits until the agent is ready. The agent resumes its session, or begins a new one.
+pub async fn restart(
+    context: &Context,
+    lead: &Seat,
+    name: &MemberName,
+    options: &RestartOptions,
+    report: ReportProgress<'_>,
+) -> Result<(), HostError> {
+    let mut member = SteeredMember::find(context, lead, name, "restart a member")?;
+    preflight::check(&member.host.programs, [&member.spec])?;
+    let fresh = match options.fresh {
+        true => Some(briefing::write(&member.host, lead, &member.spec).await?),
+        false => None,
+    };
+    if let Some(model) = &options.model {
+        member.spec.model = Some(model.clone());
+        member.host.registry.change_member(&lead.team, &member.spec)?;
+    }
+    let request = ControlRequest::Restart { fresh: fresh.clone(), model: options.model.clone() };
+    match member.request(lead, &request, READY_WITHIN).await? {
+        MemberReply::Replied(_) => return Ok(()),
+        MemberReply::NotYet => {
+            let why = format!("its agent is not ready after {} s", READY_WITHIN.as_secs());
+            let error = Trouble::NotSteered { name: name.to_string(), why };
+            return Err(HostError::failed(error).hint("`brigade status` shows its state"));
+        }
+        MemberReply::NotRunning => {}
+    }
+    if member.host.is_claude_led {
+        let (name, team) = (name.to_string(), lead.team.to_string());
+        let error = HostError::failed(Trouble::NotRunning { name, team: team.clone() });
+        return Err(error.hint(format!("`brigade resume {team}` starts it again")));
+    }
+    if fresh.is_some() {
+        forget_session(&member.host, lead, name).await?;
+    }
+    member.host.registry.request_restart(&lead.team, name)?;
+    let dead = wait::until_ready(&member.host, lead, std::slice::from_ref(name), report).await?;
+    match dead.into_iter().next() {
+        None => Ok(()),
+        Some((name, _)) => {
+            let error = HostError::failed(Trouble::DidNotStart { names: vec![name.to_string()] });
+            Err(error.hint("`brigade status` shows the reason"))
+        }
+    }
+}
+
+/// Removes the session from the saved state of a member that is not running, so that its agent begins a new one.
+async fn forget_session(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), HostError> {
+    let lock = process_lock::take(&host.registry.seat(&lead.team, name)).await;
+    let Some(_lock) = lock.map_err(|source| failed("lock the member", source))? else {
+        let why = "another process has just started it".to_owned();
+        return Err(HostError::failed(Trouble::NotSteered { name: name.to_string(), why }));
+    };
+    let Some(note) = lead.store.get_note(&lead.team, name, NoteKind::Memory).await? else {
+        return Ok(());
+    };
+    let mut saved: Value = serde_json::from_slice(&note)
+        .map_err(|source| failed("read the state of the member", io::Error::other(source)))?;
+    if let Some(session) = saved.pointer_mut("/memory/session") {
+        *session = Value::Null;
+    }
+    let note = serde_json::to_vec(&saved).unwrap_or_default();
+    lead.store.put_note(&lead.team, name, NoteKind::Memory, Some(&note)).await?;
+    Ok(())
+}
+
+/// Ends the agent's program after its turn, so that a person can continue the session in the agent's own interface.
+pub async fn hand_over(
+    context: &Context,
+    lead: &Seat,
+    name: &MemberName,
+) -> Result<HandedOver, HostError> {
+    let member = SteeredMember::find(context, lead, name, "take over a member")?;
+    let not_running = || {
+        let (name, team) = (name.to_string(), lead.team.to_string());
+        HostError::failed(Trouble::NotRunning { name, team })
+            .hint("`brigade status` shows its state")
+    };
+    let mut connection = member.connect(lead).await?.ok_or_else(not_running)?;
+    let reply = connection.request(&ControlRequest::HandOver).await;
+    match reply.map_err(|source| failed(format!("take over {name}"), source))? {
+        ControlReply::HandedOver { command } => Ok(HandedOver { command, _connection: connection }),
+        ControlReply::Failed { why } => {
+            Err(HostError::failed(Trouble::NotSteered { name: name.to_string(), why }))
+        }
+        _ => Err(not_running()),
+    }
+}
