@@ -366,7 +366,7 @@ pub async fn teams_to_show(context: &Context, host: &Host) -> Result<Vec<TeamNam
     if host.is_shared && (context.named_team().is_some() || folder.is_some()) {
         return Ok(vec![context.team().await?]);
     }
-    let mut up = host.registry.teams()?;
+    let up = host.registry.teams()?;
     if let Some(team) = context.named_team() {
         return Ok(vec![
             match up.contains(team) || !is_led_by_claude(context, host, team).await? {
@@ -376,26 +376,28 @@ pub async fn teams_to_show(context: &Context, host: &Host) -> Result<Vec<TeamNam
         ]);
     }
     match folder {
-        None => {
-            for team in context.teams().await? {
-                if !up.contains(&team) && is_led_by_claude(context, host, &team).await? {
-                    up.push(team);
-                }
-            }
-            if !host.is_shared {
-                // The members of an ended Claude Code session wait for their lead.
-                let waiting = host.claude_led().registry.teams()?;
-                up.extend(
-                    waiting.into_iter().filter(|team| !up.contains(team)).collect::<Vec<_>>(),
-                );
-            }
-            Ok(up)
-        }
+        None => teams_of_host(context, host).await,
         Some(folder) if up.contains(&folder.team) => {
             Ok(vec![context.check_folder_team(folder).await?])
         }
         Some(_) => Ok(Vec::new()),
     }
+}
+
+/// Returns all teams that are up on this host or that Claude Code leads.
+pub async fn teams_of_host(context: &Context, host: &Host) -> Result<Vec<TeamName>, HostError> {
+    let mut up = host.registry.teams()?;
+    for team in context.teams().await? {
+        if !up.contains(&team) && is_led_by_claude(context, host, &team).await? {
+            up.push(team);
+        }
+    }
+    if !host.is_shared {
+        // The members of an ended Claude Code session wait for their lead.
+        let waiting = host.claude_led().registry.teams()?;
+        up.extend(waiting.into_iter().filter(|team| !up.contains(team)).collect::<Vec<_>>());
+    }
+    Ok(up)
 }
 
 /// Returns whether Claude Code leads a team in the files of this host, or led a team whose members wait for it.

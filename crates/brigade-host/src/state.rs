@@ -1,10 +1,16 @@
 //! The state of a team, collected from the registry, process locks, pulses, the board and inboxes.
 
+mod attention;
+mod elsewhere;
+mod words;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use brigade_core::approvals;
 use brigade_core::board;
-use brigade_core::handshake::{self, HandshakeError};
+use brigade_core::clock::Timestamp;
+use brigade_core::handshake::HandshakeError;
 use brigade_core::mail::{self, InboxFilter, MailError};
 use brigade_core::pulse::{self, Judgement, Liveness, Process, Pulse};
 use brigade_core::seat::Seat;
@@ -14,8 +20,9 @@ use brigade_wire::task::{Status, Task};
 use brigade_wire::team::Team;
 use serde::Serialize;
 
+pub use self::attention::AttentionItem;
 use crate::Host;
-use crate::claude_led::{self, FollowedLead};
+use crate::claude_led::FollowedLead;
 use crate::claude_session::ClaudeSession;
 use crate::error::HostError;
 use crate::spec::{MemberPlace, MemberSpec};
@@ -50,9 +57,26 @@ pub struct TeamState {
     pub approvals: Option<usize>,
     /// The number of unread messages to the lead; `None` if they cannot be read.
     pub unread: Option<usize>,
+    /// What waits for the person, the most urgent first.
+    pub attention: Vec<AttentionItem>,
     /// Why parts of the state cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
+    /// Whether the teams of this store may have members on other hosts.
+    #[serde(skip)]
+    is_shared: bool,
+    /// Whether the caller may act as the lead.
+    #[serde(skip)]
+    pub may_lead: bool,
+}
+
+impl TeamState {
+    /// Returns whether members of this host are not restarted, because the supervisor is not running.
+    pub fn lacks_supervisor(&self) -> bool {
+        let is_ours = |place: MemberPlace| place != MemberPlace::Pane;
+        let is_here = self.members.iter().any(|member| member.place.is_some_and(is_ours));
+        self.supervisor.is_none() && (is_here || !(self.is_shared || self.is_claude_led))
+    }
 }
 
 /// The state of a member.
@@ -62,6 +86,14 @@ pub struct MemberState {
     pub name: MemberName,
     /// The member's agent.
     pub agent: String,
+    /// The model that the member's settings name, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What the member does, and for how long, in words.
+    pub words: String,
+    /// When the member's state began, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
     /// Where the member runs on this host. `None` if another host runs the member.
     pub place: Option<MemberPlace>,
     /// The host that runs the member, according to the member's pulse.
@@ -76,6 +108,9 @@ pub struct MemberState {
     pub session: Option<String>,
     /// The numbers of input and output tokens used.
     pub tokens: (u64, u64),
+    /// The cost of the conversation in US dollars, if the agent reports it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
     /// The number of unread messages in the member's inbox; `None` if they cannot be read.
     pub unread: Option<usize>,
     /// The state of the member's branch, if the member has a worktree.
@@ -84,6 +119,18 @@ pub struct MemberState {
     pub tasks: Vec<u64>,
     /// The ids of the member's tasks that were not started.
     pub assigned: Vec<u64>,
+    /// The task that the member works on, or the first of its assigned tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<MemberTask>,
+}
+
+/// A member's task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MemberTask {
+    /// The id of the task.
+    pub id: u64,
+    /// The subject of the task.
+    pub subject: String,
 }
 
 /// The number of tasks on the board: in total, completed, and in progress.
@@ -113,7 +160,7 @@ fn is_zero(count: &usize) -> bool {
 /// Returns the state of a team.
 pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
     let mut errors = Vec::new();
-    let open = match handshake::open(lead).await {
+    let open = match approvals::waiting(lead).await {
         Ok(open) => Some(open),
         Err(HandshakeError::Store(error)) if is_out_of_reach(&error) => Some(Vec::new()),
         Err(error) => {
@@ -141,6 +188,7 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
             let followed = FollowedLead::stored(host, &lead.team, &name)?.unwrap_or_default();
             if followed.waits {
                 state.judged = waiting_for_lead(&lead.team, &state, &followed);
+                state.words = state.judged.evidence.clone();
             }
             last_session = followed.sessions.last().cloned().or(last_session);
             members.push(state);
@@ -154,12 +202,13 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
         {
             // The member's process ends by itself when it notices that the member has left.
             let evidence = format!("left the team; process {pid} is still ending");
+            state.words = evidence.clone();
             state.judged = Judgement { liveness: Liveness::Dead, evidence };
         }
     }
     let mut unplayed = Vec::new();
     if host.is_shared {
-        let (remote, not_running) = remote_members(host, lead).await?;
+        let (remote, not_running) = elsewhere::remote_members(host, lead).await?;
         members.extend(remote);
         unplayed = not_running;
     }
@@ -168,17 +217,23 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
     if is_claude_led && let Some(config) = lead.find_config().await? {
         let roster = lead.read(&config)?;
         lead_session = ClaudeSession::of_lead(&host.claude_dir, &roster);
-        members.extend(claude_members(lead, &roster, &members).await);
+        members.extend(elsewhere::claude_members(lead, &roster, &members).await);
     }
     for state in &mut members {
         let name = &state.name;
-        let asks = open.iter().flatten().filter(|request| request.from == *name);
+        let asks = open.iter().flatten().find(|request| request.from == *name);
         if state.judged.liveness == Liveness::Idle
-            && let Some(request) = asks.into_iter().next()
+            && let Some(request) = asks
         {
             // The member ended its turn and waits for the answer to its request.
             state.judged.liveness = Liveness::Waiting;
-            state.judged.evidence = format!("{}; asked: {}", state.judged.evidence, request.id);
+            state.judged.evidence =
+                format!("{}; asked: {}", state.judged.evidence, request.request_id);
+        }
+        if state.judged.liveness == Liveness::Waiting
+            && let Some(request) = asks
+        {
+            state.words = attention::request_words(request);
         }
         let owned = |status: Status| -> Vec<u64> {
             let mine = tasks.iter().filter(|task| {
@@ -188,8 +243,14 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
             mine.filter_map(|task| task.id()?.parse().ok()).collect()
         };
         (state.tasks, state.assigned) = (owned(Status::InProgress), owned(Status::Pending));
+        let first = state.tasks.first().or(state.assigned.first()).copied();
+        state.task = first.and_then(|id| {
+            let task = tasks.iter().find(|task| task.id().is_some_and(|own| own == id.to_string()));
+            let subject = task?.subject().map(Cow::into_owned).unwrap_or_default();
+            Some(MemberTask { id, subject })
+        });
     }
-    Ok(TeamState {
+    let mut state = TeamState {
         team: lead.team.clone(),
         is_claude_led,
         is_ended,
@@ -204,10 +265,15 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
             done: count(Status::Completed),
             in_progress: count(Status::InProgress),
         },
-        approvals: open.map(|open| open.len()),
+        approvals: open.as_ref().map(Vec::len),
         unread: unread(lead, &lead.name).await.map_err(|error| errors.push(error)).ok(),
+        attention: Vec::new(),
         errors,
-    })
+        is_shared: host.is_shared,
+        may_lead: host.may_lead,
+    };
+    state.attention = attention::list(&state, open.as_deref().unwrap_or_default());
+    Ok(state)
 }
 
 /// Returns the state of a member that waits for an ended Claude Code session.
@@ -258,6 +324,11 @@ pub async fn member(host: &Host, lead: &Seat, spec: MemberSpec) -> Result<Member
         // Show the member even if git cannot read its repository.
         worktree: worktree.and_then(|worktree| worktree.distance().ok()),
         agent: spec.agent,
+        model: spec.model,
+        words: words::describe(pulse.as_ref(), &judged, lead.clock.now()),
+        since: pulse.as_ref().map(|pulse| pulse.since),
+        cost: pulse.as_ref().and_then(|pulse| pulse.cost),
+        task: None,
         place: Some(spec.place),
         host: pulse.as_ref().map(|pulse| pulse.host.clone()).filter(|_| host.is_shared),
         judged,
@@ -288,81 +359,6 @@ async fn saved_session(lead: &Seat, name: &MemberName) -> Result<Option<String>,
         Err(StoreError::Forbidden { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Returns the states of the members that other hosts run, and the names of the members that no host runs.
-async fn remote_members(
-    host: &Host,
-    lead: &Seat,
-) -> Result<(Vec<MemberState>, Vec<MemberName>), HostError> {
-    let Some(config) = lead.find_config().await? else { return Ok(Default::default()) };
-    let roster = Team::read(&config.bytes).map_err(HostError::failed)?;
-    let here = host.registry.members(&lead.team)?;
-    let (mut remote, mut unplayed) = (Vec::new(), Vec::new());
-    for entry in roster.members() {
-        let Some(Ok(name)) = entry.name().map(|name| name.parse::<MemberName>()) else { continue };
-        if here.contains(&name) {
-            continue;
-        }
-        let Some(pulse) = pulse::last_report(lead, &name).await? else {
-            // Do not list the lead: a lead without a pulse is usually a person.
-            unplayed.extend((name != lead.name).then_some(name));
-            continue;
-        };
-        let unread = unread(lead, &name).await.ok();
-        remote.push(MemberState {
-            agent: entry.agent_type().map(Cow::into_owned).unwrap_or_default(),
-            place: None,
-            judged: pulse::judge(Some(&pulse), None, &host.name, lead.clock.now()),
-            host: Some(pulse.host),
-            pid: None,
-            session: None,
-            tokens: pulse.tokens,
-            unread,
-            worktree: None,
-            tasks: Vec::new(),
-            assigned: Vec::new(),
-            name,
-        });
-    }
-    Ok((remote, unplayed))
-}
-
-/// Returns the states of the members that Claude Code itself runs or is starting, according to the roster. `known` are the members that
-/// brigade runs.
-async fn claude_members(lead: &Seat, roster: &Team<'_>, known: &[MemberState]) -> Vec<MemberState> {
-    let mut states = Vec::new();
-    for entry in roster.members() {
-        let Some(Ok(name)) = entry.name().map(|name| name.parse::<MemberName>()) else { continue };
-        let is_lead = roster.lead().is_some_and(|lead| lead.is(name.as_str()));
-        if is_lead || entry.is_remote() || known.iter().any(|member| member.name == name) {
-            continue;
-        }
-        let is_active = entry.is_active() == Some(true);
-        let liveness = if is_active { Liveness::Working } else { Liveness::Idle };
-        let agent = entry.agent_type().map(Cow::into_owned).unwrap_or_default();
-        let evidence = match claude_led::is_driven(&agent) {
-            // Claude Code adds a member to the roster before it starts the member's process.
-            true => "according to the roster; its process has not registered on this host yet",
-            false => "according to Claude Code, which runs it",
-        };
-        let evidence = evidence.to_owned();
-        states.push(MemberState {
-            agent,
-            place: Some(MemberPlace::Pane),
-            host: None,
-            judged: Judgement { liveness, evidence },
-            pid: None,
-            session: None,
-            tokens: (0, 0),
-            unread: unread(lead, &name).await.ok(),
-            worktree: None,
-            tasks: Vec::new(),
-            assigned: Vec::new(),
-            name,
-        });
-    }
-    states
 }
 
 /// Returns the name of the other host that runs the member, or `None` if no other host does.

@@ -29,7 +29,7 @@ pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::global::{DurabilityWord, GlobalArgs};
 pub(crate) use self::history::{HistoryCommand, HistoryCompactArgs};
 pub(crate) use self::host::{
-    DownArgs, ResumeArgs, RevokeArgs, ShutdownArgs, SpawnArgs, SpawnPlace, StopArgs,
+    DownArgs, ResumeArgs, RevokeArgs, ShutdownArgs, SpawnArgs, SpawnPlace, StatusArgs, StopArgs,
 };
 pub(crate) use self::link::LinkArgs;
 #[cfg(feature = "nats")]
@@ -292,19 +292,13 @@ Examples:
     #[command(after_help = link::EXAMPLES)]
     Link(LinkArgs),
 
-    /// Show the state of teams and members on this host
+    /// Show members, their work, and what waits for you
     ///
-    /// A member is starting, working, idle, waiting for approval, rate-limited, hung or dead; the
-    /// last column gives details. Also shows the links of this host. Exits with code 4 if no team is up.
-    #[command(after_help = "\
-Example:
-  brigade status --json | jq -r '.[].members[] | select(.liveness == \"dead\") | .name'
-  brigade --store nats://server status --metrics")]
-    Status {
-        /// Show metrics for operators: mailbox backlog and age, task counts, NATS server state
-        #[arg(long)]
-        metrics: bool,
-    },
+    /// For each member: its agent, its state and for how long, its task, unread messages, changes in its worktree, and tokens
+    /// and cost. Below them, what waits for you, the most urgent first, each with the command that settles it. Also shows
+    /// the links of this host. Exits with code 4 if no team is up.
+    #[command(alias = "ps", after_help = host::STATUS_EXAMPLES)]
+    Status(StatusArgs),
 
     /// Stop a team and delete it
     ///

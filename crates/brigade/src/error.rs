@@ -17,6 +17,8 @@ use crate::{env, exit};
 /// An error that the command line detects. The libraries have their own errors.
 #[derive(Debug, Error)]
 pub(crate) enum CliTrouble {
+    #[error("`--watch` needs a terminal, and cannot print JSON; run the command without it")]
+    WatchNeedsTerminal,
     #[error("cannot offer the tools of team {team}: the member name is missing")]
     NoMemberName { team: String },
     #[error("no team was named")]

@@ -43,6 +43,15 @@ pub(crate) fn print(text: &str) -> Result<(), HostError> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_failed)
 }
 
+/// Writes text to the top of the terminal, in place of what it showed before.
+pub(crate) fn redraw(text: &str) -> Result<(), HostError> {
+    // To the first column of the first line; the rest of each line, and the lines below, are cleared.
+    let lines: String = text.lines().map(|line| format!("{line}\x1b[K\n")).collect();
+    let mut out = anstream::AutoStream::always_ansi(io::stdout().lock());
+    let write = out.write_all(format!("\x1b[H{lines}\x1b[J").as_bytes());
+    write.and_then(|()| out.flush()).map_err(output_failed)
+}
+
 /// Writes bytes to standard output unchanged. Used for stored documents, in which every byte must stay the same.
 pub(crate) fn print_raw(bytes: &[u8]) -> Result<(), HostError> {
     let mut out = io::stdout().lock();

@@ -8,6 +8,30 @@ use clap::{Args, ValueEnum};
 
 use super::steer::MembersArgs;
 
+pub(super) const STATUS_EXAMPLES: &str = "\
+Examples:
+  brigade status --watch                        keep the view on the screen
+  brigade status --all                          every team of this host
+  brigade status --json | jq -r '.[].members[] | select(.liveness == \"dead\") | .name'
+  brigade --store nats://server status --metrics";
+
+/// Arguments of `brigade status`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct StatusArgs {
+    /// The team [default: the team of this folder's brigade.toml, else every team of this host]
+    #[arg(value_name = "TEAM", conflicts_with = "all")]
+    pub(crate) which: Option<TeamName>,
+    /// Show every team of this host
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Refresh the view every second, until Ctrl-C
+    #[arg(long, short)]
+    pub(crate) watch: bool,
+    /// Show metrics for operators: mailbox backlog and age, task counts, NATS server state
+    #[arg(long)]
+    pub(crate) metrics: bool,
+}
+
 /// Arguments of `brigade spawn`.
 #[derive(Args, Debug)]
 pub(crate) struct SpawnArgs {

@@ -88,6 +88,7 @@ pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
                     | CliCommand::Play
                     | CliCommand::Resume(_)
                     | CliCommand::Spawn(_)
+                    | CliCommand::Status(_)
                     | CliCommand::Stop(_)
                     | CliCommand::Supervise
                     | CliCommand::Teammate { .. }
@@ -211,11 +212,14 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
             changing(global, async |context| up::run(context, &up).await).await
         }
         Some(CliCommand::Link(asked)) => link::run(global, asked).await,
-        Some(CliCommand::Status { metrics }) => {
-            let global = global.at_once();
+        Some(CliCommand::Status(asked)) => {
+            let team = asked.which.clone().or(global.team.clone());
+            let global = GlobalArgs { team, ..global.at_once() };
             match CliContext::reading(global.clone()).await {
-                Err(away) if away.is_unreachable() && !metrics => status::local::run(&global, away),
-                context => status::run(&context?, metrics).await,
+                Err(away) if away.is_unreachable() && !asked.metrics => {
+                    status::local::run(&global, away)
+                }
+                context => status::run(&context?, &asked).await,
             }
         }
         Some(CliCommand::Doctor(doctor)) => {

@@ -12,17 +12,21 @@ use brigade_core::text;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use serde::Serialize;
 
+use super::status::view;
 use super::team::show;
 use crate::context::CliContext;
 use crate::error::CliError;
 use crate::output::{self, BUSY, Cell, FAINT, READY, STRONG, Table};
 use crate::{exit, progress};
 use brigade_core::task_view::TaskView;
+use brigade_host::Host;
 use brigade_host::context::EndedSession;
-use brigade_host::{Host, state};
+use brigade_host::state::{self, AttentionItem, MemberState, TeamState};
 
 /// Maximum number of ready tasks to list.
 const MAX_READY: usize = 5;
+/// Maximum number of things to list that wait for the person.
+const MAX_ATTENTION: usize = 3;
 
 const GETTING_STARTED: &str = "\
 There is no team yet. To start one:
@@ -40,6 +44,9 @@ struct TeamOverview {
     ready: Vec<TaskId>,
     #[serde(skip)]
     graph: Graph,
+    /// What waits for the person.
+    #[serde(skip)]
+    attention: Vec<AttentionItem>,
 }
 
 #[derive(Serialize)]
@@ -97,7 +104,8 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
         output::print(GETTING_STARTED)?;
     } else {
         let width = output::width();
-        let teams = overviews.iter().map(|team| render(team, width));
+        let names_team = overviews.len() > 1;
+        let teams = overviews.iter().map(|team| render(team, names_team, width));
         let texts: Vec<String> = teams.chain(ended.iter().map(render_ended)).collect();
         output::print(&texts.join("\n"))?;
     }
@@ -105,12 +113,13 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
 }
 
 async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliError> {
+    let here = local_state(host, seat).await?;
     let roster = seat.roster().await?;
     let team = roster.team();
     let mut members = Vec::new();
     for member in team.members() {
         let Some(name) = member.name() else { continue };
-        let (unread, liveness) = match name.parse::<MemberName>() {
+        let (unread, here_member) = match name.parse::<MemberName>() {
             Ok(name) => {
                 // Continue after an unreadable mailbox, so that one member cannot hide the others.
                 let unread = match mail::inbox(seat, &name, InboxFilter::Unread).await {
@@ -122,14 +131,18 @@ async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliErro
                         None
                     }
                 };
-                (unread, local_liveness(host, seat, &name).await?)
+                let here = here.iter().flat_map(|here| &here.members);
+                (unread, here.into_iter().find(|member| member.name == name))
             }
             Err(_) => (None, None),
         };
-        let state = liveness.map_or_else(
+        let state = here_member.map_or_else(
             || show::state(&team, &member),
-            |liveness| Cell::new(progress::style(liveness), liveness.label()),
+            |here| Cell::new(progress::style(here.judged.liveness), &here.words),
         );
+        // Only a process of this host shows that a member died.
+        let is_run_here = |here: &&MemberState| here.pid.is_some() || here.place.is_some();
+        let liveness = here_member.filter(is_run_here).map(|here| here.judged.liveness);
         members.push(MemberLine {
             name: name.into_owned(),
             agent_type: member.agent_type().unwrap_or_default().into_owned(),
@@ -156,19 +169,19 @@ async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliErro
         }
     }
     let description = team.description().unwrap_or_default().into_owned();
-    Ok(TeamOverview { name: seat.team.clone(), description, members, tasks: counts, ready, graph })
+    let attention = here.map(|here| here.attention).unwrap_or_default();
+    let name = seat.team.clone();
+    Ok(TeamOverview { name, description, members, tasks: counts, ready, graph, attention })
 }
 
-/// Returns the state of a member that runs on this host. Only this state, not the roster, shows that a member died.
-async fn local_liveness(
-    host: &Host,
-    seat: &Seat,
-    name: &MemberName,
-) -> Result<Option<Liveness>, CliError> {
-    if host.registry.member(&seat.team, name)?.is_none() {
+/// Returns the state of a team that has members on this host.
+async fn local_state(host: &Host, seat: &Seat) -> Result<Option<TeamState>, CliError> {
+    if host.registry.members(&seat.team)?.is_empty()
+        && host.claude_led().registry.members(&seat.team)?.is_empty()
+    {
         return Ok(None);
     }
-    Ok(Some(state::liveness(host, seat, name).await?.2.liveness))
+    state::team(host, seat).await.map(Some)
 }
 
 fn render_ended(session: &EndedSession) -> String {
@@ -176,7 +189,7 @@ fn render_ended(session: &EndedSession) -> String {
     format!("{STRONG}{team}{STRONG:#}  Claude Code's session has ended\n  {}\n", session.advice())
 }
 
-fn render(team: &TeamOverview, width: Option<usize>) -> String {
+fn render(team: &TeamOverview, names_team: bool, width: Option<usize>) -> String {
     let mut text = format!("{STRONG}{}{STRONG:#}", team.name);
     if !team.description.is_empty() {
         let _infallible = write!(text, "  {}", text::one_line(&team.description));
@@ -189,7 +202,12 @@ fn render(team: &TeamOverview, width: Option<usize>) -> String {
             Some(unread) => Cell::new(BUSY, &unread.to_string()),
         };
         let name = Cell::new(STRONG, &member.name);
-        table.row([name, member.state.clone(), unread, member.agent_type.as_str().into()]);
+        table.row([
+            name,
+            member.state.clone(),
+            unread,
+            view::agent_name(&member.agent_type).into(),
+        ]);
     }
     text.push_str(&table.render("  ", width));
     let counts = &team.tasks;
@@ -218,6 +236,12 @@ fn render(team: &TeamOverview, width: Option<usize>) -> String {
         let more = team.ready.len() - MAX_READY;
         let _infallible =
             writeln!(text, "  {FAINT}… {more} more: brigade task list --ready{FAINT:#}");
+    }
+    let attention = team.attention.iter().take(MAX_ATTENTION).cloned().collect::<Vec<_>>();
+    text.push_str(&view::attention(&attention, team.name.as_str(), names_team, width));
+    if team.attention.len() > MAX_ATTENTION {
+        let more = team.attention.len() - MAX_ATTENTION;
+        let _infallible = writeln!(text, "  {FAINT}… {more} more: brigade status{FAINT:#}");
     }
     text
 }

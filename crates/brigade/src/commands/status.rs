@@ -2,29 +2,77 @@
 
 pub(crate) mod local;
 mod metrics;
+pub(crate) mod view;
 
-use brigade_core::clock::Timestamp;
-use brigade_core::text::one_line;
+use std::time::Duration;
+
 use brigade_wire::name::{MemberName, TeamName};
 
+use crate::cli::StatusArgs;
 use crate::context::CliContext;
-use crate::error::CliError;
-use crate::output::{self, BUSY, Cell, FAINT, STRONG, Table};
-use crate::{exit, progress};
+use crate::error::{CliError, CliTrouble};
+use crate::{exit, output};
 use brigade_host::Host;
-use brigade_host::claude_session::ClaudeSession;
-use brigade_host::down::{no_team_hint, teams_to_show};
+use brigade_host::down::{no_team_hint, teams_of_host, teams_to_show};
 use brigade_host::link_registry;
-use brigade_host::spec::MemberPlace;
-use brigade_host::state::{self, TeamState};
-use brigade_host::worktree::BranchDistance;
+use brigade_host::signals;
+use brigade_host::state;
 
-pub(crate) async fn run(context: &CliContext, only_metrics: bool) -> Result<u8, CliError> {
-    if only_metrics {
+/// How often `--watch` refreshes the view. The times in it change by the second.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+
+pub(crate) async fn run(context: &CliContext, asked: &StatusArgs) -> Result<u8, CliError> {
+    if asked.metrics {
         return metrics::run(context).await;
     }
+    if !asked.watch {
+        return print(context, asked.all).await;
+    }
+    if context.json || output::width().is_none() {
+        return Err(CliError::usage(CliTrouble::WatchNeedsTerminal));
+    }
+    let watching = async {
+        loop {
+            let text = text(context, asked.all).await?;
+            output::redraw(&text)?;
+            tokio::time::sleep(REFRESH_INTERVAL).await;
+        }
+    };
+    match signals::until_stop_signal::<u8>(watching).await? {
+        Some(code) => Ok(code),
+        None => Ok(exit::INTERRUPTED),
+    }
+}
+
+/// Returns the teams of this host as text, for a view that is refreshed.
+async fn text(context: &CliContext, all: bool) -> Result<String, CliError> {
     let host = context.host()?;
-    let teams = teams_to_show(context, &host).await?;
+    let teams = chosen(context, &host, all).await?;
+    let (names_team, now, width) = (teams.len() > 1, context.clock.now(), output::width());
+    let mut texts = Vec::new();
+    for team in teams {
+        let lead = context.seat_of(team.clone(), MemberName::lead());
+        texts.push(match state::team(&host, &lead).await {
+            Ok(state) => view::render(&host, &state, names_team, now, width),
+            Err(error) => format!("{team}: {}\n", error.to_one_line()),
+        });
+    }
+    if texts.is_empty() {
+        texts.push("no team is running on this host\n".to_owned());
+    }
+    Ok(texts.join("\n"))
+}
+
+async fn chosen(context: &CliContext, host: &Host, all: bool) -> Result<Vec<TeamName>, CliError> {
+    match all {
+        true => teams_of_host(context, host).await,
+        false => teams_to_show(context, host).await,
+    }
+}
+
+async fn print(context: &CliContext, all: bool) -> Result<u8, CliError> {
+    let host = context.host()?;
+    let teams = chosen(context, &host, all).await?;
     let mut states = Vec::new();
     let mut failure = None;
     for team in teams {
@@ -42,7 +90,9 @@ pub(crate) async fn run(context: &CliContext, only_metrics: bool) -> Result<u8, 
         output::print_json(&states)?;
     } else {
         let now = context.clock.now();
-        let mut texts: Vec<String> = states.iter().map(|state| render(&host, state, now)).collect();
+        let (names_team, width) = (states.len() > 1, output::width());
+        let render = |state| view::render(&host, state, names_team, now, width);
+        let mut texts: Vec<String> = states.iter().map(render).collect();
         let links = link_registry::list(&context.files_host()?.registry)?;
         if !links.is_empty() {
             texts.push(super::link::table(&links));
@@ -90,113 +140,4 @@ async fn hint(context: &CliContext, host: &Host) -> Result<String, CliError> {
             )
         }
     })
-}
-
-/// Lists a member's tasks: those in progress, and those that were not started.
-fn task_ids(in_progress: &[u64], assigned: &[u64]) -> String {
-    let list = |mark: &str, ids: &[u64]| {
-        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-        (!ids.is_empty()).then(|| format!("{mark} {}", ids.join(",")))
-    };
-    let lists = [list("◐", in_progress), list("○", assigned)];
-    lists.into_iter().flatten().collect::<Vec<_>>().join(" ")
-}
-
-/// Describes the Claude Code session that leads a team.
-fn lead_line(state: &TeamState, now: Timestamp) -> String {
-    let Some(session) = &state.lead_session else {
-        let how =
-            state.last_session.as_ref().map(|id| format!("; `claude --resume {id}` continues"));
-        return format!(
-            "Claude Code leads; no running session was found{}",
-            how.unwrap_or_default()
-        );
-    };
-    let ClaudeSession { pid, cwd, status, waiting_for, started_at, .. } = session;
-    let began = i64::try_from(*started_at).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
-    let age = began.map_or(0, |began| now.duration_since(began).as_secs());
-    let age = output::duration(age);
-    let status = if status.is_empty() { "running" } else { status };
-    let waits = waiting_for.as_ref().map(|what| format!(" for {what}")).unwrap_or_default();
-    one_line(&format!("Claude Code leads: {status}{waits}, in {cwd}, for {age} (process {pid})"))
-}
-
-fn render(host: &Host, state: &TeamState, now: Timestamp) -> String {
-    let TeamState { team, supervisor, tasks, approvals, unread, .. } = state;
-    let mut text = match state.is_ended {
-        true => format!("{STRONG}{team}{STRONG:#}  Claude Code's session has ended"),
-        false => format!("{STRONG}{team}{STRONG:#}  {} of {} tasks done", tasks.done, tasks.total),
-    };
-    if tasks.in_progress > 0 {
-        text.push_str(&format!(", {} in progress", tasks.in_progress));
-    }
-    if tasks.unreadable > 0 {
-        let unreadable = tasks.unreadable;
-        text.push_str(&format!("  {BUSY}{unreadable} unreadable (run `brigade doctor`){BUSY:#}"));
-    }
-    if let Some(approvals) = approvals.filter(|count| *count > 0) {
-        text.push_str(&format!("  {BUSY}{approvals} waiting for approval{BUSY:#}"));
-    }
-    if let Some(unread) = unread.filter(|count| *count > 0) {
-        text.push_str(&format!("  {BUSY}{unread} unread for team-lead{BUSY:#}"));
-    }
-    text.push('\n');
-    if state.is_claude_led && !state.is_ended {
-        let line = lead_line(state, now);
-        text.push_str(&format!("  {FAINT}{line}{FAINT:#}\n"));
-    }
-    for error in &state.errors {
-        text.push_str(&format!("  {BUSY}{}{BUSY:#}\n", one_line(error)));
-    }
-    let mut table = Table::new(&["NAME", "AGENT", "STATE", "TASKS", "UNREAD", "TOKENS", "DETAILS"]);
-    for member in &state.members {
-        let (read, wrote) = member.tokens;
-        let tokens = if read + wrote == 0 { String::new() } else { format!("{read}/{wrote}") };
-        let unread = match member.unread {
-            Some(0) => String::new(),
-            Some(unread) => unread.to_string(),
-            None => "?".to_owned(),
-        };
-        let judged = &member.judged;
-        table.row([
-            Cell::new(STRONG, member.name.as_str()),
-            member.agent.as_str().into(),
-            Cell::new(progress::style(judged.liveness), judged.liveness.label()),
-            task_ids(&member.tasks, &member.assigned).into(),
-            unread.into(),
-            tokens.into(),
-            Cell::new(FAINT, &judged.evidence),
-        ]);
-    }
-    text.push_str(&table.render("  ", output::width()));
-    for member in &state.members {
-        if let Some(BranchDistance { branch, ahead, behind, changed }) = &member.worktree {
-            text.push_str(&format!(
-                "  {FAINT}{branch}: {ahead} ahead, {behind} behind, {changed} files uncommitted{FAINT:#}\n"
-            ));
-        }
-    }
-    if state.members.is_empty() && state.unplayed.is_empty() && !state.is_claude_led {
-        text.push_str(&format!(
-            "  {FAINT}no members; `brigade up` starts those of brigade.toml, `brigade down {team}` deletes the \
-             team{FAINT:#}\n"
-        ));
-    }
-    if !state.unplayed.is_empty() {
-        let names: Vec<&str> = state.unplayed.iter().map(MemberName::as_str).collect();
-        text.push_str(&format!("  {FAINT}not running: {}{FAINT:#}\n", names.join(", ")));
-    }
-    let is_ours = |place: MemberPlace| place != MemberPlace::Pane;
-    let is_here = state.members.iter().any(|member| member.place.is_some_and(is_ours));
-    if supervisor.is_none() && (is_here || !(host.is_shared || state.is_claude_led)) {
-        text.push_str(&format!(
-            "  {BUSY}The supervisor is not running. Start it with `brigade resume`{BUSY:#}\n"
-        ));
-    }
-    let has_window = |place| matches!(place, MemberPlace::Tmux | MemberPlace::Native);
-    if state.members.iter().any(|member| member.place.is_some_and(has_window)) {
-        let attach = host.tmux_of_team(team).attach(team.as_str());
-        text.push_str(&format!("  {FAINT}windows: {attach}{FAINT:#}\n"));
-    }
-    text
 }

@@ -50,6 +50,7 @@ mod process;
 mod read_only;
 mod review;
 mod starter;
+mod status;
 mod steer;
 mod structure;
 mod stumbles;

@@ -136,10 +136,10 @@ fn hints_if_no_team_is_running() {
     --- exit 1
     ");
     assert_snapshot!(CliEnv::with_native_team().run(&["status"]), @"
-    theirs  0 of 0 tasks done
+    theirs  1 member
       Claude Code leads; no running session was found
-      NAME  AGENT            STATE  TASKS  UNREAD  TOKENS  DETAILS
-      bob   general-purpose  idle                          according to Claude Code, which runs it
+      MEMBER  AGENT            STATE
+      bob     general-purpose  idle (run by Claude Code)
     ");
 }
 

@@ -29,7 +29,7 @@ fn resume_restarts_the_members_of_a_host_with_members_credentials() {
     pids.into_iter().for_each(kill);
     wait_until("the killed processes to end", || !pids.into_iter().any(is_alive));
     let status = host.run(&["status"]);
-    assert!(status.stdout.contains("Start it with `brigade resume`"), "{status}");
+    assert!(status.stdout.contains("brigade resume  the supervisor is not running"), "{status}");
     let resume = host.run(&["resume"]);
     assert_eq!(resume.code, Some(0), "{resume}");
     lead.run_ok(&["send", "alice", "are you there"]);
