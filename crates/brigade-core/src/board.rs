@@ -28,8 +28,10 @@
 //! ```
 
 mod assignment;
+mod batch;
 mod dependency;
 mod error;
+mod lifecycle;
 mod limit;
 mod plan;
 
@@ -42,10 +44,14 @@ use brigade_wire::task::{NewTask, Status, Task, TaskChange};
 
 use self::assignment::notify_owner;
 pub use self::assignment::notify_owner_once;
+pub(crate) use self::batch::own_source;
+pub use self::batch::{BatchError, BatchReport, BatchTask, Rerun, TaskMistake, add_all};
 use self::dependency::{
-    add_dependency, dependencies_len, open_blockers, with_blocked, without_dependency,
+    add_dependency, dependencies_len, open_blockers, remove_dependency, with_blocked,
+    without_dependency,
 };
 pub use self::error::BoardError;
+pub use self::lifecycle::{assign, cancel, reopen, unassign};
 pub use self::limit::BoardFull;
 pub use self::plan::{MAX_TASK_BYTES, TaskPlan, Update};
 use crate::authority::{self, Role};
@@ -173,16 +179,18 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
         active_form: as_deref(&update.active_form),
         owner,
         status: update.status,
-        blocks: None,
-        blocked_by: None,
-        metadata: &update.metadata,
+        ..TaskChange::default()
+    };
+    let changed = |task: &Task<'_>| {
+        let metadata = update.metadata_changes(task);
+        task.with(&TaskChange { metadata: &metadata, ..change.clone() }).into_owned()
     };
     let grows = update.adds_text();
     let dependencies = update.add_blocked_by.len() + update.add_blocks.len();
     if grows || dependencies > 0 {
         let document = show(seat, id).await?;
         let before = document.bytes.len();
-        let edited = Task::read(&document.bytes).map_or(before, |task| task.with(&change).len());
+        let edited = Task::read(&document.bytes).map_or(before, |task| changed(&task).len());
         if edited > MAX_TASK_BYTES && grows {
             return Err(BoardError::TooLong { len: edited });
         }
@@ -196,6 +204,9 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
     for &blocked in &update.add_blocks {
         add_dependency(seat, blocked, id).await?;
     }
+    for &blocker in &update.remove_blocked_by {
+        remove_dependency(seat, id, blocker).await?;
+    }
     let moves = update.status.is_some() || update.owner != Change::Keep;
     let mut before = None;
     let document = edit(seat, id, |task| {
@@ -203,7 +214,7 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
             check_owner(seat, id, task)?;
         }
         before = task.owner().map(Cow::into_owned);
-        let edited = task.with(&change).into_owned();
+        let edited = changed(task);
         let len = edited.len();
         // Another program may have made the task too long. Changes that add no text are still allowed.
         if len > MAX_TASK_BYTES && grows { Err(BoardError::TooLong { len }) } else { Ok(edited) }
@@ -274,7 +285,9 @@ pub async fn done(seat: &Seat, id: TaskId) -> Result<(), BoardError> {
         if !lead {
             check_owner(seat, id, task)?;
         }
-        let change = TaskChange { status: Some(Status::Completed), ..TaskChange::default() };
+        let status = Some(Status::Completed);
+        let metadata = Update { status, ..Update::default() }.metadata_changes(task);
+        let change = TaskChange { status, metadata: &metadata, ..TaskChange::default() };
         Ok(task.with(&change).into_owned())
     };
     edit(seat, id, finish).await?;

@@ -53,13 +53,15 @@
 //!
 //! - [`event`]: the events of a team, as recorded in the journal and reported by a watch;
 //! - [`store::event_log`]: past events followed by live ones; [`projection`]: a team's state, computed from events;
-//! - [`graph`]: task dependencies; [`task_view`]: the state of a task as a person sees it;
+//! - [`graph`]: task dependencies; [`task_view`]: the state of a task as a person sees it; [`task_details`]: its labels
+//!   and its priority; [`task_story`]: its history, mail and turns;
 //! - [`pulse`]: the state of a member's process; [`depth`]: a member's unread mail.
 //!
 //! Recovery and transfer:
 //!
 //! - [`revive`]: restores a team from the journal after its folder was deleted;
-//! - [`export`]: writes a whole team as lines of text, and imports it again.
+//! - [`export`]: writes a whole team as lines of text, and imports it again;
+//! - [`checklist`]: tasks in a Markdown file; [`task_exchange`]: tasks as JSON and CSV.
 //!
 //! Shared helpers: [`clock`] (the current time, replaceable in tests), [`hash`], [`text`].
 //!
@@ -72,6 +74,7 @@ pub mod action;
 pub mod approvals;
 pub mod authority;
 pub mod board;
+pub mod checklist;
 pub mod clock;
 pub mod depth;
 pub mod event;
@@ -90,6 +93,9 @@ pub mod roster;
 pub mod seat;
 pub mod signature;
 pub mod store;
+pub mod task_details;
+pub mod task_exchange;
+pub mod task_story;
 pub mod task_view;
 pub mod text;
 mod vendor_tools;

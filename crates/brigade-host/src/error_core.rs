@@ -1,7 +1,7 @@
 //! Errors of `brigade-core`, with hints for people and for agents.
 
 use brigade_core::authority::Denied;
-use brigade_core::board::BoardError;
+use brigade_core::board::{BatchError, BoardError};
 use brigade_core::export::{ExportError, ImportError};
 use brigade_core::handshake::HandshakeError;
 use brigade_core::mail::MailError;
@@ -175,7 +175,9 @@ impl From<MailError> for HostError {
 impl From<BoardError> for HostError {
     fn from(error: BoardError) -> Self {
         let kind = match error {
-            BoardError::NotAssigned { .. } | BoardError::NotTold { .. } => ErrorKind::Partly,
+            BoardError::NotAssigned { .. }
+            | BoardError::NotTold { .. }
+            | BoardError::OwnerNotTold { .. } => ErrorKind::Partly,
             _ => ErrorKind::Failed,
         };
         let hints = match error {
@@ -192,7 +194,16 @@ impl From<BoardError> for HostError {
             BoardError::Blocked { .. } | BoardError::Done(_) => {
                 hints("", "choose another task with task_list")
             }
-            BoardError::Cycle { .. } => hints("`brigade task graph` shows the dependencies", ""),
+            BoardError::NotDone(_) | BoardError::NoOwner(_) => {
+                hints("`brigade task list` shows the tasks", "")
+            }
+            BoardError::OwnerNotTold { ref owner, id, change, .. } => hints(
+                format!("tell {owner} yourself: `brigade send {owner} \"task {id} is {change}\"`"),
+                "notify the owner with send_message",
+            ),
+            BoardError::Cycle { .. } | BoardError::NotBlockedBy { .. } => {
+                hints("`brigade task graph` shows the dependencies", "")
+            }
             BoardError::TooLong { .. } => hints("", "write a file and pass its path"),
             BoardError::Full(_) => hints(
                 "delete finished tasks with `brigade task delete ID`, or let the lead add the task",
@@ -203,14 +214,26 @@ impl From<BoardError> for HostError {
                 "notify the owner with send_message",
             ),
             BoardError::NotAssigned { id, ref owner, .. } => hints(
-                format!(
-                    "do not add it again; assign it: `brigade task update {id} --owner {owner}`"
-                ),
+                format!("do not add it again; assign it: `brigade task assign {id} {owner}`"),
                 "do not create it again; assign it with task_update",
             ),
             _ => hints("", ""),
         };
         Self::new(kind, error).with_hints(hints)
+    }
+}
+
+impl From<BatchError> for HostError {
+    fn from(error: BatchError) -> Self {
+        match error {
+            BatchError::NotAdded(source) => Self::from(source),
+            error @ BatchError::Incomplete { .. } => Self::new(ErrorKind::Partly, error)
+                .with_hints(hints(
+                    "run the command again: it skips tasks that are on the board",
+                    "",
+                )),
+            error => Self::new(ErrorKind::Failed, error),
+        }
     }
 }
 

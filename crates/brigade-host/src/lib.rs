@@ -20,7 +20,7 @@
 //! | [`links`], [`link_registry`] | links between teams in files and on NATS servers, and their state |
 //! | [`supervisor`], [`start`], `restarts`, `policy_answers` | restarting members; answering requests by rule |
 //! | [`native`], [`keys`], [`transcript`], `native_heartbeat` | running the real Claude Code as a member |
-//! | [`state`], [`wait`] | the state of teams and members, and waiting until they are ready |
+//! | [`state`], [`wait`], [`task_story`] | the state of teams and members, waiting until they are ready, the story of a task |
 //! | [`preflight`], [`installed`], [`worktree`], [`tmux`] | required programs, git worktrees, tmux windows |
 //! | [`process`], [`process_tree`], [`signals`] | processes and signals |
 //! | [`progress`], [`error`], [`history_text`], [`suggest`] | text for front ends to show |
@@ -114,6 +114,7 @@ pub mod store_choice;
 pub mod suggest;
 pub mod supervisor;
 pub mod supervisor_environment;
+pub mod task_story;
 pub mod team_file;
 mod team_lock;
 pub mod tmux;

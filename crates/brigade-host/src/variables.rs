@@ -71,6 +71,10 @@ pub const NO_COLOR: &str = "NO_COLOR";
 pub const PATH: &str = "PATH";
 /// The home directory.
 pub const HOME: &str = "HOME";
+/// The person's editor, for a terminal that can position the cursor. Preferred to `EDITOR`.
+pub const VISUAL: &str = "VISUAL";
+/// The person's editor.
+pub const EDITOR: &str = "EDITOR";
 /// The terminal type.
 pub const TERM: &str = "TERM";
 /// The variables that a member always inherits, even if its `env` setting does not name them.

@@ -40,7 +40,10 @@ pub(crate) use self::org::{
 pub(crate) use self::steer::{MembersArgs, RestartArgs};
 #[cfg(feature = "nats")]
 pub(crate) use self::store::{StoreAddArgs, StoreCommand};
-pub(crate) use self::task::{GraphFormat, TaskAddArgs, TaskCommand, TaskListArgs, TaskUpdateArgs};
+pub(crate) use self::task::{
+    GraphFormat, StateWord, TaskAddArgs, TaskArgs, TaskCommand, TaskEditArgs, TaskFileFormat,
+    TaskListArgs,
+};
 pub(crate) use self::team::{ActivityWord, TeamCommand, TeamJoinArgs};
 pub(crate) use self::trust::TrustArgs;
 pub(crate) use self::ui::UiArgs;
@@ -225,8 +228,10 @@ Examples:
     Ui(UiArgs),
 
     /// Manage the shared task board
-    #[command(subcommand)]
-    Task(TaskCommand),
+    ///
+    /// Without a command, lists the tasks.
+    #[command(visible_alias = "tasks")]
+    Task(TaskArgs),
 
     /// List plans and permission requests waiting for you
     ///

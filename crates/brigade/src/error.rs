@@ -47,6 +47,12 @@ pub(crate) enum CliTrouble {
     NoHistoryLimit,
     #[error("nothing to change")]
     NoChange,
+    #[error("the editor {editor:?} failed; nothing was changed")]
+    EditorFailed { editor: String },
+    #[error("{file} is not UTF-8 text")]
+    NotUtf8 { file: String },
+    #[error("{file} has {mistakes}")]
+    TaskFile { file: String, mistakes: String },
     #[error("cannot ask for confirmation: standard input is not a terminal")]
     NobodyToAsk,
     #[error("nothing was changed")]

@@ -1,6 +1,7 @@
 //! Draws the dependencies between tasks.
 
 mod formats;
+mod svg;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +11,7 @@ use brigade_wire::name::TaskId;
 use brigade_wire::task::Status;
 
 pub(crate) use self::formats::{dot, json, mermaid};
+pub(crate) use self::svg::svg;
 pub(crate) use self::text::text;
 
 /// A task board laid out as a forest: each task appears once, below one of the tasks that it waits for.

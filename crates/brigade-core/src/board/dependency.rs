@@ -49,6 +49,36 @@ pub(super) async fn add_dependency(
     Ok(())
 }
 
+/// Removes `blocker` from the dependencies of task `id`. Fails if the task does not depend on it.
+pub(super) async fn remove_dependency(
+    seat: &Seat,
+    id: TaskId,
+    blocker: TaskId,
+) -> Result<(), BoardError> {
+    let (number, dependent) = (blocker.to_string(), id.to_string());
+    edit(seat, id, |task| {
+        let mut blockers = owned(task.blocked_by());
+        if !blockers.iter().any(|text| *text == number) {
+            return Err(BoardError::NotBlockedBy { id, blocker });
+        }
+        blockers.retain(|text| *text != number);
+        let change = TaskChange { blocked_by: Some(blockers), ..TaskChange::default() };
+        Ok(task.with(&change).into_owned())
+    })
+    .await?;
+    let unblock = |task: &Task<'_>| {
+        let mut blocks = owned(task.blocks());
+        blocks.retain(|text| *text != dependent);
+        let change = TaskChange { blocks: Some(blocks), ..TaskChange::default() };
+        Ok(task.with(&change).into_owned())
+    };
+    match edit(seat, blocker, unblock).await {
+        // `NoTask`: the task names a blocker that does not exist any more.
+        Ok(_) | Err(BoardError::NoTask(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Returns whether `from` depends on `target`, directly or indirectly.
 async fn depends_on(seat: &Seat, from: TaskId, target: TaskId) -> Result<bool, BoardError> {
     let mut seen = BTreeSet::from([from]);

@@ -45,6 +45,20 @@ pub enum BoardError {
         /// The task that the caller tried to add as a dependency.
         blocker: TaskId,
     },
+    /// The task does not depend on the other one.
+    #[error("task {id} does not wait for task {blocker}")]
+    NotBlockedBy {
+        /// The task from which the caller tried to remove a dependency.
+        id: TaskId,
+        /// The task that the caller named as the dependency.
+        blocker: TaskId,
+    },
+    /// The task is not completed, so it cannot be reopened.
+    #[error("task {0} is not completed")]
+    NotDone(TaskId),
+    /// The task has no owner.
+    #[error("task {0} has no owner")]
+    NoOwner(TaskId),
     /// The subject is blank.
     #[error("the subject is empty")]
     NoSubject,
@@ -87,6 +101,18 @@ pub enum BoardError {
         owner: MemberName,
         /// Why the task was not assigned.
         source: Box<BoardError>,
+    },
+    /// The task was changed, but the message about it to its owner failed.
+    #[error("task {id} was {change}, but the message about it to {owner} failed")]
+    OwnerNotTold {
+        /// The id of the task.
+        id: TaskId,
+        /// "cancelled" or "unassigned".
+        change: &'static str,
+        /// The owner of the task.
+        owner: String,
+        /// Why the message failed.
+        source: Box<MailError>,
     },
     /// The store returned an error.
     #[error(transparent)]

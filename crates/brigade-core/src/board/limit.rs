@@ -84,3 +84,17 @@ pub(super) async fn check_longer_task(
     }
     Ok(())
 }
+
+/// Checks that the board has room for this many new tasks.
+pub(super) async fn check_new_tasks(
+    seat: &Seat,
+    role: Role,
+    count: usize,
+) -> Result<(), BoardError> {
+    let (limit, who) = limit(role);
+    let tasks = seat.store.board_size(&seat.team).await?.tasks;
+    if tasks + count > limit.tasks {
+        return Err(BoardFull::Tasks { tasks, limit: limit.tasks, who }.into());
+    }
+    Ok(())
+}

@@ -2,8 +2,10 @@
 
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId};
-use brigade_wire::task::Status;
+use brigade_wire::task::{Status, Task};
 use serde_json::Value;
+
+use crate::task_details::{CANCELLED_KEY, LABELS_KEY, PRIORITY_KEY, Priority, TaskDetails};
 
 /// Maximum task size in bytes. Tasks must be small: a listing reads every task, and an assignment sends the task.
 pub const MAX_TASK_BYTES: usize = 1 << 18;
@@ -56,6 +58,14 @@ pub struct Update {
     pub add_blocked_by: Vec<TaskId>,
     /// The metadata keys to change, with their new values. The value `None` removes a key.
     pub metadata: Vec<(String, Option<Value>)>,
+    /// The tasks that the update removes from this task's dependencies.
+    pub remove_blocked_by: Vec<TaskId>,
+    /// The labels that the update adds.
+    pub add_labels: Vec<String>,
+    /// The labels that the update removes.
+    pub remove_labels: Vec<String>,
+    /// The new priority.
+    pub priority: Option<Priority>,
 }
 
 impl Update {
@@ -63,6 +73,32 @@ impl Update {
     pub(super) fn adds_text(&self) -> bool {
         let text = self.subject.is_some() || self.description.is_some();
         let form = matches!(self.active_form, Change::Set(_));
-        text || form || self.metadata.iter().any(|(_, value)| value.is_some())
+        let data = self.metadata.iter().any(|(_, value)| value.is_some());
+        text || form || data || !self.add_labels.is_empty() || self.priority.is_some()
+    }
+
+    /// Returns the metadata keys that this update of the task changes.
+    pub(super) fn metadata_changes(&self, task: &Task<'_>) -> Vec<(String, Option<Value>)> {
+        let mut changes = self.metadata.clone();
+        let details = TaskDetails::from_task(task);
+        if !self.add_labels.is_empty() || !self.remove_labels.is_empty() {
+            let mut labels = details.labels;
+            for label in &self.add_labels {
+                if !labels.contains(label) {
+                    labels.push(label.clone());
+                }
+            }
+            labels.retain(|label| !self.remove_labels.contains(label));
+            let labels = (!labels.is_empty()).then(|| Value::from(labels));
+            changes.push((LABELS_KEY.to_owned(), labels));
+        }
+        if let Some(priority) = self.priority {
+            let set = (priority != Priority::Normal).then(|| Value::from(priority.as_str()));
+            changes.push((PRIORITY_KEY.to_owned(), set));
+        }
+        if self.status.is_some() && details.cancelled.is_some() {
+            changes.push((CANCELLED_KEY.to_owned(), None));
+        }
+        changes
     }
 }

@@ -23,3 +23,4 @@ mod policy_laws;
 mod roster;
 mod shutdown;
 mod signing;
+mod task_story;

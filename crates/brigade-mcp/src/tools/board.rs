@@ -169,6 +169,7 @@ pub(super) async fn task_update(call: &CallContext<'_>, args: TaskUpdateParams) 
         metadata: metadata
             .map(|(key, value)| (key, Some(value).filter(|v| !v.is_null())))
             .collect(),
+        ..Update::default()
     };
     board::update(seat, id, &update).await?;
     let next = match status {

@@ -187,8 +187,8 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
             let home = if ui.replay.is_some() { Location::Files } else { global.home };
             ui::run(CliContext::new(GlobalArgs { home, ..global }).await?, ui).await
         }
-        Some(CliCommand::Task(command)) => {
-            changing(global, async |context| task::run(context, command).await).await
+        Some(CliCommand::Task(args)) => {
+            changing(global, async |context| task::run(context, args.command).await).await
         }
         Some(CliCommand::Approvals(asked)) => {
             approvals::run(&CliContext::new(global).await?, asked).await

@@ -1,47 +1,161 @@
 //! `brigade task …`
 
+mod edit;
+mod exchange;
 mod graph;
 mod list;
 mod show;
 
-use brigade_core::board::{self, BoardError, TaskPlan, Update};
+use brigade_core::board::{self, BoardError, TaskPlan};
 use brigade_core::graph::TaskState;
 use brigade_core::seat::Seat;
+use brigade_core::task_details::TaskDetails;
 use brigade_core::text;
-use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId};
+use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::{TaskAddArgs, TaskCommand, TaskUpdateArgs};
+use crate::cli::{TaskAddArgs, TaskCommand, TaskListArgs};
 use crate::context::CliContext;
-use crate::error::{CliError, CliTrouble};
+use crate::error::{CliError, ErrorFormat, report};
 use crate::exit;
 use crate::output::{self, STRONG};
 use crate::slow_notice::with_lock_notice;
 use brigade_core::task_view::{self, TaskView};
 
-pub(crate) async fn run(context: &CliContext, command: TaskCommand) -> Result<u8, CliError> {
+/// Runs a command. Without one, lists the tasks.
+pub(crate) async fn run(
+    context: &CliContext,
+    command: Option<TaskCommand>,
+) -> Result<u8, CliError> {
+    let Some(command) = command else {
+        return list::run(context, &TaskListArgs::default()).await;
+    };
     match command {
-        TaskCommand::Add(task) => add(context, task).await,
+        TaskCommand::Add(task) => match task.from {
+            Some(file) => exchange::add_from(context, &file).await,
+            None => add(context, *task).await,
+        },
         TaskCommand::List(which) => list::run(context, &which).await,
-        TaskCommand::Show { id } => show::run(context, id).await,
-        TaskCommand::Update(update) => self::update(context, *update).await,
-        TaskCommand::Claim { id } => claim(context, id).await,
-        TaskCommand::Done { id } => done(context, id).await,
-        TaskCommand::Delete { id } => delete(context, id).await,
+        TaskCommand::Show { id, brief } => show::run(context, id, brief).await,
+        TaskCommand::Edit(args) => edit::run(context, *args).await,
+        TaskCommand::Claim(tasks) => claim(context, &tasks.ids).await,
+        TaskCommand::Assign { ids, name } => {
+            each(context, &ids, async |seat, id| {
+                board::assign(seat, id, &name).await?;
+                Ok(format!("task {STRONG}{id}{STRONG:#} is assigned to {name}"))
+            })
+            .await
+        }
+        TaskCommand::Unassign(tasks) => {
+            each(context, &tasks.ids, async |seat, id| {
+                board::unassign(seat, id).await?;
+                Ok(format!("task {STRONG}{id}{STRONG:#} has no owner and is pending"))
+            })
+            .await
+        }
+        TaskCommand::Done(tasks) => {
+            each(context, &tasks.ids, async |seat, id| {
+                board::done(seat, id).await?;
+                Ok(format!("task {STRONG}{id}{STRONG:#} is done"))
+            })
+            .await
+        }
+        TaskCommand::Reopen(tasks) => {
+            each(context, &tasks.ids, async |seat, id| {
+                board::reopen(seat, id).await?;
+                Ok(format!("task {STRONG}{id}{STRONG:#} is pending again"))
+            })
+            .await
+        }
+        TaskCommand::Cancel { tasks, reason } => {
+            each(context, &tasks.ids, async |seat, id| {
+                board::cancel(seat, id, &reason).await?;
+                Ok(format!("task {STRONG}{id}{STRONG:#} is cancelled"))
+            })
+            .await
+        }
+        TaskCommand::Delete(tasks) => {
+            each(context, &tasks.ids, async |seat, id| {
+                board::delete(seat, id).await?;
+                Ok(format!("deleted task {STRONG}{id}{STRONG:#}"))
+            })
+            .await
+        }
         TaskCommand::Release { name } => release(context, &name).await,
+        TaskCommand::Export { format } => exchange::export(context, format).await,
+        TaskCommand::Import { file, no_owners } => {
+            exchange::import(context, &file, no_owners).await
+        }
         TaskCommand::Graph { format } => graph::run(context, format).await,
     }
 }
 
+/// The result for one of several tasks, as JSON.
+#[derive(Serialize)]
+struct TaskOutcome {
+    task_id: TaskId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// Changes each task with `change`, which returns the text to print. If one task cannot be changed, still changes the others.
+async fn each(
+    context: &CliContext,
+    ids: &[TaskId],
+    change: impl AsyncFn(&Seat, TaskId) -> Result<String, CliError>,
+) -> Result<u8, CliError> {
+    let seat = context.seat().await?;
+    if let &[id] = ids {
+        let text = with_lock_notice(change(&seat, id)).await?;
+        return answer(context, id, &text);
+    }
+    let mut outcomes: Vec<TaskOutcome> = Vec::new();
+    let mut failed = 0;
+    for &id in ids {
+        if outcomes.iter().any(|outcome| outcome.task_id == id) {
+            continue;
+        }
+        let error = match with_lock_notice(change(&seat, id)).await {
+            Ok(text) => {
+                if !context.json {
+                    output::print(&format!("{text}\n"))?;
+                }
+                None
+            }
+            Err(error) => {
+                failed += 1;
+                if !context.json {
+                    report(&error, ErrorFormat::Text);
+                }
+                Some(error.to_string())
+            }
+        };
+        outcomes.push(TaskOutcome { task_id: id, error });
+    }
+    if context.json {
+        output::print_json(&json!({ "tasks": outcomes }))?;
+    }
+    Ok(match failed {
+        0 => exit::DONE,
+        _ if failed == outcomes.len() => exit::FAILED,
+        _ => exit::PARTLY,
+    })
+}
+
 async fn add(context: &CliContext, task: TaskAddArgs) -> Result<u8, CliError> {
     let seat = context.seat().await?;
+    let details = TaskDetails {
+        labels: task.label,
+        priority: task.priority.map(Into::into).unwrap_or_default(),
+        ..TaskDetails::default()
+    };
     let plan = TaskPlan {
-        subject: task.subject,
+        subject: task.subject.unwrap_or_default(),
         description: task.description,
         active_form: task.active_form,
         blocked_by: task.blocked_by,
-        metadata: Vec::new(),
+        metadata: details.to_metadata(),
     };
     let Some(owner) = task.owner else {
         let id = with_lock_notice(board::add(&seat, &plan)).await?;
@@ -51,46 +165,15 @@ async fn add(context: &CliContext, task: TaskAddArgs) -> Result<u8, CliError> {
     answer(context, id, &format!("added task {STRONG}{id}{STRONG:#} and notified {owner}"))
 }
 
-async fn update(context: &CliContext, update: TaskUpdateArgs) -> Result<u8, CliError> {
-    let seat = context.seat().await?;
-    let id = update.id;
-    let owner = match update.owner {
-        Some(name) => Change::Set(name),
-        None if update.no_owner => Change::Clear,
-        None => Change::Keep,
-    };
-    let nothing = owner == Change::Keep
-        && update.subject.is_none()
-        && update.description.is_none()
-        && update.active_form.is_none()
-        && update.status.is_none()
-        && update.blocks.is_empty()
-        && update.blocked_by.is_empty();
-    if nothing {
-        let error = CliError::usage(CliTrouble::NoChange);
-        return Err(error.hint("`brigade task update --help` shows what can be changed"));
-    }
-    let update = Update {
-        subject: update.subject,
-        description: update.description,
-        active_form: update.active_form.map_or(Change::Keep, Change::Set),
-        owner,
-        status: update.status.map(Into::into),
-        add_blocks: update.blocks,
-        add_blocked_by: update.blocked_by,
-        metadata: Vec::new(),
-    };
-    with_lock_notice(board::update(&seat, id, &update)).await?;
-    answer(context, id, &format!("changed task {STRONG}{id}{STRONG:#}"))
-}
-
-async fn claim(context: &CliContext, id: TaskId) -> Result<u8, CliError> {
-    let seat = context.seat().await?;
-    if let Err(error) = with_lock_notice(board::claim(&seat, id)).await {
-        return Err(refused(&seat, error).await);
-    }
-    let name = &seat.name;
-    answer(context, id, &format!("task {STRONG}{id}{STRONG:#} is in progress, owned by {name}"))
+async fn claim(context: &CliContext, ids: &[TaskId]) -> Result<u8, CliError> {
+    each(context, ids, async |seat, id| {
+        if let Err(error) = board::claim(seat, id).await {
+            return Err(refused(seat, error).await);
+        }
+        let name = &seat.name;
+        Ok(format!("task {STRONG}{id}{STRONG:#} is in progress, owned by {name}"))
+    })
+    .await
 }
 
 /// Returns the error for a refused claim, with hints that list the blocking tasks and the tasks that are ready.
@@ -116,18 +199,6 @@ async fn refused(seat: &Seat, error: BoardError) -> CliError {
         hints.push(format!("ready to claim: {}", task_view::join(ready)));
     }
     hints.into_iter().fold(error.into(), CliError::hint)
-}
-
-async fn done(context: &CliContext, id: TaskId) -> Result<u8, CliError> {
-    let seat = context.seat().await?;
-    with_lock_notice(board::done(&seat, id)).await?;
-    answer(context, id, &format!("task {STRONG}{id}{STRONG:#} is done"))
-}
-
-async fn delete(context: &CliContext, id: TaskId) -> Result<u8, CliError> {
-    let seat = context.seat().await?;
-    with_lock_notice(board::delete(&seat, id)).await?;
-    answer(context, id, &format!("deleted task {STRONG}{id}{STRONG:#}"))
 }
 
 async fn release(context: &CliContext, name: &MemberName) -> Result<u8, CliError> {

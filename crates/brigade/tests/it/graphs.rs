@@ -125,3 +125,21 @@ fn an_empty_board_exits_with_code_4() {
     --- exit 4
     "#);
 }
+
+#[test]
+fn svg_output_has_a_box_for_each_task_and_an_arrow_for_each_dependency() {
+    let svg = board().run_ok(&["task", "graph", "--format", "svg"]);
+    assert!(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""), "{svg}");
+    assert!(svg.ends_with("</svg>\n"), "{svg}");
+    assert_eq!(svg.matches("<rect ").count(), 6, "{svg}");
+    assert_eq!(svg.matches("marker-end=").count(), 5, "{svg}");
+    assert!(svg.contains("Integrate &quot;all&quot; of it"), "{svg}");
+    assert!(svg.contains("in progress · bob"), "{svg}");
+    // A task is to the right of the tasks that it waits for.
+    let x = |subject: &str| {
+        let (_, rest) = svg.split_once(&format!("<title>{subject}</title><rect x=\"")).unwrap();
+        rest.split_once('"').unwrap().0.parse::<u32>().unwrap()
+    };
+    assert!(x("Design the wire format") < x("Write the parser"));
+    assert!(x("Write the parser") < x("Release"));
+}

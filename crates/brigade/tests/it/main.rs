@@ -54,6 +54,8 @@ mod status;
 mod steer;
 mod structure;
 mod stumbles;
+mod task_changes;
+mod task_files;
 mod tasks;
 mod team_file;
 mod teammate;

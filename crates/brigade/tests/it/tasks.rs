@@ -50,7 +50,7 @@ fn a_task_is_added_claimed_and_completed() {
     ID  STATE    OWNER  SUBJECT
     2   ○ ready  -      Build
     ");
-    assert_snapshot!(cli.run(&["task", "show", "1"]), @"
+    assert_snapshot!(cli.run(&["task", "show", "1", "--brief"]), @"
     1  Design
     state      ● done
     owner      bob
@@ -59,7 +59,7 @@ fn a_task_is_added_claimed_and_completed() {
     On one page.
     No more.
     ");
-    assert_snapshot!(cli.run(&["task", "show", "2"]), @"
+    assert_snapshot!(cli.run(&["task", "show", "2", "--brief"]), @"
     2  Build
     state      ○ ready
     after      1 ●
@@ -76,7 +76,7 @@ fn a_task_is_changed_reassigned_and_deleted() {
     assert_snapshot!(cli.run(&["task", "update", "1"]), @"
     --- stderr
     error: nothing to change
-    hint: `brigade task update --help` shows what can be changed
+    hint: `brigade task edit --help` shows what can be changed
     --- exit 2
     ");
     assert_snapshot!(cli.run(&["task", "update", "1", "--owner", "bob", "--subject", "One"]), @"changed task 1");
@@ -94,7 +94,7 @@ fn a_task_is_changed_reassigned_and_deleted() {
     --- stderr
     error: the argument '--owner <NAME>' cannot be used with '--no-owner'
 
-    Usage: brigade task update --owner <NAME> <ID>
+    Usage: brigade task edit --owner <NAME> <ID>...
 
     For more information, try '--help'.
     --- exit 2
@@ -173,7 +173,7 @@ fn json_output() {
     assert_snapshot!(cli.run(&["task", "release", "bob", "--json"]), @r#"{"released":["1"]}"#);
     assert_snapshot!(cli.run(&["task", "done", "1", "--json"]), @r#"{"task_id":"1"}"#);
     let file = std::fs::read_to_string(cli.path("claude/tasks/demo/2.json")).unwrap();
-    assert_eq!(cli.run_ok(&["task", "show", "2", "--json"]), file + "\n");
+    assert_eq!(cli.run_ok(&["task", "show", "2", "--brief", "--json"]), file + "\n");
 }
 
 #[test]
@@ -202,4 +202,47 @@ fn incomplete_task_files_are_noted_and_skipped() {
     hint: `brigade task list` shows the tasks
     --- exit 1
     ");
+}
+
+/// A team in which bob has done a task.
+fn with_history() -> CliEnv {
+    let cli = CliEnv::with_team();
+    cli.run_ok(&["task", "add", "Publish", "-d", "Version 0.4.", "--label", "docs"]);
+    cli.run_ok(&["task", "assign", "1", "bob"]);
+    cli.run_ok(&["--as", "bob", "task", "claim", "1"]);
+    cli.run_ok(&["--as", "bob", "send", "alice", "please review task 1 first"]);
+    cli.run_ok(&["send", "bob", "issue 1 is not task 10"]);
+    cli.run_ok(&["--as", "bob", "task", "done", "1"]);
+    cli
+}
+
+#[test]
+fn show_tells_the_whole_story_of_a_task() {
+    let cli = with_history();
+    assert_snapshot!(cli.run(&["task", "show", "1"]), @"
+    1  Publish
+    state      ● done
+    owner      bob
+    labels     docs
+
+    Version 0.4.
+
+    History
+      <date and time>  added  (team-lead)
+      <date and time>  assigned to bob  (team-lead)
+      <date and time>  claimed by bob  (bob)
+      <date and time>  completed  (bob)
+
+    Mail
+      <date and time>  bob → alice  please review task 1 first
+    ");
+    let story = &cli.json(&["task", "show", "1"])["story"];
+    assert_eq!(story["state"], "done");
+    assert_eq!(story["labels"][0], "docs");
+    assert_eq!(story["history"][2]["change"], "claimed by bob");
+    assert_eq!(story["history"][2]["by"], "bob");
+    assert_eq!(story["mail"].as_array().unwrap().len(), 1);
+    for key in ["turns", "tokens", "cost", "worktree", "priority", "cancelled"] {
+        assert!(story.get(key).is_some(), "{key}");
+    }
 }

@@ -18,6 +18,7 @@ pub(crate) async fn run(context: &CliContext, format: GraphFormat) -> Result<u8,
         GraphFormat::Text if empty => output::note("the board is empty"),
         GraphFormat::Text => output::print(&graph::text(&drawing, output::width()))?,
         GraphFormat::Dot => output::print_raw(graph::dot(&drawing).as_bytes())?,
+        GraphFormat::Svg => output::print_raw(graph::svg(&drawing).as_bytes())?,
         GraphFormat::Mermaid => output::print_raw(graph::mermaid(&drawing).as_bytes())?,
     }
     Ok(if empty { exit::NOTHING } else { exit::DONE })
