@@ -12,6 +12,7 @@ mod resolve;
 pub mod starter;
 mod tables;
 mod tasks;
+pub mod templates;
 mod toml_value;
 
 use std::fmt::Write as _;

@@ -47,7 +47,7 @@ pub(crate) use self::task::{
 pub(crate) use self::team::{ActivityWord, TeamCommand, TeamJoinArgs};
 pub(crate) use self::trust::TrustArgs;
 pub(crate) use self::ui::UiArgs;
-pub(crate) use self::up::{NewArgs, UpArgs};
+pub(crate) use self::up::{NewArgs, STARTER, UpArgs};
 use crate::{exit, version};
 
 /// Run coding agents from any vendor as one team
@@ -125,16 +125,25 @@ Examples:
         undo: bool,
     },
 
-    /// Write a starter brigade.toml for this repository
+    /// Write a brigade.toml for this repository, from a template
     ///
-    /// The folder's name becomes the team name (with a number if another file on this host uses the
-    /// name), the installed agents become its members, and the usual
-    /// commands of the languages in the repository are allowed. Unused settings are included as
-    /// comments. You trust the new file (see `brigade trust`). Does not overwrite an existing file
-    /// without --force.
+    /// On a terminal, asks for the template, the agents and the team name, unless options give them. In a
+    /// pipe it asks nothing: the folder's name becomes the team name (with a number if another file on
+    /// this host uses the name), and the installed agents become the members. The usual commands of the
+    /// languages in the repository are allowed. You trust the new file (see `brigade trust`). Does not
+    /// overwrite an existing file without --force.
     #[command(after_help = "\
+Templates:
+  starter     A builder and a reviewer; explains every setting in comments
+  review      Two agents review the current branch, and one summarizes their findings
+  feature     Plan a feature, build it with tests, and review it
+  bugfix      Reproduce a bug with a test, fix it, and verify the fix
+  research    Two agents answer a question independently, then agree on one answer
+  port        Port code to another language, library or version, step by step
+
 Examples:
   brigade new && brigade up --check     write the file and preview the team
+  brigade new --template review --agent codex,gemini
   brigade new --schema                  also write a schema for editor completion")]
     New(NewArgs),
 

@@ -18,3 +18,13 @@ pub(crate) fn ask(question: &str) -> Result<bool, CliError> {
     read.map_err(|source| failed("read the answer", source))?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
+
+/// Asks for a text. An empty answer means the default.
+pub(crate) fn ask_text(question: &str, default: &str) -> Result<String, CliError> {
+    output::print(&format!("{question} [{default}]: "))?;
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    read.map_err(|source| failed("read the answer", source))?;
+    let answer = answer.trim();
+    Ok(if answer.is_empty() { default } else { answer }.to_owned())
+}

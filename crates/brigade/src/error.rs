@@ -47,6 +47,10 @@ pub(crate) enum CliTrouble {
     NoHistoryLimit,
     #[error("nothing to change")]
     NoChange,
+    #[error("there is no template {name:?}")]
+    NoTemplate { name: String },
+    #[error("unknown agent {name:?}")]
+    NoAgent { name: String },
     #[error("the editor {editor:?} failed; nothing was changed")]
     EditorFailed { editor: String },
     #[error("{file} is not UTF-8 text")]

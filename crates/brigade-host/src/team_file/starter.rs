@@ -9,6 +9,7 @@ use brigade_wire::name::{MAX_NAME, TeamName};
 use sha2::{Digest as _, Sha256};
 
 use super::regular_file;
+use super::templates::Template;
 use crate::installed::Programs;
 
 /// Files that identify a build tool, and the commands of that tool that members may run without asking.
@@ -124,20 +125,29 @@ fn allow(dir: &Path) -> Vec<String> {
     allow
 }
 
-/// Returns the text of the starter file. In that text, a `#` that is not followed by a space comments out a
-/// setting.
-pub fn text(data: &StarterData, schema: Option<&str>) -> String {
+/// Returns the text of the starter file, or of a file made from a template. In the starter file, a `#` that is not followed by
+/// a space comments out a setting.
+pub fn text(data: &StarterData, template: Option<&Template>, schema: Option<&str>) -> String {
     let StarterData { team, agents, allow, .. } = data;
     let mut text = String::new();
     if let Some(schema) = schema {
         let _infallible = writeln!(text, "#:schema ./{schema}");
     }
+    let description = template.map_or(format!("Work on {team}"), |one| one.about.to_owned());
+    let defaults = if template.is_some() { TEMPLATE_DEFAULTS } else { DEFAULTS };
+    let lead = if template.is_some() { "" } else { LEAD };
+    let gap = if lead.is_empty() { "" } else { "\n" };
     let _infallible = write!(
         text,
-        "{HEAD}\nteam = \"{team}\"\ndescription = \"Work on {team}\"\n\n{LEAD}\n{DEFAULTS}allow = [\n"
+        "{HEAD}\nteam = \"{team}\"\ndescription = \"{description}\"\n\n{lead}{gap}{defaults}allow = [\n"
     );
     for command in allow {
         let _infallible = writeln!(text, "    \"{command}\",");
+    }
+    if let Some(template) = template {
+        text.push_str(TEMPLATE_DENY);
+        text.push_str(&template.text(agents));
+        return text;
     }
     text.push_str(DENY);
     let mut agents = agents.iter().copied();
@@ -185,6 +195,20 @@ const DENY: &str = "\
 ]
 # Commands that members may run only after asking, even if `allow` matches them.
 #ask = [\"git commit*\"]
+# Commands that members must not run.
+deny = [\"git push*\"]
+";
+
+const TEMPLATE_DEFAULTS: &str = "\
+# Default settings for the members. `brigade new --force` writes a file that explains every setting.
+[defaults]
+# \"ask\": a member asks before actions that its agent's own rules do not allow; \"full\": a member never asks.
+access = \"ask\"
+# Commands that members may run without asking. A * matches any text.
+";
+
+const TEMPLATE_DENY: &str = "\
+]
 # Commands that members must not run.
 deny = [\"git push*\"]
 ";

@@ -2,7 +2,23 @@
 
 use std::path::PathBuf;
 
+use brigade_agents::driver::AGENTS;
+use brigade_host::team_file::templates::TEMPLATES;
+use brigade_wire::name::TeamName;
 use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+/// The name of the file that explains every setting, among the names of the templates.
+pub(crate) const STARTER: &str = "starter";
+
+fn template_names() -> PossibleValuesParser {
+    let names = TEMPLATES.iter().map(|template| template.name);
+    PossibleValuesParser::new([STARTER].into_iter().chain(names))
+}
+
+fn agent_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(AGENTS.iter().map(|agent| agent.name))
+}
 
 /// Arguments of `brigade up`.
 #[derive(Args, Clone, Debug)]
@@ -32,8 +48,20 @@ pub(crate) struct UpArgs {
 }
 
 /// Arguments of `brigade new`.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct NewArgs {
+    /// The kind of team: starter, review, feature, bugfix, research or port
+    #[arg(long, short, value_name = "NAME", value_parser = template_names())]
+    pub(crate) template: Option<String>,
+    /// Agent of a member; can be repeated [default: the installed agents]
+    #[arg(long = "agent", value_name = "AGENT", value_delimiter = ',', value_parser = agent_names())]
+    pub(crate) agents: Vec<String>,
+    /// Team name [default: the name of the folder]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<TeamName>,
+    /// List the templates
+    #[arg(long, exclusive = true)]
+    pub(crate) list: bool,
     /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,

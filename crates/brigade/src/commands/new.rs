@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use brigade_agents::driver::AGENTS;
 use brigade_core::seat::Seat;
 use brigade_core::text;
 use brigade_files::layout::{TASKS, task_id};
@@ -11,12 +12,16 @@ use brigade_wire::name::{MemberName, TeamName};
 use serde_json::json;
 use thiserror::Error;
 
-use crate::cli::NewArgs;
+use crate::cli::{NewArgs, STARTER};
+use crate::confirm::{ask_text, can_ask};
 use crate::context::{CliContext, trust};
-use crate::error::{CliError, failed};
+use crate::error::{CliError, CliTrouble, failed};
+use crate::output::STRONG;
 use crate::{env, exit, output};
+use brigade_host::installed::Programs;
 use brigade_host::origin;
 use brigade_host::team_file::starter::{self, StarterData};
+use brigade_host::team_file::templates::{TEMPLATES, Template};
 use brigade_host::team_file::{self, NAME, OutsidePaths};
 
 /// File name of the schema, written next to `brigade.toml`.
@@ -37,7 +42,13 @@ fn is_repository(dir: &Path) -> bool {
     git.is_file() || git.join("HEAD").exists()
 }
 
+/// The description of the starter in the list of templates.
+const STARTER_ABOUT: &str = "A builder and a reviewer; explains every setting in comments";
+
 pub(crate) async fn run(context: &CliContext, new: NewArgs) -> Result<u8, CliError> {
+    if new.list {
+        return list(context.json);
+    }
     let here =
         std::env::current_dir().map_err(|source| failed("find the current folder", source))?;
     let trust = trust()?;
@@ -52,9 +63,14 @@ pub(crate) async fn run(context: &CliContext, new: NewArgs) -> Result<u8, CliErr
     let mut in_use =
         origin::names_in_use(&registry, &leads, &trust, &team_file::identity(&path)).await?;
     in_use.extend(task_lists);
-    let data = StarterData::collect(&env::programs(), dir, &in_use);
+    if path.exists() && !new.force {
+        return Err(exists(&path));
+    }
+    let programs = env::programs();
+    let mut data = StarterData::collect(&programs, dir, &in_use);
+    let template = choose(context.json, &new, &mut data, &programs)?;
     let schema = new.schema.then(|| dir.join(SCHEMA));
-    let text = starter::text(&data, new.schema.then_some(SCHEMA));
+    let text = starter::text(&data, template, new.schema.then_some(SCHEMA));
     write(&path, &text, new.force)?;
     if let Some(path) = &schema {
         // The schema is generated, so overwriting it loses nothing.
@@ -73,9 +89,10 @@ pub(crate) async fn run(context: &CliContext, new: NewArgs) -> Result<u8, CliErr
     let StarterData { team, agents, .. } = &data;
     if context.json {
         let schema = schema.as_deref();
-        output::print_json(
-            &json!({ "path": path, "team": team, "agents": agents, "schema": schema }),
-        )?;
+        let template = template.map_or(STARTER, |template| template.name);
+        output::print_json(&json!({
+            "path": path, "team": team, "agents": agents, "template": template, "schema": schema,
+        }))?;
         return Ok(exit::DONE);
     }
     let shown = |path: &Path| {
@@ -98,6 +115,75 @@ pub(crate) async fn run(context: &CliContext, new: NewArgs) -> Result<u8, CliErr
     Ok(exit::DONE)
 }
 
+fn exists(path: &Path) -> CliError {
+    CliError::failed(FileExists { path: path.to_owned() })
+        .hint("edit it, or replace it with `brigade new --force`")
+}
+
+/// Lists the templates.
+fn list(json: bool) -> Result<u8, CliError> {
+    let starter = [(STARTER, STARTER_ABOUT)].into_iter();
+    let all = starter.chain(TEMPLATES.iter().map(|template| (template.name, template.about)));
+    if json {
+        let all: Vec<_> =
+            all.map(|(name, about)| json!({ "name": name, "about": about })).collect();
+        output::print_json(&all)?;
+    } else {
+        let line = |(name, about)| format!("{STRONG}{name:<10}{STRONG:#} {about}\n");
+        output::print(&all.map(line).collect::<String>())?;
+    }
+    Ok(exit::DONE)
+}
+
+/// Sets the agents and the name of the team, and returns the template. On a terminal, asks for those that no option gives.
+fn choose(
+    json: bool,
+    new: &NewArgs,
+    data: &mut StarterData,
+    programs: &Programs,
+) -> Result<Option<&'static Template>, CliError> {
+    let asks = can_ask(json);
+    let names: Vec<&str> = TEMPLATES.iter().map(|template| template.name).collect();
+    let template = match &new.template {
+        None if asks => ask_text(&format!("Template ({STARTER}, {})", names.join(", ")), STARTER)?,
+        given => given.clone().unwrap_or_else(|| STARTER.to_owned()),
+    };
+    let found = TEMPLATES.iter().find(|known| known.name == template);
+    if found.is_none() && template != STARTER {
+        let error = CliError::usage(CliTrouble::NoTemplate { name: template });
+        return Err(error.hint(format!("templates: {STARTER}, {}", names.join(", "))));
+    }
+    let agents = match asks && new.agents.is_empty() {
+        true => ask_text("Agents, separated by commas", &data.agents.join(","))?,
+        false => new.agents.join(","),
+    };
+    let mut chosen = Vec::new();
+    for name in agents.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        let Some(agent) = AGENTS.iter().find(|agent| agent.name == name) else {
+            let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+            let error = CliError::usage(CliTrouble::NoAgent { name: name.to_owned() });
+            return Err(error.hint(format!("agents: {}", names.join(", "))));
+        };
+        if programs.program(agent).is_none() && data.is_staffed {
+            output::note(&format!(
+                "{name} is not installed; `brigade agents` shows how to install it"
+            ));
+        }
+        chosen.push(agent.name);
+    }
+    if !chosen.is_empty() {
+        data.agents = chosen;
+    }
+    let name = match &new.name {
+        None if asks => Some(ask_text("Team name", &data.team)?),
+        given => given.as_ref().map(ToString::to_string),
+    };
+    if let Some(name) = name {
+        data.team = name.parse::<TeamName>().map_err(CliError::usage)?.to_string();
+    }
+    Ok(found)
+}
+
 /// Returns the names of Claude Code's task lists that belong to no team. A new team of such a name would take the tasks off
 /// the list.
 fn task_lists_without_team(claude_dir: &Path, teams: &[TeamName]) -> Vec<String> {
@@ -114,8 +200,7 @@ fn task_lists_without_team(claude_dir: &Path, teams: &[TeamName]) -> Vec<String>
 fn write(path: &Path, text: &str, overwrite: bool) -> Result<(), CliError> {
     let written = if overwrite { replace(path, text) } else { create(path, text) };
     written.map_err(|source| match source.kind() {
-        io::ErrorKind::AlreadyExists => CliError::failed(FileExists { path: path.to_owned() })
-            .hint("edit it, or replace it with `brigade new --force`"),
+        io::ErrorKind::AlreadyExists => exists(path),
         _ => failed(format!("write {}", path.display()), source),
     })
 }

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::init::TestMachine;
+use crate::init::{TestMachine, run_on_terminal};
 
 /// Reads a file of the repository.
 fn repository(path: &str) -> String {
@@ -67,7 +67,7 @@ fn existing_files_are_kept() {
     assert_eq!(machine.read("work/brigade.toml"), "mine");
     let answer = machine.answer(&["new", "--force"]);
     let path = "<root>/work/brigade.toml";
-    let expected = json!({ "path": path, "team": "work", "agents": ["claude"], "schema": null });
+    let expected = json!({ "path": path, "team": "work", "agents": ["claude"], "template": "starter", "schema": null });
     assert_eq!(answer, expected);
     assert!(machine.read("work/brigade.toml").contains("[members.builder]"));
 }
@@ -97,4 +97,75 @@ fn the_published_schema_is_current() {
         "docs/brigade.schema.json is out of date; run `just docs`"
     );
     assert_eq!(machine.answer(&["up", "--check"])["valid"], json!(true));
+}
+
+const TEMPLATES: [&str; 6] = ["starter", "review", "feature", "bugfix", "research", "port"];
+
+#[test]
+fn every_template_is_valid_with_every_set_of_installed_agents() {
+    for installed in [&[][..], &["codex"], &["claude", "codex"], &["codex", "gemini", "qwen"]] {
+        for template in TEMPLATES {
+            let machine = TestMachine::new(installed);
+            machine.cli.write("work/Cargo.toml", "");
+            let made = machine.answer(&["new", "--template", template]);
+            assert_eq!(made["template"], json!(template));
+            let answer = machine.answer(&["up", "--check"]);
+            assert_eq!(answer["valid"], json!(true), "{template}: {answer}");
+            if !installed.is_empty() {
+                assert_eq!(answer["missing_agents"], json!([]), "{template}");
+            }
+            let members = answer["team"]["members"].as_array().unwrap();
+            assert_eq!(members.len(), 2, "{template}");
+            let tasks = answer["team"]["tasks"].as_array().unwrap().len();
+            assert_eq!(tasks > 0, template != "starter", "{template}");
+        }
+    }
+}
+
+#[test]
+fn the_help_and_the_list_name_every_template() {
+    let machine = TestMachine::new(&[]);
+    let (list, help) = (machine.run_ok(&["new", "--list"]), machine.run_ok(&["new", "--help"]));
+    assert_eq!(list.lines().count(), TEMPLATES.len());
+    for line in list.lines() {
+        let (name, about) = line.split_once(' ').unwrap();
+        assert!(TEMPLATES.contains(&name));
+        let is_same = |help: &str| help.trim().starts_with(name) && help.ends_with(about.trim());
+        assert!(help.lines().any(is_same), "{line}");
+    }
+    assert_snapshot!(machine.run(&["new", "--template", "nope"]), @"
+    --- stderr
+    error: invalid value 'nope' for '--template <NAME>'
+      [possible values: starter, review, feature, bugfix, research, port]
+
+    For more information, try '--help'.
+    --- exit 2
+    ");
+}
+
+#[test]
+fn options_choose_the_template_the_agents_and_the_name() {
+    let machine = TestMachine::new(&["codex", "gemini"]);
+    let made = machine.answer(&[
+        "new",
+        "--template",
+        "review",
+        "--agent",
+        "gemini",
+        "--name",
+        "reviewers",
+    ]);
+    assert_eq!((&made["team"], &made["agents"]), (&json!("reviewers"), &json!(["gemini"])));
+    let file = machine.read("work/brigade.toml");
+    assert_eq!(file.matches("agent = \"gemini\"").count(), 2, "{file}");
+}
+
+#[test]
+fn new_asks_three_questions_on_a_terminal() {
+    let machine = TestMachine::new(&["codex", "gemini"]);
+    let (shown, code) = run_on_terminal(machine.command(&["new"]), "bugfix\ncodex\n\n");
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(shown.matches("]: ").count(), 3, "{shown}");
+    let file = machine.read("work/brigade.toml");
+    assert!(file.contains("team = \"work\"") && file.contains("[members.fixer]"), "{file}");
 }
