@@ -23,6 +23,7 @@
 //! | [`state`], [`wait`], [`task_story`] | the state of teams and members, waiting until they are ready, the story of a task |
 //! | [`preflight`], [`installed`], [`worktree`], [`tmux`] | required programs, git worktrees, tmux windows |
 //! | [`process`], [`process_tree`], [`signals`] | processes and signals |
+//! | [`demo`] | a team of scripted agents that shows brigade |
 //! | [`progress`], [`error`], [`history_text`], [`suggest`] | text for front ends to show |
 //!
 //! # Limits of this crate
@@ -67,6 +68,7 @@ pub mod context;
 pub mod control;
 mod credentials_record;
 pub mod delete;
+pub mod demo;
 pub mod detach;
 pub mod down;
 pub mod environment;

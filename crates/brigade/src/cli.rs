@@ -1,6 +1,7 @@
 //! The command line, parsed with `clap`. The doc comments in this module are the text of `--help`.
 
 mod approvals;
+mod demo;
 mod doctor;
 mod duration;
 mod global;
@@ -25,6 +26,7 @@ use brigade_wire::name::MemberName;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::approvals::{ApprovalsArgs, ApproveArgs, DenyArgs};
+pub(crate) use self::demo::DemoArgs;
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::global::{DurabilityWord, GlobalArgs};
 pub(crate) use self::history::{HistoryCommand, HistoryCompactArgs};
@@ -146,6 +148,19 @@ Examples:
   brigade new --template review --agent codex,gemini
   brigade new --schema                  also write a schema for editor completion")]
     New(NewArgs),
+
+    /// Watch a team of scripted agents work for two minutes
+    ///
+    /// Needs no agent and no model. The agents are scripted; the team's files, mail, board and permission
+    /// requests are real, in a temporary folder that is removed at the end. You lead the team in the
+    /// dashboard: answer the requests of ben and ada there (`4`, then `a` or `d`). A request that you do not
+    /// answer within 40 seconds is approved by the demo. Press `q` to leave. Without a terminal, prints the
+    /// log of the demo as text. Does not touch your teams.
+    #[command(after_help = "\
+Examples:
+  brigade demo
+  brigade demo --text --speed 10        the log of the demo in about 15 seconds")]
+    Demo(DemoArgs),
 
     /// List supported agents and whether they are installed
     ///

@@ -10,6 +10,7 @@ mod check;
 mod claude_member;
 mod completions;
 mod credentials;
+mod demo;
 mod diff;
 mod doctor;
 mod down;
@@ -77,6 +78,7 @@ pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
             cli.command,
             Some(
                 CliCommand::Agents
+                    | CliCommand::Demo(_)
                     | CliCommand::Doctor(_)
                     | CliCommand::Down(_)
                     | CliCommand::Interrupt(_)
@@ -127,6 +129,7 @@ fn home(cli: &Cli) -> Result<Location, CliError> {
         Some(
             CliCommand::Agents
             | CliCommand::Completions { .. }
+            | CliCommand::Demo(_)
             | CliCommand::Man { .. }
             | CliCommand::New(_)
             | CliCommand::Trust(_),
@@ -201,6 +204,7 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
             let no = Answer::No(&asked.reason);
             changing(global, async |context| answer::run(context, &[asked.which], no).await).await
         }
+        Some(CliCommand::Demo(args)) => demo::run(global.json, args).await,
         Some(CliCommand::Agents) => agents::run(global.json).await,
         Some(CliCommand::Init { undo: true, .. }) => init::undo(&global),
         Some(CliCommand::Init { yes, undo: false }) => init::run(&global, yes),

@@ -8,7 +8,13 @@ use crate::error::CliError;
 use crate::{env, exit};
 
 pub(crate) async fn run(context: CliContext, ui: UiArgs) -> Result<u8, CliError> {
-    let options = UiOptions {
+    brigade_tui::run(context.into_host(), &options(ui)).await?;
+    Ok(exit::DONE)
+}
+
+/// Completes the arguments with the properties of the terminal.
+pub(super) fn options(ui: UiArgs) -> UiOptions {
+    UiOptions {
         view: ui.view,
         replay: ui.replay,
         speed: ui.speed,
@@ -18,7 +24,5 @@ pub(crate) async fn run(context: CliContext, ui: UiArgs) -> Result<u8, CliError>
         is_remote: env::read(env::SSH_CONNECTION).is_some(),
         in_tmux: env::read(env::TMUX).is_some(),
         shell: env::read(env::SHELL).unwrap_or_else(|| "sh".into()),
-    };
-    brigade_tui::run(context.into_host(), &options).await?;
-    Ok(exit::DONE)
+    }
 }

@@ -83,12 +83,18 @@ fn unknown_word(root: &Command, args: &[String]) -> Option<String> {
     let words: Vec<String> = args.into_iter().map(|word| word.into_string().unwrap()).collect();
     let mut command = root;
     let mut takes_commands = true;
-    for word in words.iter().skip(1) {
+    let mut words_left = words.iter().skip(1);
+    while let Some(word) = words_left.next() {
         if let Some(name) = word.strip_prefix("--").filter(|name| !name.is_empty()) {
-            let name = name.split('=').next()?;
-            let known = command.get_arguments().any(|argument| argument.get_long() == Some(name));
-            if !known {
+            let (name, value) = name.split_once('=').map_or((name, None), |(n, v)| (n, Some(v)));
+            let mut known = command.get_arguments();
+            let Some(option) = known.find(|argument| argument.get_long() == Some(name)) else {
                 return Some(word.clone());
+            };
+            // The value of an option may have the name of a command: `--team demo`.
+            if std::ptr::eq(command, root) && option.get_action().takes_values() && value.is_none()
+            {
+                words_left.next();
             }
         } else if let Some(found) = command.find_subcommand(word).filter(|_| takes_commands) {
             command = found;

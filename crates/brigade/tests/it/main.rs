@@ -13,6 +13,7 @@ mod approvals;
 mod claude_led;
 mod client;
 mod clock;
+mod demo;
 mod doctor;
 mod doctor_faults;
 mod doctor_host;
