@@ -526,6 +526,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     async fn mark_failed(&mut self, why: &str) {
         self.end_turn().await;
         self.vitals.failure = Some(why.to_owned());
+        // A reader that is woken by the report to the lead must find that the agent failed.
+        self.beat().await;
         self.inform_lead(&TurnEnd::Failed(why.to_owned())).await;
         self.settle_restart(CommandResult::Failed(why.to_owned()));
     }

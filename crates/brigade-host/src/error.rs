@@ -181,6 +181,10 @@ pub enum Trouble {
     NotOnRoster { name: String, team: String },
     #[error("the credentials are for several members: {}", .members.join(", "))]
     WhichMember { members: Vec<String> },
+    #[error("there is nothing to wait for")]
+    NoCondition,
+    #[error("team {team} has no tasks to wait for")]
+    NoTasks { team: String },
     #[error("there is no store named {name:?}")]
     NoStore { name: String },
     #[error("{} is not valid: {why}", path.display())]

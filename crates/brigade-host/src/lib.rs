@@ -21,6 +21,7 @@
 //! | [`supervisor`], [`start`], `restarts`, `policy_answers` | restarting members; answering requests by rule |
 //! | [`native`], [`keys`], [`transcript`], `native_heartbeat` | running the real Claude Code as a member |
 //! | [`state`], [`wait`], [`task_story`] | the state of teams and members, waiting until they are ready, the story of a task |
+//! | [`wait_for`] | waiting for a task, a member, a request or a message |
 //! | [`preflight`], [`installed`], [`worktree`], [`tmux`] | required programs, git worktrees, tmux windows |
 //! | [`process`], [`process_tree`], [`signals`] | processes and signals |
 //! | [`demo`] | a team of scripted agents that shows brigade |
@@ -125,6 +126,7 @@ pub mod trust;
 pub mod up;
 pub mod variables;
 pub mod wait;
+pub mod wait_for;
 pub mod worktree;
 
 pub use self::context::Context;

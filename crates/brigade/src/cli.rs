@@ -18,6 +18,7 @@ mod team;
 mod trust;
 mod ui;
 mod up;
+mod wait;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -50,6 +51,7 @@ pub(crate) use self::team::{ActivityWord, TeamCommand, TeamJoinArgs};
 pub(crate) use self::trust::TrustArgs;
 pub(crate) use self::ui::UiArgs;
 pub(crate) use self::up::{NewArgs, STARTER, UpArgs};
+pub(crate) use self::wait::WaitArgs;
 use crate::{exit, version};
 
 /// Run coding agents from any vendor as one team
@@ -217,6 +219,13 @@ Examples:
         #[arg(long)]
         mark_read: bool,
     },
+
+    /// Wait until a task is done, a member is idle, or a request or message arrives
+    ///
+    /// Returns at once if the conditions hold already. Prints what was found on one line. The command is
+    /// woken by events of the team; it does not poll.
+    #[command(after_help = wait::EXAMPLES)]
+    Wait(WaitArgs),
 
     /// Show what happened in the team
     ///

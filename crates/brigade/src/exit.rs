@@ -16,6 +16,8 @@ pub(crate) const UNCONFIRMED: u8 = 5;
 pub(crate) const BUG: u8 = 70;
 /// Locked by another program; try again.
 pub(crate) const LOCKED: u8 = 75;
+/// The time given with `--timeout` is over. The program `timeout` uses the same code.
+pub(crate) const TIMED_OUT: u8 = 124;
 /// Interrupted by a signal, for example by Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -30,4 +32,5 @@ Exit codes:
    5  sent, and not yet confirmed by the member
   70  a bug in brigade
   75  locked by another program; try again
+ 124  not in time: the --timeout of `wait` or `ask` is over
  130  interrupted, for example by Ctrl-C";

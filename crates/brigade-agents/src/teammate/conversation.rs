@@ -177,6 +177,10 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             }
             _ => {}
         }
+        if matches!(event, AgentEvent::Ready { .. }) {
+            // A reader that is woken by the record of this event must find that the member is ready.
+            self.beat().await;
+        }
         (self.observer)(TeammateEvent::Did(event));
         // Let the work recorder's task run, so that it records the event before the actions take effect.
         tokio::task::yield_now().await;
@@ -200,6 +204,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     }
 
     pub(super) async fn carry_out(&mut self, actions: Vec<Action>) {
+        let starts_turn = actions.iter().any(|action| matches!(action, Action::StartTurn(..)));
         for action in actions {
             if self.cannot_save.is_some() {
                 return;
@@ -215,6 +220,8 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                     (self.observer)(TeammateEvent::Given(text));
                 }
                 Action::MarkShown(keys) => {
+                    // A reader that finds no unread mail must find that the member works on it.
+                    self.beat().await;
                     self.shown.extend(keys);
                     self.mark_shown().await;
                 }
@@ -223,6 +230,11 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                     self.active_at = Some(Instant::now() + ACTIVE_AFTER);
                 }
                 Action::TurnEnded(end) => {
+                    self.in_turn = false;
+                    // A reader that is woken by the report to the lead must find that the member is idle.
+                    if !starts_turn {
+                        self.beat().await;
+                    }
                     self.end_turn().await;
                     self.inform_lead(&end).await;
                 }

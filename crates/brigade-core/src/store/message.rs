@@ -7,6 +7,7 @@ use brigade_wire::color::Color;
 use brigade_wire::generation::Generation;
 use brigade_wire::inbox::with_message;
 use brigade_wire::message::{GenerationFields, Message, NewMessage};
+use brigade_wire::protocol::{IdleReason, Protocol};
 use serde::{Deserialize, Serialize};
 
 use super::StoreError;
@@ -151,6 +152,11 @@ impl Mail {
         self.read_with(plain).flatten()
     }
 
+    /// Returns the content as a person reads it; `None` if the entry is not a message.
+    pub fn content(&self) -> Option<MailContent> {
+        self.read_with(|message| MailContent::from_message(&message))
+    }
+
     /// Returns whether the entry is a message that is not marked as read.
     pub fn is_unread(&self) -> bool {
         self.read_with(|message| !message.read()).unwrap_or_default()
@@ -159,6 +165,45 @@ impl Mail {
     /// Parses the message and passes it to `read`; `None` if the entry is not a message.
     pub fn read_with<T>(&self, read: impl FnOnce(Message<'_>) -> T) -> Option<T> {
         with_message(&self.json, |message| message.map(read)).ok().flatten()
+    }
+}
+
+/// The content of a message, as a person reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MailContent {
+    /// The text of a plain message.
+    Text(String),
+    /// The text with which a member's agent ended its turn, from the notice that the member is idle. Agents often answer in this
+    /// way instead of sending a message.
+    TurnText(String),
+    /// A notice that a member is idle, and nothing else.
+    IdleNotice,
+    /// Any other message of the protocol: a request, an answer to one, a task, or a notice that a member failed.
+    Protocol,
+}
+
+impl MailContent {
+    /// Returns the content of a message.
+    pub fn from_message(message: &Message<'_>) -> Self {
+        match message.body() {
+            Body::Text => Self::Text(message.text().into_owned()),
+            Body::Protocol(Protocol::IdleNotification(idle)) => match idle.idle_reason {
+                IdleReason::Failed => Self::Protocol,
+                _ => match idle.result.filter(|text| !text.trim().is_empty()) {
+                    Some(text) => Self::TurnText(text),
+                    None => Self::IdleNotice,
+                },
+            },
+            _ => Self::Protocol,
+        }
+    }
+
+    /// Returns the text that the sender addressed to the reader, if any.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) | Self::TurnText(text) => Some(text),
+            Self::IdleNotice | Self::Protocol => None,
+        }
     }
 }
 

@@ -43,7 +43,7 @@ use thiserror::Error;
 pub use self::error::{Refusal, StoreError, WriteObstacle};
 pub use self::event_log::{EventLog, Watch};
 pub use self::mail_query::{FoundRequest, MailQuery, RequestQuery};
-pub use self::message::{Mail, Mark, Outgoing, Receipt};
+pub use self::message::{Mail, MailContent, Mark, Outgoing, Receipt};
 pub use self::question::Question;
 use crate::event::{MessageKey, Record};
 

@@ -40,6 +40,7 @@ mod teammate;
 mod trust;
 mod ui;
 mod up;
+mod wait;
 
 #[cfg(all(test, feature = "nats"))]
 pub(crate) use self::agents::capability_text as agent_capability_text;
@@ -181,6 +182,9 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         }
         Some(CliCommand::Log { follow, work }) => {
             log::run(&CliContext::reading(global).await?, follow, work).await
+        }
+        Some(CliCommand::Wait(args)) => {
+            wait::run(&CliContext::reading(global).await?, args.request()).await
         }
         Some(CliCommand::History(command)) => {
             history::run(&CliContext::reading(global).await?, command).await

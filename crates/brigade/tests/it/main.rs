@@ -63,3 +63,4 @@ mod teammate;
 mod teams;
 mod trust;
 mod version;
+mod wait;
