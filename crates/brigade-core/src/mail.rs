@@ -48,7 +48,7 @@ use crate::event::{Event, MessageKey};
 use crate::hash::derived_uuid;
 use crate::seat::Seat;
 use crate::signature::{KeyAhead, Signer};
-use crate::store::{Mail, MailQuery, Mark, Outgoing, Receipt, StoreError};
+use crate::store::{Mail, MailContent, MailQuery, Mark, Outgoing, Receipt, StoreError};
 
 /// The maximum length of a message text in bytes. An inbox of one megabyte stalls Claude Code.
 pub const MAX_TEXT_BYTES: usize = 1 << 20;
@@ -347,6 +347,13 @@ pub async fn inbox(
         mail.retain(Mail::is_unread);
     }
     Ok(mail)
+}
+
+/// Leaves out the notices that say only that a member is idle, and returns how many there are.
+pub fn without_idle_notices(mail: &[Mail]) -> (Vec<&Mail>, usize) {
+    let is_notice = |mail: &&Mail| mail.content() == Some(MailContent::IdleNotice);
+    let (hidden, shown): (Vec<&Mail>, Vec<&Mail>) = mail.iter().partition(is_notice);
+    (shown, hidden.len())
 }
 
 /// A filter for the messages of an inbox.

@@ -181,6 +181,8 @@ pub enum Trouble {
     NotOnRoster { name: String, team: String },
     #[error("the credentials are for several members: {}", .members.join(", "))]
     WhichMember { members: Vec<String> },
+    #[error("no reply: {why}")]
+    NoReply { why: String },
     #[error("there is nothing to wait for")]
     NoCondition,
     #[error("team {team} has no tasks to wait for")]

@@ -21,7 +21,7 @@
 //! | [`supervisor`], [`start`], `restarts`, `policy_answers` | restarting members; answering requests by rule |
 //! | [`native`], [`keys`], [`transcript`], `native_heartbeat` | running the real Claude Code as a member |
 //! | [`state`], [`wait`], [`task_story`] | the state of teams and members, waiting until they are ready, the story of a task |
-//! | [`wait_for`] | waiting for a task, a member, a request or a message |
+//! | [`wait_for`], [`ask`] | waiting for a task, a member, a request, a message or a reply |
 //! | [`preflight`], [`installed`], [`worktree`], [`tmux`] | required programs, git worktrees, tmux windows |
 //! | [`process`], [`process_tree`], [`signals`] | processes and signals |
 //! | [`demo`] | a team of scripted agents that shows brigade |
@@ -61,6 +61,7 @@
 
 pub mod answer;
 mod briefing;
+pub mod ask;
 pub mod claude_led;
 pub mod claude_session;
 #[cfg(feature = "nats")]

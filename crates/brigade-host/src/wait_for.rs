@@ -217,7 +217,7 @@ impl WaitCondition {
 }
 
 /// Returns whether the state of a member may be another after this event.
-fn concerns_member(record: &Record, wanted: &str) -> bool {
+pub(crate) fn concerns_member(record: &Record, wanted: &str) -> bool {
     match &record.event {
         Event::Worked { name, act } => {
             name == wanted

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod demo;
+mod ask;
 mod doctor;
 mod duration;
 mod global;
@@ -28,6 +29,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::approvals::{ApprovalsArgs, ApproveArgs, DenyArgs};
 pub(crate) use self::demo::DemoArgs;
+pub(crate) use self::ask::AskArgs;
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::global::{DurabilityWord, GlobalArgs};
 pub(crate) use self::history::{HistoryCommand, HistoryCompactArgs};
@@ -193,6 +195,13 @@ Examples:
         message: MessageArgs,
     },
 
+    /// Send a question to a member and print its reply
+    ///
+    /// The reply is the first message from the member after the question or, if the agent sends none, the
+    /// text with which it ends the turn. The question is sent as `brigade send` does.
+    #[command(after_help = ask::EXAMPLES)]
+    Ask(AskArgs),
+
     /// Send a message to every other member
     #[command(after_help = "\
 Example:
@@ -204,21 +213,15 @@ Example:
 
     /// Read messages
     ///
-    /// Messages stay unread unless you add --mark-read. Exits with code 4 if there is nothing to show.
+    /// Shows messages, requests, and the texts with which agents ended their turns. Leaves out notices that
+    /// say only that a member is idle, and counts them. Messages stay unread unless you add --mark-read.
+    /// Exits with code 4 if there is nothing to show. With --json, prints all entries of the inbox.
     #[command(after_help = "\
 Examples:
+  brigade inbox --follow
   brigade --as bob inbox --unread --mark-read
   brigade inbox alice --json | jq -r '.[].text'")]
-    Inbox {
-        /// The member whose inbox to show [default: you]
-        name: Option<MemberName>,
-        /// Show only unread messages
-        #[arg(long)]
-        unread: bool,
-        /// Mark the shown messages as read (own inbox only)
-        #[arg(long)]
-        mark_read: bool,
-    },
+    Inbox(InboxArgs),
 
     /// Wait until a task is done, a member is idle, or a request or message arrives
     ///
@@ -486,6 +489,25 @@ Example:
         /// Directory for the manual pages of all commands
         dir: Option<PathBuf>,
     },
+}
+
+/// Arguments of `brigade inbox`.
+#[derive(Args, Debug)]
+pub(crate) struct InboxArgs {
+    /// The member whose inbox to show [default: you]
+    pub(crate) name: Option<MemberName>,
+    /// Show only unread messages
+    #[arg(long)]
+    pub(crate) unread: bool,
+    /// Also show notices that say only that a member is idle
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Keep printing new messages until interrupted; with --json one entry per line
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    /// Mark the shown messages and the left out notices as read (own inbox only)
+    #[arg(long)]
+    pub(crate) mark_read: bool,
 }
 
 /// The text of a message and its summary.

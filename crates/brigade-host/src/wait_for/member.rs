@@ -95,7 +95,8 @@ async fn observe(
     if host.is_shared {
         let pulse = pulse::last_report(seat, name).await?;
         let judged = pulse::judge(pulse.as_ref(), None, &host.name, seat.clock.now());
-        let is_lost = judged.liveness == Liveness::Dead;
+        // A member that never reported may be a person, or its host may have been cut off for long.
+        let is_lost = pulse.is_some() && judged.liveness == Liveness::Dead;
         return Ok(Some(ObservedMember { judged, pulse, is_lost }));
     }
     // Claude Code, a person or another program runs the member, and the roster says whether it is in a turn.

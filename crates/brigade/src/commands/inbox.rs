@@ -1,69 +1,137 @@
 //! `brigade inbox`
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use brigade_core::action::AgentAction;
+use brigade_core::event::{self, Event, MessageKey};
 use brigade_core::mail::{self, InboxFilter};
 use brigade_core::protocol_text;
+use brigade_core::seat::Seat;
 use brigade_core::store::{Mail, Mark};
 use brigade_core::text;
 use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
 use brigade_wire::message::Message;
-use brigade_wire::name::MemberName;
-use brigade_wire::protocol::Protocol;
+use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
 
+use crate::cli::InboxArgs;
 use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble};
 use crate::exit;
 use crate::output::{self, BUSY, FAINT, STRONG};
 use crate::slow_notice::with_lock_notice;
 
-/// Options of `brigade inbox`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InboxOptions {
-    pub(crate) unread: bool,
-    pub(crate) mark_read: bool,
-}
+/// While there are no events, check this often whether standard output is still open.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-pub(crate) async fn run(
-    context: &CliContext,
-    of: Option<MemberName>,
-    options: InboxOptions,
-) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, args: InboxArgs) -> Result<u8, CliError> {
     // Reading another member's inbox does not require an identity.
-    let seat = match of {
-        Some(_) if !options.mark_read => context.reader().await?,
+    let seat = match args.name {
+        Some(_) if !args.mark_read => context.reader().await?,
         _ => context.seat().await?,
     };
-    let of = of.unwrap_or_else(|| seat.name.clone());
-    if options.mark_read && of != seat.name {
+    let of = args.name.clone().unwrap_or_else(|| seat.name.clone());
+    if args.mark_read && of != seat.name {
         let error = CliTrouble::NotYours { of: of.to_string(), me: seat.name.to_string() };
         return Err(CliError::failed(error).hint(format!("if you are {of}, add `--as {of}`")));
     }
-    let which = if options.unread { InboxFilter::Unread } else { InboxFilter::All };
+    // Start the watch before reading the inbox, so that no later message is missed.
+    let watch = match args.follow {
+        true => Some(seat.store.watch_member(&seat.team, &of).await?),
+        false => None,
+    };
+    let which = if args.unread { InboxFilter::Unread } else { InboxFilter::All };
     let mail = with_lock_notice(mail::inbox(&seat, &of, which)).await?;
-    if context.json {
-        output::print_array(mail.iter().map(|mail| mail.json.as_slice()))?;
-    } else {
-        output::print(&render(&mail)?)?;
+    let printer = InboxPrinter { context, all: args.all };
+    let is_empty = mail.is_empty();
+    let mut printed: HashSet<MessageKey> = mail.iter().map(|mail| mail.key).collect();
+    let shown = printer.print(&mail, args.follow)?;
+    if args.mark_read {
+        mark_read(&seat, &mail).await?;
     }
-    if mail.is_empty() {
-        if !context.json {
-            let unread = if options.unread { "unread " } else { "" };
+    let Some(mut watch) = watch else {
+        if shown == 0 && !context.json {
+            let unread = if args.unread { "unread " } else { "" };
             output::note(&format!("no {unread}messages for {of}"));
         }
-        return Ok(exit::NOTHING);
+        let is_nothing = if context.json { is_empty } else { shown == 0 };
+        return Ok(if is_nothing { exit::NOTHING } else { exit::DONE });
+    };
+    drop(mail);
+    loop {
+        let record = match tokio::time::timeout(POLL_INTERVAL, watch.next_shared()).await {
+            Ok(Some(record)) => record,
+            Err(_) if !output::is_stdout_closed() => continue,
+            Ok(None) | Err(_) => return Ok(exit::DONE),
+        };
+        match &record.event {
+            // The recipient's program may already have removed the message from the inbox.
+            Event::Sent { to, key, message, .. } | Event::Seen { to, key, message }
+                if *to == of.as_str() && printed.insert(*key) =>
+            {
+                let mail = [Mail { key: *key, json: message.get().as_bytes().to_vec() }];
+                printer.print(&mail, true)?;
+                if args.mark_read {
+                    mark_read(&seat, &mail).await?;
+                }
+            }
+            Event::TeamDeleted {} => return Ok(exit::DONE),
+            _ => {}
+        }
     }
-    // Mark the messages as read, but only after they were printed without an error.
-    if options.mark_read {
-        let keys: Vec<_> = mail.iter().map(|mail| mail.key).collect();
-        with_lock_notice(mail::mark(&seat, &keys, Mark::Read)).await?;
-    }
-    Ok(exit::DONE)
 }
 
-fn render(mail: &[Mail]) -> Result<String, CliError> {
+/// Marks the messages as read. Call this only after they were printed without an error.
+async fn mark_read(seat: &Seat, mail: &[Mail]) -> Result<(), CliError> {
+    let keys: Vec<_> = mail.iter().map(|mail| mail.key).collect();
+    Ok(with_lock_notice(mail::mark(seat, &keys, Mark::Read)).await?)
+}
+
+/// Prints messages of an inbox.
+struct InboxPrinter<'c> {
+    context: &'c CliContext,
+    /// Whether to print notices that say only that a member is idle.
+    all: bool,
+}
+
+impl InboxPrinter<'_> {
+    /// Prints these messages and returns how many were shown. `follow` says whether more may come later.
+    fn print(&self, mail: &[Mail], follow: bool) -> Result<usize, CliError> {
+        if self.context.json && follow {
+            for entry in mail {
+                output::print_raw(&one_line(&entry.json))?;
+                output::print_raw(b"\n")?;
+            }
+            return Ok(mail.len());
+        }
+        if self.context.json {
+            output::print_array(mail.iter().map(|mail| mail.json.as_slice()))?;
+            return Ok(mail.len());
+        }
+        let (shown, hidden) = match self.all {
+            true => (mail.iter().collect(), 0),
+            false => mail::without_idle_notices(mail),
+        };
+        let text = render(&shown)?;
+        // A blank line separates the messages, also those that are printed later.
+        let separator = if follow && !text.is_empty() { "\n" } else { "" };
+        output::print(&format!("{text}{separator}"))?;
+        if hidden > 0 && !follow {
+            let notices = text::count(hidden, "idle notice");
+            output::note(&format!("{notices} not shown (`--all` shows them)"));
+        }
+        Ok(shown.len())
+    }
+}
+
+/// Puts an inbox entry on one line.
+fn one_line(json: &[u8]) -> Vec<u8> {
+    event::one_line(json).get().as_bytes().to_vec()
+}
+
+fn render(mail: &[&Mail]) -> Result<String, CliError> {
     let room = output::width().map_or(usize::MAX, |width| width.saturating_sub(2));
     let mut text = String::new();
     for entry in mail {
@@ -91,6 +159,14 @@ fn show(message: &Message<'_>, room: usize) -> String {
     let _infallible = write!(text, "{FAINT:#}");
     let mut action = None;
     let body = match message.body() {
+        Body::Protocol(Protocol::IdleNotification(IdleNotification {
+            result: Some(answer),
+            idle_reason: IdleReason::Available | IdleReason::Interrupted | IdleReason::Other(_),
+            ..
+        })) => {
+            text.push_str("  at the end of its turn");
+            answer
+        }
         Body::Protocol(protocol) => {
             let _infallible = write!(text, "  {}", protocol.kind());
             if let Some(id) = protocol_text::request_id(&protocol) {

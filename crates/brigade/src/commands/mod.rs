@@ -5,6 +5,7 @@ mod agent_run;
 mod agents;
 mod answer;
 mod approvals;
+mod ask;
 mod broadcast;
 mod check;
 mod claude_member;
@@ -176,10 +177,10 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Some(CliCommand::Broadcast { message }) => {
             changing(global, async |context| broadcast::run(context, message).await).await
         }
-        Some(CliCommand::Inbox { name, unread, mark_read }) => {
-            let context = CliContext::new(global).await?;
-            inbox::run(&context, name, inbox::InboxOptions { unread, mark_read }).await
+        Some(CliCommand::Ask(args)) => {
+            changing(global, async |context| ask::run(context, args).await).await
         }
+        Some(CliCommand::Inbox(args)) => inbox::run(&CliContext::new(global).await?, args).await,
         Some(CliCommand::Log { follow, work }) => {
             log::run(&CliContext::reading(global).await?, follow, work).await
         }

@@ -10,6 +10,7 @@
 mod absences;
 mod agents;
 mod approvals;
+mod ask;
 mod claude_led;
 mod client;
 mod clock;

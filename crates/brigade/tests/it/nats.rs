@@ -19,6 +19,7 @@ mod seats;
 mod stores;
 mod teams;
 mod tls;
+mod waits;
 mod walk;
 
 use std::ops::Deref;
