@@ -23,6 +23,7 @@
 //! ```
 
 mod authenticated;
+mod text;
 mod topic;
 
 use std::borrow::Cow;

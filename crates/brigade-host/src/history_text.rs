@@ -43,6 +43,8 @@ pub struct LogFormatter {
     zone: TimeZone,
     /// Whether to include what agents say and do.
     shows_work: bool,
+    /// Whether to print texts in full.
+    shows_all_text: bool,
     /// The date of the last formatted record.
     day: Option<Date>,
     /// The time of the last formatted record.
@@ -86,13 +88,34 @@ impl LogFormatter {
         let (messages, tasks) = (HashMap::new(), HashMap::new());
         let deleted = DeletedWithTeam::default();
         let actor_width = ACTOR_WIDTH;
-        let (shows_work, day, last) = (false, None, None);
-        Self { zone, shows_work, day, last, messages, tasks, deleted, actor_width }
+        let (shows_work, shows_all_text, day, last) = (false, false, None, None);
+        Self { zone, shows_work, shows_all_text, day, last, messages, tasks, deleted, actor_width }
     }
 
     /// Creates a formatter that prints times in this zone and includes what agents say and do.
     pub fn with_work(zone: TimeZone) -> Self {
         Self { shows_work: true, ..Self::new(zone) }
+    }
+
+    /// Returns the formatter, which prints texts in full instead of cutting them to the width of the terminal.
+    #[must_use]
+    pub fn with_all_text(self) -> Self {
+        Self { shows_all_text: true, ..self }
+    }
+
+    /// Reads a record that is not shown. The lines of later records depend on it.
+    pub fn skip(&mut self, record: &Record) {
+        match &record.event {
+            Event::Sent { to, key, message, .. } | Event::Seen { to, key, message } => {
+                self.messages.insert((to.clone(), *key), sender_and_text(message));
+            }
+            Event::Task { id, task } => {
+                self.tasks.insert(*id, task.get().to_owned());
+                self.deleted.tasks.remove(id);
+            }
+            Event::TaskDeleted { .. } | Event::TeamDeleted {} => drop(self.describe(record)),
+            _ => {}
+        }
     }
 
     /// Formats a whole history. The line of a message includes the times at which it was read and shown.
@@ -101,9 +124,29 @@ impl LogFormatter {
         records: &[R],
         width: Option<usize>,
     ) -> String {
+        self.format_each(records.iter().map(|record| (record.borrow(), true)), width)
+    }
+
+    /// Like [`LogFormatter::format_history`], but formats only the records that are marked with true.
+    pub fn format_selected<R: Borrow<Record>>(
+        &mut self,
+        records: &[(R, bool)],
+        width: Option<usize>,
+    ) -> String {
+        self.format_each(
+            records.iter().map(|(record, selected)| (record.borrow(), *selected)),
+            width,
+        )
+    }
+
+    fn format_each<'r>(
+        &mut self,
+        records: impl Iterator<Item = (&'r Record, bool)> + Clone,
+        width: Option<usize>,
+    ) -> String {
         let mut deliveries: HashMap<InboxMessage, DeliveryTimes> = HashMap::new();
         let (mut present, mut deleted) = (HashSet::new(), HashSet::new());
-        for record in records.iter().map(R::borrow) {
+        for (record, _) in records.clone() {
             match &record.event {
                 Event::Sent { to, key, .. } | Event::Seen { to, key, .. } => {
                     present.insert((to.as_str(), *key));
@@ -122,9 +165,13 @@ impl LogFormatter {
             }
         }
         let mut lines = Vec::new();
-        for record in records.iter().map(R::borrow) {
+        for (record, is_selected) in records {
             let state = match &record.event {
                 Event::Read { .. } | Event::Shown { .. } => continue,
+                _ if !is_selected => {
+                    self.skip(record);
+                    continue;
+                }
                 Event::Sent { to, key, .. } | Event::Seen { to, key, .. } => {
                     let times = deliveries.remove(&(to.clone(), *key)).unwrap_or_default();
                     state(&times, &self.zone)
@@ -182,7 +229,7 @@ impl LogFormatter {
         let time = time(at, &self.zone);
         let taken = time.width() + who.width().max(self.actor_width) + state.width() + 6;
         let room = width.map_or(DEFAULT_TEXT_WIDTH, |width| width.saturating_sub(taken)).max(12);
-        let what = cut(&what, room);
+        let what = if self.shows_all_text { what } else { cut(&what, room) };
         let gap = self.actor_width.saturating_sub(who.width());
         let _infallible = write!(text, "{FAINT}{time}{FAINT:#}  {who}{:gap$}  {what}", "");
         if !state.is_empty() {

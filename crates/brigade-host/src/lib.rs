@@ -25,7 +25,7 @@
 //! | [`preflight`], [`installed`], [`worktree`], [`tmux`] | required programs, git worktrees, tmux windows |
 //! | [`process`], [`process_tree`], [`signals`] | processes and signals |
 //! | [`demo`] | a team of scripted agents that shows brigade |
-//! | [`progress`], [`error`], [`history_text`], [`suggest`] | text for front ends to show |
+//! | [`progress`], [`error`], [`history_text`], [`log_query`], [`suggest`] | text for front ends to show |
 //!
 //! # Limits of this crate
 //!
@@ -90,6 +90,7 @@ pub mod link_registry;
 pub mod links;
 pub mod local_state;
 pub mod location;
+pub mod log_query;
 pub mod native;
 mod native_heartbeat;
 pub mod origin;

@@ -9,6 +9,7 @@ mod global;
 mod history;
 mod host;
 mod link;
+mod logs;
 #[cfg(feature = "nats")]
 mod org;
 mod steer;
@@ -37,6 +38,7 @@ pub(crate) use self::host::{
     DownArgs, ResumeArgs, RevokeArgs, ShutdownArgs, SpawnArgs, SpawnPlace, StatusArgs, StopArgs,
 };
 pub(crate) use self::link::LinkArgs;
+pub(crate) use self::logs::LogsArgs;
 #[cfg(feature = "nats")]
 pub(crate) use self::org::{
     EngineCommand, OrgAddMemberArgs, OrgAssignShardArgs, OrgCommand, OrgFolderArgs, OrgInitArgs,
@@ -232,17 +234,11 @@ Examples:
 
     /// Show what happened in the team
     ///
-    /// Prints one line per event. The line of a message includes when it was read and when it was
-    /// shown to the recipient's model. With --json, prints the journal records, including records
-    /// of members' work. The history of a deleted team is still available.
-    Log {
-        /// Keep printing new events until interrupted
-        #[arg(long, short)]
-        follow: bool,
-        /// Include what agents say and do
-        #[arg(long)]
-        work: bool,
-    },
+    /// Prints one line per event, with times of your time zone. The line of a message includes when it was
+    /// read and when it was shown to the recipient's model. With --json, prints the journal records,
+    /// including records of members' work. The history of a deleted team is still available.
+    #[command(visible_alias = "log", after_help = logs::EXAMPLES)]
+    Logs(LogsArgs),
 
     /// Show, limit, delete and export the history of teams
     ///

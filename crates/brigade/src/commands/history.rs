@@ -14,7 +14,7 @@ use brigade_host::link_registry;
 use brigade_wire::name::TeamName;
 use serde_json::json;
 
-use super::log;
+use super::logs;
 use crate::cli::{HistoryCommand, HistoryCompactArgs};
 use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble};
@@ -124,7 +124,7 @@ fn table(sizes: &[(TeamName, bool, HistorySize)]) -> Table {
             let records = usize::try_from(found.deleted_records).unwrap_or(usize::MAX);
             notes.push(format!("{} deleted so far", count(records, "record")));
         }
-        let since = found.oldest.map(log::date).unwrap_or_default();
+        let since = found.oldest.map(logs::date).unwrap_or_default();
         table.row([
             Cell::new(STRONG, team.as_str()),
             size(found.journals() + found.index).into(),
@@ -196,7 +196,7 @@ fn compaction_lines(team: &TeamName, done: &Compaction) -> String {
             format!("{STRONG}{team}{STRONG:#}: deleted {records}, {}\n", size(done.deleted.bytes));
     }
     if let Some(needed) = done.needed {
-        let day = log::date(needed.at());
+        let day = logs::date(needed.at());
         let why = match needed {
             StillNeeded::Unread(_) => "a message from that day is unread",
             StillNeeded::Request(_) => "a request from that day has no answer",
@@ -229,7 +229,7 @@ impl<'t> ExaminedBytes<'t> {
 }
 
 async fn export(context: &CliContext, file: &Path) -> Result<u8, CliError> {
-    let team = log::team(context).await?;
+    let team = logs::team(context).await?;
     let (mut events, _) = context.event_stream(&team).await?;
     let failed = |source| file_failed("write", file, source);
     let mut out = OpenOptions::new()
@@ -241,7 +241,7 @@ async fn export(context: &CliContext, file: &Path) -> Result<u8, CliError> {
     let mut records = 0;
     while let Some(batch) = events.next().await {
         records += batch.records.len();
-        out.write_all(&log::lines(batch.records.iter().map(|(_, record)| record))?)
+        out.write_all(&logs::lines(batch.records.iter().map(|(_, record)| record))?)
             .map_err(failed)?;
         if batch.caught_up {
             break;

@@ -20,7 +20,7 @@ mod history;
 mod inbox;
 mod init;
 mod link;
-mod log;
+mod logs;
 mod man;
 mod mcp;
 mod new;
@@ -181,9 +181,7 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
             changing(global, async |context| ask::run(context, args).await).await
         }
         Some(CliCommand::Inbox(args)) => inbox::run(&CliContext::new(global).await?, args).await,
-        Some(CliCommand::Log { follow, work }) => {
-            log::run(&CliContext::reading(global).await?, follow, work).await
-        }
+        Some(CliCommand::Logs(args)) => logs::run(&CliContext::reading(global).await?, &args).await,
         Some(CliCommand::Wait(args)) => {
             wait::run(&CliContext::reading(global).await?, args.request()).await
         }

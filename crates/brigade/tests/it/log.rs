@@ -62,7 +62,7 @@ fn the_log_of_a_deleted_team_is_kept() {
     cli.run_ok(&["team", "create", "demo"]);
     cli.run_ok(&["team", "join", "alice"]);
     cli.run_ok(&["task", "add", "Other"]);
-    let log = cli.run_ok(&["log"]);
+    let log = cli.run_ok(&["log", "--all-teams"]);
     let (before, after) = log.split_once("team deleted\n").unwrap();
     assert!(before.contains("it works  · unread"), "{log}");
     assert_eq!(after.lines().count(), 3, "{log}");

@@ -37,6 +37,7 @@ mod init_files;
 mod init_undo;
 mod interrupted;
 mod log;
+mod logs;
 mod mail;
 mod mcp;
 mod mcp_broken;

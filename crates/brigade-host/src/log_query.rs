@@ -1,0 +1,180 @@
+//! Selects the events of a team that a person wants to see.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use brigade_core::event::{Event, Record, Topic, TopicKind};
+use brigade_core::wire::inbox::with_message;
+use brigade_wire::name::{MemberName, TaskId, TeamName};
+use brigade_wire::task::Task;
+use brigade_wire::team::Team;
+use jiff::Timestamp;
+
+use crate::Context;
+use crate::error::HostError;
+
+/// The kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogKind {
+    /// Messages in plain text, and notices.
+    Mail,
+    /// Changes of tasks, and the messages that assign them.
+    Task,
+    /// Requests and their answers.
+    Approval,
+    /// Changes of the roster.
+    Member,
+    /// The creation and the deletion of the team.
+    Team,
+    /// What agents say and do.
+    Work,
+}
+
+/// Selects events.
+#[derive(Clone, Debug, Default)]
+pub struct LogQuery {
+    /// Only events of these members, and messages to them; empty for all members.
+    pub members: Vec<MemberName>,
+    /// Only events of this task.
+    pub task: Option<TaskId>,
+    /// Only events at this time or later.
+    pub since: Option<Timestamp>,
+    /// Only events before this time.
+    pub until: Option<Timestamp>,
+    /// Only events of these kinds; empty for all kinds.
+    pub kinds: Vec<LogKind>,
+    /// Only events whose text contains this text. Upper and lower case do not matter.
+    pub text: Option<String>,
+    /// Only events of the team that was created at this time, in milliseconds, not of earlier teams with the same name.
+    pub created: Option<u64>,
+}
+
+impl LogQuery {
+    /// Returns whether the query selects this record.
+    pub fn matches(&self, record: &Record) -> bool {
+        self.created.is_none_or(|created| record.belongs_to_team(created))
+            && self.since.is_none_or(|since| record.at >= since)
+            && self.until.is_none_or(|until| record.at < until)
+            && (self.kinds.is_empty() || self.kinds.contains(&kind(&record.event)))
+            && self.task.is_none_or(|id| is_about_task(&record.event, id))
+            && (self.members.is_empty()
+                || self.members.iter().any(|name| is_about_member(record, name.as_str())))
+            && self.text.as_ref().is_none_or(|text| contains(&record.event, text))
+    }
+}
+
+fn kind(event: &Event) -> LogKind {
+    match event {
+        Event::Sent { .. } | Event::Seen { .. } => {
+            match Topic::of_event(event).map(|topic| topic.kind) {
+                None => LogKind::Mail,
+                Some(TopicKind::Assignment) => LogKind::Task,
+                Some(_) => LogKind::Approval,
+            }
+        }
+        Event::Answered { .. } => LogKind::Approval,
+        Event::Task { .. } | Event::TaskDeleted { .. } => LogKind::Task,
+        Event::TeamCreated { .. } | Event::TeamDeleted {} => LogKind::Team,
+        Event::Member { .. } | Event::MemberLeft { .. } => LogKind::Member,
+        Event::Worked { .. } => LogKind::Work,
+        _ => LogKind::Mail,
+    }
+}
+
+fn is_about_task(event: &Event, wanted: TaskId) -> bool {
+    match event {
+        Event::Task { id, .. } | Event::TaskDeleted { id } => *id == wanted.get(),
+        _ => Topic::of_event(event).is_some_and(|topic| {
+            topic.kind == TopicKind::Assignment && topic.id == wanted.to_string()
+        }),
+    }
+}
+
+fn is_about_member(record: &Record, wanted: &str) -> bool {
+    if record.by.as_deref() == Some(wanted) || record.event.mailbox() == Some(wanted) {
+        return true;
+    }
+    match &record.event {
+        Event::Sent { message, .. } | Event::Seen { message, .. } => {
+            let is_sender = with_message(message.get().as_bytes(), |message| {
+                message.is_some_and(|message| message.from() == wanted)
+            });
+            is_sender.unwrap_or_default()
+        }
+        Event::Worked { name, .. } | Event::Member { name, .. } | Event::MemberLeft { name } => {
+            name == wanted
+        }
+        Event::Answered { to, .. } => to == wanted,
+        Event::Task { task, .. } => Task::read(task.get().as_bytes())
+            .is_ok_and(|task| task.owner().is_some_and(|owner| owner == wanted)),
+        _ => false,
+    }
+}
+
+fn contains(event: &Event, text: &str) -> bool {
+    event.search_text().to_lowercase().contains(&text.to_lowercase())
+}
+
+/// Returns when the team of this name was created: the existing one or, if it was deleted, the last one. In milliseconds; `None` if
+/// that is not known.
+pub async fn team_created(context: &Context, team: &TeamName) -> Result<Option<u64>, HostError> {
+    if let Some(roster) = context.store.roster(team).await? {
+        return Ok(roster.team().created_at());
+    }
+    let history = context.store.team_history(team).await?;
+    Ok(history.iter().rev().find_map(|record| match &record.event {
+        Event::TeamCreated { team } => {
+            Team::read(team.get().as_bytes()).ok().and_then(|team| team.created_at())
+        }
+        _ => None,
+    }))
+}
+
+/// Collects the last records that a query selects, and the later records that their lines depend on. Earlier records are
+/// passed on to the formatter and not kept.
+#[derive(Debug)]
+pub struct LogSelection {
+    query: LogQuery,
+    /// How many selected records to keep; `None` for all of them.
+    limit: Option<usize>,
+    /// The records from the first selected one on, each with whether it is selected.
+    records: VecDeque<(Arc<Record>, bool)>,
+    selected: usize,
+}
+
+impl LogSelection {
+    /// Creates an empty selection of at most `limit` records.
+    pub fn new(query: LogQuery, limit: Option<usize>) -> Self {
+        Self { query, limit, records: VecDeque::new(), selected: 0 }
+    }
+
+    /// Adds a record. `shows_work` says whether work events have lines. Calls `skip` with each record that is not kept.
+    pub fn add(&mut self, record: Arc<Record>, shows_work: bool, mut skip: impl FnMut(&Record)) {
+        let has_line = match &record.event {
+            Event::Read { .. } | Event::Shown { .. } => false,
+            Event::Worked { .. } => shows_work,
+            _ => true,
+        };
+        if matches!(record.event, Event::Worked { .. }) && !shows_work {
+            return;
+        }
+        let is_selected = has_line && self.query.matches(&record);
+        if !is_selected && self.records.is_empty() {
+            return skip(&record);
+        }
+        self.selected += usize::from(is_selected);
+        self.records.push_back((record, is_selected));
+        while self.limit.is_some_and(|limit| self.selected > limit)
+            || self.records.front().is_some_and(|(_, is_selected)| !is_selected)
+        {
+            let Some((record, is_selected)) = self.records.pop_front() else { break };
+            self.selected -= usize::from(is_selected);
+            skip(&record);
+        }
+    }
+
+    /// Returns the records from the first selected one on, each with whether it is selected.
+    pub fn into_records(self) -> Vec<(Arc<Record>, bool)> {
+        self.records.into()
+    }
+}
