@@ -22,7 +22,8 @@
 //! # }
 //! ```
 
-use std::path::{Path, PathBuf};
+mod proposal;
+mod rules;
 
 use brigade_wire::inbox::with_message;
 use brigade_wire::message::Message;
@@ -36,9 +37,13 @@ use crate::event::{Event, Record};
 use crate::handshake::{
     self, Answer, Answered, AnsweredRequest, HandshakeError, Request, RequestDigest, RequestKind,
 };
-use crate::mail::MailError;
-use crate::policy::{self, Rule, RuleDecision, ToolUse};
-use crate::seat::{Seat, SeatUser};
+use crate::seat::Seat;
+
+pub use self::proposal::{NoRule, propose_rules};
+pub use self::rules::{
+    AppliedRule, MemberRules, NumberedRule, RuleAnswer, RuleSource, RuleVerdict, apply_rules,
+    explain_rules,
+};
 
 /// A plan or permission request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,27 +87,6 @@ pub enum ApprovalSubject {
         /// front ends show.
         action: Box<AgentAction>,
     },
-}
-
-/// The rules of a member, and the folder in which they apply.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MemberRules {
-    /// The rules, in the order in which they are checked.
-    pub rules: Vec<Rule>,
-    /// The folder that the member works in.
-    pub folder: PathBuf,
-}
-
-/// A request that a rule answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RuleAnswer {
-    /// The request that the rule answered.
-    pub approval: Approval,
-    /// The position of the rule among the member's rules, counted from 1.
-    pub rule: usize,
-    /// The rule's decision.
-    pub decision: RuleDecision,
 }
 
 impl ApprovalSubject {
@@ -159,6 +143,16 @@ pub async fn waiting(seat: &Seat) -> Result<Vec<Approval>, HandshakeError> {
     Ok(waiting.into_iter().filter_map(Approval::from_request).collect())
 }
 
+/// Returns the permission requests since `start`, open or answered, oldest first. Only the lead may call this.
+pub async fn permission_history(
+    seat: &Seat,
+    start: Timestamp,
+) -> Result<Vec<Approval>, HandshakeError> {
+    let requests = handshake::since(seat, start).await?;
+    let approvals = requests.into_iter().filter_map(Approval::from_request);
+    Ok(approvals.filter(|found| found.subject.kind() == RequestKind::Permission).collect())
+}
+
 /// Finds an open or answered request by its number or its id. A number is never treated as an id: a member chooses
 /// the ids of its requests, and could use another request's number as an id.
 pub async fn find(seat: &Seat, number_or_id: &str) -> Result<Approval, HandshakeError> {
@@ -185,57 +179,4 @@ pub async fn answer(
             handshake::answer_permission(seat, request, answer).await
         }
     }
-}
-
-/// Answers every waiting permission request that a rule for the asking member allows or denies. The other requests
-/// keep waiting. Even if several processes and people answer at the same time, each request gets only one answer.
-/// Also sends answers that an earlier process decided on but did not send before it died.
-///
-/// `real_path` resolves the symbolic links of a path, because this crate does not read the disk. For a path that does
-/// not exist, it resolves the folders that exist. It returns an empty path if it cannot resolve a path.
-pub async fn apply_rules(
-    seat: &Seat,
-    rules_of: impl Fn(&MemberName) -> MemberRules,
-    real_path: impl Fn(&Path) -> PathBuf,
-) -> Result<Vec<RuleAnswer>, HandshakeError> {
-    handshake::finish(seat).await?;
-    let mut ruled = Vec::new();
-    for approval in waiting(seat).await? {
-        let ApprovalSubject::Permission { tool, input, action, .. } = &approval.subject else {
-            continue;
-        };
-        let MemberRules { rules, folder } = rules_of(&approval.from);
-        // Claude Code does not report the folder, but keeps its shell in the folders that it works in.
-        let cwd = action.cwd.as_ref().map_or(folder.as_path(), Path::new);
-        // An empty path is in no folder.
-        let cwd = policy::run_folder(input, cwd).unwrap_or_default();
-        let files = policy::named_files(input, &action.request, &cwd);
-        let files: Vec<PathBuf> = files.iter().map(|file| real_path(file)).collect();
-        let (cwd, folder) = (real_path(&cwd), real_path(&folder));
-        let call = ToolUse { tool, input, cwd: &cwd, folder: &folder, files: &files };
-        let Some((index, ruling)) = policy::decide(&rules, &call) else { continue };
-        let rule = index + 1;
-        let hand = SeatUser::Rule { number: rule, of: approval.from.clone() };
-        let why = format!("denied by rule {rule} for {}", approval.from);
-        let reply = match ruling {
-            RuleDecision::Ask => continue,
-            // A rule is about the tool and its input. It does not grant what the agent asks for in addition.
-            RuleDecision::Allow
-                if action.widens_permissions() || action.has_unknown_request_fields() =>
-            {
-                continue;
-            }
-            RuleDecision::Allow => Answer::Yes,
-            RuleDecision::Deny => Answer::No(&why),
-        };
-        match answer(&Seat { user: hand, ..seat.clone() }, &approval, reply).await {
-            Ok(_) => ruled.push(RuleAnswer { approval, rule, decision: ruling }),
-            // Another process or person answered first, or the asking member has left.
-            Err(
-                HandshakeError::Answered { .. } | HandshakeError::Send(MailError::NoMember { .. }),
-            ) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(ruled)
 }

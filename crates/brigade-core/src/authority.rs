@@ -143,7 +143,10 @@ pub(crate) fn require_answering_lead(
         SeatUser::Agent { answers: false } => {
             Err(Denied::PersonOnly { what, team: seat.team.to_string() })
         }
-        SeatUser::Agent { answers: true } | SeatUser::Person | SeatUser::Rule { .. } => Ok(()),
+        SeatUser::Agent { answers: true }
+        | SeatUser::Person
+        | SeatUser::Rule { .. }
+        | SeatUser::PersonalRule { .. } => Ok(()),
     }
 }
 

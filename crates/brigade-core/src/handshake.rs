@@ -44,6 +44,7 @@ use brigade_wire::protocol::{
 };
 use brigade_wire::request_id::{RequestId, Token};
 use brigade_wire::team::Team;
+use jiff::Timestamp;
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -59,11 +60,14 @@ use crate::event::MessageKey;
 use crate::mail::{self, MailError};
 use crate::roster::{self, RosterError};
 use crate::seat::Seat;
-use crate::store::{Receipt, StoreError};
+use crate::store::{Receipt, RequestQuery, StoreError};
 
 /// The permission mode in which a teammate continues after its plan is approved. A Claude Code teammate obeys this
 /// value, so brigade sends the mode in which the teammate asks before each further action.
 const APPROVED_MODE: &str = "default";
+
+/// The reason of an answer for which the author gave none.
+pub const NO_REASON: &str = "no reason given";
 
 /// An answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -403,6 +407,17 @@ pub(crate) async fn waiting(seat: &Seat) -> Result<Vec<Request>, HandshakeError>
         request.kind != RequestKind::Shutdown && team.member(request.from.as_str()).is_some()
     });
     Ok(open)
+}
+
+/// Returns the plan and permission requests since `start`, open or answered. Only the lead may call this. The requests have
+/// positions instead of numbers.
+pub(crate) async fn since(seat: &Seat, start: Timestamp) -> Result<Vec<Request>, HandshakeError> {
+    let roster = seat.roster().await?;
+    let team = roster.team();
+    authority::require_lead(seat, &team, "list and answer approval requests")?;
+    let mut found = request::find(seat, &team, RequestQuery::All).await?;
+    found.retain(|request| request.at >= start);
+    Ok(found)
 }
 
 /// Sends and records answers that another process decided on but did not send before it died.

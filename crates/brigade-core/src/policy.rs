@@ -29,6 +29,7 @@
 //! assert_eq!(decision("./cargo test"), None);
 //! ```
 
+mod explain;
 mod files;
 mod git;
 mod line_text;
@@ -46,6 +47,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::explain::{Explanation, PartExplanation, explain};
 pub use self::files::named_files;
 use self::pattern::Pattern;
 use self::shell::{SimpleCommand, Unclear};
@@ -99,27 +101,7 @@ pub struct ToolUse<'c> {
 /// Returns the decision of the rules, and the index of the rule that decides. If several rules together allow the
 /// commands of a line, it is the index of the first one. `None` if no rule decides.
 pub fn decide(rules: &[Rule], tool_use: &ToolUse<'_>) -> Option<(usize, RuleDecision)> {
-    let mut request = RuleRequest::new(tool_use);
-    for (index, rule) in rules.iter().enumerate() {
-        let tool_matches =
-            rule.tool.as_ref().is_none_or(|pattern| line_text::matches(pattern, tool_use.tool));
-        if !tool_matches {
-            continue;
-        }
-        match rule.ruling {
-            RuleDecision::Ask | RuleDecision::Deny => {
-                if rule.command.as_ref().is_none_or(|pattern| request.mentions(pattern)) {
-                    return Some((index, rule.ruling));
-                }
-            }
-            RuleDecision::Allow => {
-                if let Some(first) = request.allow(index, rule) {
-                    return Some((first, RuleDecision::Allow));
-                }
-            }
-        }
-    }
-    None
+    RuleRequest::new(tool_use).apply(rules)
 }
 
 /// Checks the pattern of an allow rule for commands. The error says why the pattern can never match.
@@ -132,9 +114,9 @@ struct RuleRequest<'c> {
     tool_use: &'c ToolUse<'c>,
     /// The command line.
     line: Option<String>,
-    /// The commands of the line, each with the index of the rule that allows it. `None` if the line is not
-    /// understood.
-    commands: Option<Vec<(SimpleCommand, Option<usize>)>>,
+    /// The commands of the line, each with the index of the rule that allows it; empty if there is no line. An error if the
+    /// line is not understood.
+    commands: Result<Vec<(SimpleCommand, Option<usize>)>, Unclear>,
     /// Whether the tool would run in the member's folder, and would use only files in that folder.
     is_inside: bool,
     /// Whether the input has no unknown field that could change what a command does.
@@ -145,9 +127,11 @@ struct RuleRequest<'c> {
 impl<'c> RuleRequest<'c> {
     fn new(tool_use: &'c ToolUse<'c>) -> Self {
         let line = tools::shell_line(tool_use.input);
-        let commands = line.as_deref().and_then(|line| shell::parse(line).ok());
-        let commands =
-            commands.filter(|commands| are_parts(tools::further_lines(tool_use.input), commands));
+        let commands = line.as_deref().map_or_else(|| Ok(Vec::new()), shell::parse);
+        let commands = commands.and_then(|commands| {
+            let has_others = !are_parts(tools::further_lines(tool_use.input), &commands);
+            if has_others { Err(Unclear::OTHER_COMMANDS) } else { Ok(commands) }
+        });
         let fields = tool_use.input.as_object();
         Self {
             tool_use,
@@ -160,6 +144,30 @@ impl<'c> RuleRequest<'c> {
                 .is_some_and(|fields| tools::has_known_fields(tool_use.tool, fields)),
             json: tool_use.input.to_string(),
         }
+    }
+
+    /// Checks the rules in their order. Returns the decision of the first one that completes a decision.
+    fn apply(&mut self, rules: &[Rule]) -> Option<(usize, RuleDecision)> {
+        for (index, rule) in rules.iter().enumerate() {
+            let tool = self.tool_use.tool;
+            let matches_tool = |pattern: &String| line_text::matches(pattern, tool);
+            if !rule.tool.as_ref().is_none_or(matches_tool) {
+                continue;
+            }
+            match rule.ruling {
+                RuleDecision::Ask | RuleDecision::Deny => {
+                    if rule.command.as_ref().is_none_or(|pattern| self.mentions(pattern)) {
+                        return Some((index, rule.ruling));
+                    }
+                }
+                RuleDecision::Allow => {
+                    if let Some(first) = self.allow(index, rule) {
+                        return Some((first, RuleDecision::Allow));
+                    }
+                }
+            }
+        }
+        None
     }
 
     /// Returns whether the pattern of an ask or deny rule matches any part of the request.
@@ -189,7 +197,7 @@ impl<'c> RuleRequest<'c> {
             return matches.then_some(index);
         }
         let pattern = Pattern::parse(pattern).ok()?;
-        let commands = self.commands.as_mut()?;
+        let commands = self.commands.as_mut().ok()?;
         for (command, by) in commands.iter_mut() {
             if by.is_none() && pattern.allows(command, self.tool_use.folder) {
                 *by = Some(index);

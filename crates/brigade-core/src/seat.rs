@@ -66,6 +66,11 @@ pub enum SeatUser {
         /// The member that the rule applies to.
         of: MemberName,
     },
+    /// A rule in the policy file of the person who leads.
+    PersonalRule {
+        /// The rule's position in that file, counted from 1.
+        number: usize,
+    },
 }
 
 impl fmt::Display for SeatUser {
@@ -74,6 +79,7 @@ impl fmt::Display for SeatUser {
             Self::Person => f.write_str("person"),
             Self::Agent { .. } => f.write_str("agent"),
             Self::Rule { number, of } => write!(f, "rule {number} of {of}"),
+            Self::PersonalRule { number } => write!(f, "personal rule {number}"),
         }
     }
 }

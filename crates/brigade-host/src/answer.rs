@@ -40,24 +40,28 @@ pub struct GivenAnswer {
 /// A request and the result of answering it.
 pub type AnswerOutcome = (Approval, Result<GivenAnswer, HostError>);
 
-/// Answers the requests that `which` names by number or id. If one of the requests is not found, none is answered.
-/// If answering one request fails, the others are still answered.
-pub async fn answer(
-    context: &Context,
-    seat: &Seat,
-    which: &[String],
-    answer: Answer<'_>,
-) -> Result<Vec<AnswerOutcome>, HostError> {
+/// Finds the requests that `which` names by number or id. Fails if one of them is not found.
+pub async fn find(seat: &Seat, which: &[String]) -> Result<Vec<Approval>, HostError> {
     let mut found = Vec::new();
     for request in which {
         found.push(approvals::find(seat, request).await?);
     }
+    Ok(found)
+}
+
+/// Answers these requests. If answering one request fails, the others are still answered.
+pub async fn answer(
+    context: &Context,
+    seat: &Seat,
+    requests: Vec<Approval>,
+    answer: Answer<'_>,
+) -> Vec<AnswerOutcome> {
     let mut outcomes = Vec::new();
-    for approval in found {
+    for approval in requests {
         let given = answer_one(context, seat, &approval, answer).await;
         outcomes.push((approval, given));
     }
-    Ok(outcomes)
+    outcomes
 }
 
 /// Answers a request, if it still says what `approval` says.

@@ -43,6 +43,8 @@ pub struct ContextSettings {
     pub claude_dir: PathBuf,
     /// Brigade's own folder.
     pub state_dir: PathBuf,
+    /// The folder of the person's configuration. `None` if there is no home directory.
+    pub config_dir: Option<PathBuf>,
     /// The durability of acknowledged messages.
     pub durability: Durability,
     /// How long to wait for a file lock.
@@ -87,6 +89,7 @@ pub struct Context {
     lead_key: Option<LeadKey>,
     claude_dir: PathBuf,
     state_dir: PathBuf,
+    config_dir: Option<PathBuf>,
     home: Location,
     answers: Option<bool>,
     programs: Arc<Programs>,
@@ -127,6 +130,7 @@ impl Context {
             lead_key: settings.lead_key,
             claude_dir: settings.claude_dir,
             state_dir: settings.state_dir,
+            config_dir: settings.config_dir,
             home: settings.location,
             answers: settings.answers,
             programs: settings.programs,
@@ -369,6 +373,22 @@ impl Context {
         let registry = self.registry();
         let keys = registry.keys(&seat.team).or(registry.claude_led().keys(&seat.team));
         Ok(seat.clone().with_signer(Arc::new(keys)))
+    }
+
+    /// Fails if an agent runs the command, as far as the environment tells: an agent of a member, Claude Code, or a caller
+    /// that names itself as a teammate.
+    pub(crate) fn require_person(&self, what: &'static str) -> Result<(), HostError> {
+        let is_teammate = self.me.as_ref().is_some_and(|me| *me != MemberName::lead());
+        if self.answers.is_none() && self.claude_session.is_none() && !is_teammate {
+            return Ok(());
+        }
+        let error = HostError::failed(Trouble::PersonOnly { what });
+        Err(error.hint("run the command in a terminal that no agent uses"))
+    }
+
+    /// Returns the folder of the person's configuration.
+    pub(crate) fn config_dir(&self) -> Result<&Path, HostError> {
+        self.config_dir.as_deref().ok_or_else(|| HostError::failed(Trouble::NoConfigDir))
     }
 
     /// Returns the [`SeatUser`] for an agent that calls the MCP tools.

@@ -110,12 +110,24 @@ pub enum Trouble {
     NotRunning { name: String, team: String },
     #[error("{name} did not do it: {why}")]
     NotSteered { name: String, why: String },
+    #[error("no member {name} runs on this host")]
+    NotOnHost { name: String },
     #[error("process {pid} already runs {name} of team {team} on this host")]
     RunsAlready { name: String, team: String, pid: u32 },
     #[error("{name} had already taken another answer to {id}; this one has no effect")]
     OtherAnswer { name: String, id: String },
     #[error("only a person may act beside Claude Code, which leads team {team}")]
     NotAPerson { team: String },
+    #[error("only a person may {what}")]
+    PersonOnly { what: &'static str },
+    #[error("there is no home directory, so there is no place for your rules")]
+    NoConfigDir,
+    #[error("{} is not valid: {why}", path.display())]
+    BadPolicy { path: PathBuf, why: String },
+    #[error("your policy file has no rule {number}")]
+    NoPersonalRule { number: usize },
+    #[error("brigade does not lead team {team} on this host, so no rule applies to it")]
+    RulesNotApplied { team: String },
     #[error("Claude Code runs {name} of team {team}, so only Claude Code can {what}")]
     ClaudeRuns { name: String, team: String, what: &'static str },
     #[error("a running Claude Code session leads team {team}")]

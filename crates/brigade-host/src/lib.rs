@@ -17,6 +17,7 @@
 //! | [`origin`] | the file that a team belongs to, and the team of a folder |
 //! | [`up`], [`spawn`], [`shutdown`], [`down`], [`delete`], [`resume`], [`answer`] | the operations that a person asks for |
 //! | [`steer`], [`control`], `briefing` | interrupting, pausing and restarting members; the socket of a member; the first text of a new session |
+//! | [`rules`], [`personal_policy`] | the rules for permission requests, and those of the person in a file of their own |
 //! | [`links`], [`link_registry`] | links between teams in files and on NATS servers, and their state |
 //! | [`supervisor`], [`start`], `restarts`, `policy_answers` | restarting members; answering requests by rule |
 //! | [`native`], [`keys`], [`transcript`], `native_heartbeat` | running the real Claude Code as a member |
@@ -60,8 +61,8 @@
 #![forbid(unsafe_code)]
 
 pub mod answer;
-mod briefing;
 pub mod ask;
+mod briefing;
 pub mod claude_led;
 pub mod claude_session;
 #[cfg(feature = "nats")]
@@ -94,6 +95,7 @@ pub mod log_query;
 pub mod native;
 mod native_heartbeat;
 pub mod origin;
+pub mod personal_policy;
 mod policy_answers;
 pub mod preflight;
 pub mod process;
@@ -106,6 +108,7 @@ mod registry_watch;
 mod renewal;
 mod restarts;
 pub mod resume;
+pub mod rules;
 pub mod shutdown;
 pub mod signals;
 pub mod spawn;

@@ -291,7 +291,14 @@ impl Supervisor<'_> {
         let now = self.began.elapsed();
         let asked = supervised.asked.swap(false, Ordering::Relaxed);
         if supervised.request_schedule.is_due(asked, now) {
-            match policy_answers::answer_by_rule(&self.host, &supervised.seat, self.log).await {
+            match policy_answers::answer_by_rule(
+                self.context,
+                &self.host,
+                &supervised.seat,
+                self.log,
+            )
+            .await
+            {
                 Ok(Requests::Wait) => supervised.request_schedule.renew(now),
                 Ok(Requests::None) => {}
                 Err(error) => {

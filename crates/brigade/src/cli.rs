@@ -1,8 +1,8 @@
 //! The command line, parsed with `clap`. The doc comments in this module are the text of `--help`.
 
 mod approvals;
-mod demo;
 mod ask;
+mod demo;
 mod doctor;
 mod duration;
 mod global;
@@ -12,6 +12,7 @@ mod link;
 mod logs;
 #[cfg(feature = "nats")]
 mod org;
+mod policy;
 mod steer;
 #[cfg(feature = "nats")]
 mod store;
@@ -28,9 +29,9 @@ use std::path::PathBuf;
 use brigade_wire::name::MemberName;
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use self::approvals::{ApprovalsArgs, ApproveArgs, DenyArgs};
-pub(crate) use self::demo::DemoArgs;
+pub(crate) use self::approvals::{ApprovalsArgs, ApproveArgs, DenyArgs, NewRuleArgs};
 pub(crate) use self::ask::AskArgs;
+pub(crate) use self::demo::DemoArgs;
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::global::{DurabilityWord, GlobalArgs};
 pub(crate) use self::history::{HistoryCommand, HistoryCompactArgs};
@@ -44,6 +45,7 @@ pub(crate) use self::org::{
     EngineCommand, OrgAddMemberArgs, OrgAssignShardArgs, OrgCommand, OrgFolderArgs, OrgInitArgs,
     OrgRevokeArgs, OrgShardArgs,
 };
+pub(crate) use self::policy::{PolicyCommand, PolicyTestArgs};
 pub(crate) use self::steer::{MembersArgs, RestartArgs};
 #[cfg(feature = "nats")]
 pub(crate) use self::store::{StoreAddArgs, StoreCommand};
@@ -274,17 +276,27 @@ Examples:
 
     /// Approve a plan or permission request
     ///
-    /// A permission covers only the one call that was requested. After a plan is approved, the
-    /// teammate starts to carry it out. If a request has already been answered, the command reports
-    /// who answered it.
+    /// A permission covers only the one call that was requested. With --always, a rule in your own policy
+    /// file allows such requests from now on: exactly this command in this folder, unless you choose
+    /// another pattern. The command shows the lines that it will write, and which requests of the last 30 days the rule
+    /// would also have answered. Some requests no rule may allow; then it gives the reason.
     #[command(after_help = approvals::APPROVE_EXAMPLES)]
     Approve(ApproveArgs),
 
     /// Deny a plan or permission request
     ///
-    /// The teammate receives the reason and continues without the permission.
+    /// The teammate receives the reason and continues without the permission. With --always, a rule in your own
+    /// policy file denies such requests from now on.
     #[command(after_help = approvals::DENY_EXAMPLES)]
     Deny(DenyArgs),
+
+    /// List, test and remove rules for permission requests
+    ///
+    /// A rule answers a permission request before you are asked. Rules are in the brigade.toml of a team, and
+    /// in your own policy file, which `approve --always` and `deny --always` write. Your rules that deny or ask
+    /// are checked first, then those of the team, then your rules that allow.
+    #[command(subcommand, after_help = policy::EXAMPLES)]
+    Policy(PolicyCommand),
 
     /// Serve the team's tools to an agent over MCP (standard input and output)
     ///

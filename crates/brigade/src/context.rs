@@ -93,6 +93,7 @@ impl CliContext {
             location: global.home,
             claude_dir,
             state_dir,
+            config_dir: env::config_dir(),
             durability: durability.into(),
             lock_wait,
             is_lasting,

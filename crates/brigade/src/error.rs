@@ -61,6 +61,10 @@ pub(crate) enum CliTrouble {
     NobodyToAsk,
     #[error("nothing was changed")]
     NotApplied,
+    #[error("--always makes a rule out of one request; name one")]
+    OneRequestForRule,
+    #[error("--watch needs a terminal")]
+    WatchWithoutTerminal,
     #[error("the file is not trusted; nothing was started")]
     NotTrusted,
     #[error("{path} was not trusted")]

@@ -48,20 +48,43 @@ impl Pattern {
 
     /// Returns whether the pattern allows a command that runs in `folder` or below it.
     pub(super) fn allows(&self, command: &SimpleCommand, folder: &Path) -> bool {
+        self.matches(command) && self.obstacle(command, folder).is_none()
+    }
+
+    /// Returns why the pattern does not allow a command that it matches; `None` if it allows the command.
+    pub(super) fn obstacle(&self, command: &SimpleCommand, folder: &Path) -> Option<&'static str> {
         let program = command.program();
-        let shell = runners::is_shell(program);
-        let reads_commands = options::reads_commands(runners::base_name(program));
-        self.matches(command)
-            && !(reads_commands && (command.is_piped || !command.redirections.is_empty()))
-            && !runners::is_runner(program)
-            && !(shell && self.has_star())
-            && command.words.iter().skip(1).all(expands_to_arguments)
-            && command.redirections.iter().all(|redirection| match redirection {
-                Redirection::From(file) => paths::stays_inside(file, folder),
-                Redirection::To(_) => false,
-            })
-            && (program != "cd" || changes_to_inside(command, folder))
-            && dangerous(command).into_iter().all(|at| self.is_literal_at(at))
+        let gets_input = command.is_piped || !command.redirections.is_empty();
+        let is_outside = |redirection: &Redirection| match redirection {
+            Redirection::From(file) => !paths::stays_inside(file, folder),
+            Redirection::To(_) => false,
+        };
+        let writes = |redirection: &Redirection| matches!(redirection, Redirection::To(_));
+        if options::reads_commands(runners::base_name(program)) && gets_input {
+            return Some("the program runs the commands in its input");
+        }
+        if runners::is_runner(program) {
+            return Some("the program runs the command in its arguments, or changes the shell");
+        }
+        if runners::is_shell(program) && self.has_star() {
+            return Some("a rule for a shell script must not contain *");
+        }
+        if !command.words.iter().skip(1).all(expands_to_arguments) {
+            return Some("it contains a file name pattern that can expand to an option or to ..");
+        }
+        if command.redirections.iter().any(writes) {
+            return Some("it writes to a file");
+        }
+        if command.redirections.iter().any(is_outside) {
+            return Some("it reads a file outside the member's folder");
+        }
+        if program == "cd" && !changes_to_inside(command, folder) {
+            return Some("it does not stay in the member's folder");
+        }
+        if !dangerous(command).into_iter().all(|at| self.is_literal_at(at)) {
+            return Some("it has an argument that makes the program run others or write files");
+        }
+        None
     }
 
     fn matches(&self, command: &SimpleCommand) -> bool {
@@ -92,6 +115,28 @@ impl Pattern {
     fn is_literal_at(&self, at: usize) -> bool {
         self.command.words.get(at).is_some_and(Word::is_literal)
     }
+}
+
+/// Writes the narrowest pattern for a command. A file name pattern in the command becomes a `*`.
+pub(super) fn exact(command: &SimpleCommand) -> String {
+    let assignments = command.assignments.iter();
+    let assignments =
+        assignments.map(|assigned| format!("{}={}", assigned.name, exact_word(&assigned.value)));
+    let words = command.words.iter().map(exact_word);
+    assignments.chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn exact_word(word: &Word) -> String {
+    if word.is_literal() {
+        return shell::quote(word.text());
+    }
+    let signs: Vec<(char, bool)> = word.signs().collect();
+    let pieces = signs.chunk_by(|(_, first), (_, second)| first == second);
+    let piece = |piece: &[(char, bool)]| match piece.first() {
+        Some((_, true)) => "*".to_owned(),
+        _ => shell::quote(&piece.iter().map(|(character, _)| *character).collect::<String>()),
+    };
+    pieces.map(piece).collect()
 }
 
 fn is_star(word: &Word) -> bool {

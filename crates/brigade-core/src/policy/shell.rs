@@ -61,6 +61,7 @@ pub struct Unclear(&'static str);
 
 impl Unclear {
     pub(super) const SEVERAL_COMMANDS: Self = Self("it contains several commands");
+    pub(super) const OTHER_COMMANDS: Self = Self("the request also names another command");
     pub(super) const REDIRECTION: Self = Self("it contains a redirection");
     pub(super) const UNQUOTED_PATTERN: Self = Self("it contains ? or [ without quotes");
     pub(super) const RUNNER: Self = Self("its program runs other commands");

@@ -1,6 +1,7 @@
 //! Requests that wait for the lead's answer, and which members may answer them.
 
 mod hour;
+mod personal;
 mod rules;
 
 use std::path::{Path, PathBuf};
@@ -46,7 +47,7 @@ fn rules(of: &MemberName) -> MemberRules {
         "bob" => vec![rule(RuleDecision::Deny, "rm *"), rule(RuleDecision::Allow, "git *")],
         _ => Vec::new(),
     };
-    MemberRules { rules, folder: "/elsewhere".into() }
+    MemberRules { rules, folder: "/elsewhere".into(), ..MemberRules::default() }
 }
 
 /// Applies [`rules`]. No path contains a symbolic link.
@@ -128,8 +129,10 @@ fn rules_answer_matching_requests_and_keep_the_rest_waiting() {
         handshake::submit_plan(&env.seat("bob"), "git away", None).await.unwrap();
         let lead = env.seat("team-lead");
         let ruled = apply(&lead).await.unwrap();
-        let ruled: Vec<_> =
-            ruled.iter().map(|found| (found.approval.number, found.rule, found.decision)).collect();
+        let ruled: Vec<_> = ruled
+            .iter()
+            .map(|found| (found.approval.number, found.rule.number, found.decision))
+            .collect();
         assert_eq!(ruled, [(1, 2, RuleDecision::Allow), (3, 1, RuleDecision::Deny)]);
         assert_eq!(apply(&lead).await.unwrap(), []);
         let waiting = approvals::waiting(&lead).await.unwrap();
@@ -248,6 +251,7 @@ fn an_agent_without_the_right_cannot_answer() {
         let make = |_: &MemberName| MemberRules {
             rules: vec![rule(RuleDecision::Allow, "make")],
             folder: "/elsewhere".into(),
+            ..MemberRules::default()
         };
         assert_eq!(approvals::apply_rules(&lead, make, Path::to_owned).await.unwrap().len(), 1);
         handshake::answer_plan(&lead, &plan, Answer::Yes).await.unwrap();

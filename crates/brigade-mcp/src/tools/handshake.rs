@@ -109,7 +109,7 @@ pub(super) async fn answer_permission(
 }
 
 fn answer(approve: bool, why: Option<&str>) -> Answer<'_> {
-    if approve { Answer::Yes } else { Answer::No(why.unwrap_or("no reason given")) }
+    if approve { Answer::Yes } else { Answer::No(why.unwrap_or(handshake::NO_REASON)) }
 }
 
 fn requested(what: &str, sent: handshake::SentRequest) -> ToolReply {

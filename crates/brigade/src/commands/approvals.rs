@@ -7,24 +7,39 @@ use brigade_core::approvals::{self, Approval};
 use brigade_core::event::{Event, Record};
 use brigade_core::seat::Seat;
 use brigade_core::store::Watch;
+use brigade_core::text;
 use brigade_host::history_text::LogFormatter;
+use brigade_host::personal_policy::PersonalPolicy;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::approval::{ApprovalDocument, ShownAmount, show};
 use crate::cli::ApprovalsArgs;
 use crate::context::CliContext;
-use crate::error::CliError;
+use crate::error::{CliError, CliTrouble};
 use crate::slow_notice::with_lock_notice;
 use crate::{exit, output};
 
 /// While there are no events, check this often whether standard output is still open.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
+/// How often `--watch` shows the requests again while nothing happens.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(10);
+/// How long `--watch` waits after an event, so that a burst of events is shown once.
+const SETTLE: Duration = Duration::from_millis(100);
+/// Moves to the upper left corner of the terminal and clears it.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
 pub(crate) async fn run(context: &CliContext, args: ApprovalsArgs) -> Result<u8, CliError> {
     let seat = context.answering_seat().await?;
+    if let Err(error) = PersonalPolicy::of_context(context) {
+        output::warning(&format!("no rule answers requests: {}", error.to_one_line()));
+    }
     if !args.which.is_empty() {
         return show_all(context, &seat, &args.which).await;
+    }
+    if args.watch {
+        return watch_waiting(context, &seat).await;
     }
     let follow = args.follow;
     // Start the watch before reading the waiting requests, so that no later request is missed.
@@ -75,6 +90,35 @@ async fn show_all(context: &CliContext, seat: &Seat, which: &[String]) -> Result
         output::print(&found.iter().map(text).collect::<Vec<_>>().join("\n"))?;
     }
     Ok(exit::DONE)
+}
+
+/// Shows the waiting requests on the terminal, and again after each change.
+async fn watch_waiting(context: &CliContext, seat: &Seat) -> Result<u8, CliError> {
+    if context.json || output::width().is_none() {
+        return Err(CliError::usage(CliTrouble::WatchWithoutTerminal)
+            .hint("`--follow` prints new requests and answers as lines, also as JSON"));
+    }
+    let mut watch = seat.watch_without_work().await?;
+    loop {
+        let (waiting, now) = (approvals::waiting(seat).await?, context.clock.now());
+        let texts = waiting
+            .iter()
+            .map(|approval| show(approval, now, output::width(), ShownAmount::Short))
+            .collect::<Vec<_>>();
+        let count = text::count(waiting.len(), "request");
+        let time = output::local(now).strftime("%H:%M:%S").to_string();
+        let rest = texts.join("\n");
+        output::print(&format!("{CLEAR}{count} waiting in team {}, {time}\n\n{rest}", seat.team))?;
+        // Show the age of the requests again from time to time, also if nothing happens.
+        let next = tokio::time::timeout(REFRESH_INTERVAL, watch.next()).await;
+        match next {
+            Ok(None) => return Ok(exit::DONE),
+            Ok(Some(record)) if matches!(record.event, Event::TeamDeleted {}) => {
+                return Ok(exit::DONE);
+            }
+            _ => tokio::time::sleep(SETTLE).await,
+        }
+    }
 }
 
 /// The state of `brigade approvals --follow`.

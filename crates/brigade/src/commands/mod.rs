@@ -28,6 +28,7 @@ mod new;
 mod org;
 mod overview;
 mod play;
+mod policy;
 mod resume;
 mod send;
 mod spawn;
@@ -50,7 +51,6 @@ use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::sync::Mutex;
 
-use brigade_core::handshake::Answer;
 use brigade_core::mail::Sent;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
@@ -200,12 +200,13 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
             approvals::run(&CliContext::new(global).await?, asked).await
         }
         Some(CliCommand::Approve(asked)) => {
-            changing(global, async |context| answer::run(context, &asked.which, Answer::Yes).await)
-                .await
+            changing(global, async |context| answer::approve(context, &asked).await).await
         }
         Some(CliCommand::Deny(asked)) => {
-            let no = Answer::No(&asked.reason);
-            changing(global, async |context| answer::run(context, &[asked.which], no).await).await
+            changing(global, async |context| answer::deny(context, &asked).await).await
+        }
+        Some(CliCommand::Policy(command)) => {
+            policy::run(&CliContext::reading(global).await?, command)
         }
         Some(CliCommand::Demo(args)) => demo::run(global.json, args).await,
         Some(CliCommand::Agents) => agents::run(global.json).await,

@@ -237,6 +237,66 @@ fn several_requests_are_answered_at_once() {
     "#);
 }
 
+/// `--all` shows what it approves, and needs a yes.
+#[test]
+fn all_waiting_requests_are_approved_after_a_yes() {
+    let cli = with_requests();
+    let asked = cli.run(&["approve", "--all"]);
+    assert!(asked.stdout.contains("cargo test") && asked.stdout.contains("2. write"), "{asked}");
+    assert_snapshot!(asked.stderr, @"
+    error: cannot ask for confirmation: standard input is not a terminal
+    hint: `--yes` does it without asking
+    ");
+    assert_eq!(asked.code, Some(2));
+    assert_eq!(cli.json(&["approvals"]).as_array().unwrap().len(), 3);
+    assert_snapshot!(cli.run(&["approve", "--all", "--json"]), @r#"
+    --- stderr
+    {"error":{"message":"cannot ask for confirmation: standard input is not a terminal","hint":"`--yes` does it without asking","code":2}}
+    --- exit 2
+    "#);
+    let done = cli.run(&["approve", "--all", "--yes"]);
+    assert_eq!(done.code, Some(5), "{done}");
+    let answers = done.stdout.lines().filter(|line| line.contains("sent, not yet confirmed"));
+    assert_eq!(answers.count(), 3, "{done}");
+    assert_snapshot!(cli.run(&["approve", "--all", "--yes"]), @"
+    --- stderr
+    note: no requests are waiting
+    --- exit 4
+    ");
+    assert_snapshot!(cli.run(&["approve"]), @"
+    --- stderr
+    error: the following required arguments were not provided:
+      <ID>...
+
+    Usage: brigade approve <ID>...
+
+    For more information, try '--help'.
+    --- exit 2
+    ");
+}
+
+#[test]
+fn several_requests_are_denied_without_a_reason() {
+    let cli = with_requests();
+    let denied = cli.run(&["deny", "1", "2"]);
+    assert_eq!(denied.code, Some(5), "{denied}");
+    assert_eq!(denied.stdout.lines().count(), 2, "{denied}");
+    assert_eq!(cli.json(&["approvals"]).as_array().unwrap().len(), 1);
+    let log = cli.run_ok(&["log"]);
+    assert_eq!(log.matches("(by person): no reason given").count(), 2, "{log}");
+}
+
+#[test]
+fn watch_needs_a_terminal() {
+    let cli = with_requests();
+    assert_snapshot!(cli.run(&["approvals", "--watch"]), @"
+    --- stderr
+    error: --watch needs a terminal
+    hint: `--follow` prints new requests and answers as lines, also as JSON
+    --- exit 2
+    ");
+}
+
 #[test]
 fn only_the_lead_answers() {
     let cli = with_requests();

@@ -49,6 +49,7 @@ mod old_state;
 mod overview;
 mod ownership;
 mod pipes;
+mod policy;
 mod process;
 mod read_only;
 mod review;

@@ -60,6 +60,7 @@ fn recorded_requests_match_rules_for_their_tools() {
                 command: None,
             }],
             folder: "/home/dev/project".into(),
+            ..MemberRules::default()
         };
         let lead = env.seat("team-lead");
         approvals::apply_rules(&lead, any, Path::to_owned).await.unwrap();
@@ -106,6 +107,7 @@ fn the_real_path_of_a_file_counts() {
                 command: None,
             }],
             folder: "/project".into(),
+            ..MemberRules::default()
         };
         let real_path = |path: &Path| match path.strip_prefix("/project/link") {
             Ok(rest) => Path::new("/outside").join(rest),
