@@ -14,7 +14,7 @@ use brigade_core::handshake::HandshakeError;
 use brigade_core::mail::{self, InboxFilter, MailError};
 use brigade_core::pulse::{self, Judgement, Liveness, Process, Pulse};
 use brigade_core::seat::Seat;
-use brigade_core::store::{NoteKind, StoreError};
+use brigade_core::store::{Mail, MailContent, NoteKind, StoreError};
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::task::{Status, Task};
 use brigade_wire::team::Team;
@@ -250,6 +250,7 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
             Some(MemberTask { id, subject })
         });
     }
+    let inbox = unread_mail(lead, &lead.name).await.map_err(|error| errors.push(error)).ok();
     let mut state = TeamState {
         team: lead.team.clone(),
         is_claude_led,
@@ -266,13 +267,18 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
             in_progress: count(Status::InProgress),
         },
         approvals: open.as_ref().map(Vec::len),
-        unread: unread(lead, &lead.name).await.map_err(|error| errors.push(error)).ok(),
+        unread: inbox.as_ref().map(Vec::len),
         attention: Vec::new(),
         errors,
         is_shared: host.is_shared,
         may_lead: host.may_lead,
     };
-    state.attention = attention::list(&state, open.as_deref().unwrap_or_default());
+    // Requests are listed by themselves.
+    let is_text = |mail: &&Mail| {
+        matches!(mail.content(), Some(MailContent::Text(_) | MailContent::TurnText(_)))
+    };
+    let messages = inbox.iter().flatten().filter(is_text).count();
+    state.attention = attention::list(&state, open.as_deref().unwrap_or_default(), messages);
     Ok(state)
 }
 
@@ -291,12 +297,17 @@ fn waiting_for_lead(team: &TeamName, member: &MemberState, record: &FollowedLead
     Judgement { liveness, evidence }
 }
 
-/// Returns the number of unread messages in a member's inbox. A member that has not joined yet has no inbox.
+/// Returns the number of unread messages in a member's inbox.
 async fn unread(lead: &Seat, of: &MemberName) -> Result<usize, String> {
+    Ok(unread_mail(lead, of).await?.len())
+}
+
+/// Returns the unread messages in a member's inbox. A member that has not joined yet has no inbox.
+async fn unread_mail(lead: &Seat, of: &MemberName) -> Result<Vec<Mail>, String> {
     match mail::inbox(lead, of, InboxFilter::Unread).await {
-        Ok(mail) => Ok(mail.len()),
-        Err(MailError::NoMember { .. }) => Ok(0),
-        Err(MailError::Store(error)) if is_out_of_reach(&error) => Ok(0),
+        Ok(mail) => Ok(mail),
+        Err(MailError::NoMember { .. }) => Ok(Vec::new()),
+        Err(MailError::Store(error)) if is_out_of_reach(&error) => Ok(Vec::new()),
         Err(error) => Err(format!("cannot read the mail of {of}: {error}")),
     }
 }

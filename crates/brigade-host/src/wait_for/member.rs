@@ -39,7 +39,7 @@ pub(crate) async fn check_member(
         return Ok(CheckedCondition::unmet(format!("{name} is {}: {evidence}", liveness.label())));
     }
     let unread = mail::inbox(seat, name, InboxFilter::Unread).await.unwrap_or_default();
-    if let Some(Pulse { state: ReportedState::Idle { failed: Some(why) }, since, .. }) = pulse
+    if let Some(Pulse { state: ReportedState::Idle { failed: Some(why), .. }, since, .. }) = pulse
         && !unread.iter().any(|mail| is_newer(mail, since))
     {
         // The mail that the failed turn was about stays unread, because brigade tries again later.

@@ -13,7 +13,7 @@ use brigade_host::signals;
 use brigade_tui::View;
 use jiff::tz::TimeZone;
 
-use super::log::lines;
+use super::logs::lines;
 use super::ui;
 use crate::cli::{DemoArgs, UiArgs};
 use crate::context::current_dir;
@@ -71,6 +71,7 @@ async fn open(folder: &DemoFolder) -> Result<Context, CliError> {
         location: Location::Files,
         claude_dir,
         state_dir,
+        config_dir: None,
         durability: brigade_files::Durability::Process,
         lock_wait: brigade_files::DEFAULT_LOCK_WAIT,
         is_lasting: true,

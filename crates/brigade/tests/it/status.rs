@@ -30,9 +30,8 @@ fn status_shows_the_work_of_members_and_the_requests_that_wait() {
       MEMBER  AGENT              STATE               TASK
       alice   acp:fake-agent.sh  wants to run: make  1 First
       bob     acp:fake-agent.sh  idle 0 s            –
-      COMMAND                 WAITING FOR YOU
-      brigade approve 1       alice wants to run: make
-      brigade inbox --unread  2 unread messages
+      COMMAND            WAITING FOR YOU
+      brigade approve 1  alice wants to run: make
     ");
     assert_snapshot!(without_times(&team.cli.run_ok(&[])), @r"
     demo
@@ -42,9 +41,8 @@ fn status_shows_the_work_of_members_and_the_requests_that_wait() {
       bob        idle 0 s            -       acp:fake-agent.sh
 
       2 tasks: 1 in progress, 1 blocked
-      COMMAND                 WAITING FOR YOU
-      brigade approve 1       alice wants to run: make
-      brigade inbox --unread  2 unread messages
+      COMMAND            WAITING FOR YOU
+      brigade approve 1  alice wants to run: make
     ");
     let status = team.cli.status();
     assert_eq!(status["members"][0]["words"], "wants to run: make");
