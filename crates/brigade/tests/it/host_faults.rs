@@ -259,7 +259,7 @@ fn b30_the_last_text_of_a_turn_is_in_the_leads_inbox() {
     team.cli.run_ok(&["up"]);
     team.cli.run_ok(&["send", "bob", "TALK"]);
     wait_until("bob's report", || {
-        team.cli.run(&["inbox"]).stdout.contains("bob is idle\n  I am talking")
+        team.cli.run(&["inbox"]).stdout.contains("at the end of its turn\n  I am talking")
     });
 }
 
