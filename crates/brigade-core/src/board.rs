@@ -92,6 +92,16 @@ pub async fn show(seat: &Seat, id: TaskId) -> Result<Document, BoardError> {
 
 /// Adds a task and returns its id.
 pub async fn add(seat: &Seat, plan: &TaskPlan) -> Result<TaskId, BoardError> {
+    add_with(seat, plan, None, Status::Pending).await
+}
+
+/// Adds a task with this owner and status. The caller checks that the owner is a member, and notifies it.
+async fn add_with(
+    seat: &Seat,
+    plan: &TaskPlan,
+    owner: Option<&MemberName>,
+    status: Status,
+) -> Result<TaskId, BoardError> {
     if plan.subject.trim().is_empty() {
         return Err(BoardError::NoSubject);
     }
@@ -112,8 +122,8 @@ pub async fn add(seat: &Seat, plan: &TaskPlan) -> Result<TaskId, BoardError> {
             subject: &plan.subject,
             description: &plan.description,
             active_form: plan.active_form.as_deref(),
-            owner: None,
-            status: Status::Pending,
+            owner: owner.map(MemberName::as_str),
+            status,
             blocks: &[],
             blocked_by: &blocked_by,
             metadata: &plan.metadata,

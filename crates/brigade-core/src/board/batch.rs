@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId};
-use brigade_wire::task::{Status, Task, TaskChange};
+use brigade_wire::task::{Status, Task};
 use thiserror::Error;
 
 use super::{
-    BoardError, MAX_TASK_BYTES, TaskPlan, Update, add, delete, edit, limit, list, role, update,
+    BoardError, MAX_TASK_BYTES, TaskPlan, add_with, delete, limit, list, notify_owner_once, role,
+    show,
 };
 use crate::seat::Seat;
 use crate::task_details::{SOURCE_KEY, TaskDetails};
@@ -120,7 +120,8 @@ pub async fn add_all(
         plan.blocked_by =
             task.after.iter().filter_map(|blocker| ids.get(blocker).copied()).collect();
         plan.metadata.push((SOURCE_KEY.to_owned(), task.source.as_str().into()));
-        match add(seat, &plan).await {
+        let status = if task.is_done { Status::Completed } else { Status::Pending };
+        match add_with(seat, &plan, task.owner.as_ref(), status).await {
             Ok(id) => {
                 ids.insert(index, id);
                 report.added.push((index, id));
@@ -130,32 +131,37 @@ pub async fn add_all(
     }
     report.added.sort_unstable();
     report.existing.sort_unstable();
-    // Assign the tasks after all of them exist: an owner may start at once.
-    for &(index, id) in &report.added {
-        let Some(task) = tasks.get(index) else { continue };
-        finish(seat, id, task).await.map_err(|source| {
+    // Notify the owners after all tasks exist: an owner may start at once.
+    let mut notified = BTreeSet::new();
+    for &(index, id) in report.added.iter().chain(&report.existing) {
+        let owner =
+            tasks.get(index).filter(|task| !task.is_done).and_then(|task| task.owner.as_ref());
+        let Some(owner) = owner.filter(|owner| **owner != seat.name) else { continue };
+        let sent = notify_unless_done(seat, id, owner).await.map_err(|source| {
             let added = report.added.iter().map(|(_, id)| *id).collect();
             BatchError::Incomplete { added, source }
         })?;
-        let told = task.owner.iter().filter(|owner| !task.is_done && **owner != seat.name);
-        let notified: BTreeSet<_> = report.notified.drain(..).chain(told.cloned()).collect();
-        report.notified = notified.into_iter().collect();
+        if sent {
+            notified.insert(owner.clone());
+        }
     }
+    report.notified = notified.into_iter().collect();
     Ok(report)
 }
 
-/// Sets the owner and the status of a new task. Does not notify the owner of a completed task.
-async fn finish(seat: &Seat, id: TaskId, task: &BatchTask) -> Result<(), BoardError> {
-    if task.is_done {
-        let owner = task.owner.as_ref().map_or(Change::Keep, |owner| Change::Set(owner.as_str()));
-        let status = Some(Status::Completed);
-        let change = TaskChange { owner, status, ..TaskChange::default() };
-        edit(seat, id, |task| Ok(task.with(&change).into_owned())).await?;
-    } else if let Some(owner) = &task.owner {
-        let owner = Change::Set(owner.clone());
-        update(seat, id, &Update { owner, ..Update::default() }).await?;
-    }
-    Ok(())
+/// Notifies the owner of a task, unless the task has another owner or is completed, or the owner knows about it. An earlier run
+/// that was killed may have added the task without notifying the owner.
+async fn notify_unless_done(
+    seat: &Seat,
+    id: TaskId,
+    owner: &MemberName,
+) -> Result<bool, BoardError> {
+    let document = show(seat, id).await?;
+    let is_open = Task::read(&document.bytes).is_ok_and(|task| {
+        let is_owner = task.owner().is_some_and(|name| name == owner.as_str());
+        is_owner && task.status() != Some(Status::Completed)
+    });
+    if is_open { notify_owner_once(seat, id, owner).await } else { Ok(false) }
 }
 
 /// Deletes the tasks that were added, and returns the error for the caller.

@@ -31,7 +31,7 @@ fn the_demo_runs_without_agents_and_leaves_nothing_behind() {
         "team created",
         "ada                 joined",
         "task 3 added, after 1",
-        "task 3 owner ben",
+        "team-lead → ben     [task_assignment]",
         "ada → ben",
         "[permission_request] run: git fetch origin",
         "The demo approved your request",

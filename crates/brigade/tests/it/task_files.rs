@@ -60,6 +60,27 @@ fn a_checklist_becomes_tasks_with_dependencies() {
     assert_snapshot!(cli.run(&["task", "add", "--from", "plan.md", "--json"]), @r#"{"added":["7"],"existing":["3","2","4","5","6"],"notified":[],"skipped_done":2}"#);
 }
 
+/// A command that was killed before it notified the owners is completed by running it again.
+#[test]
+fn a_second_run_notifies_owners_that_the_first_did_not() {
+    let cli = CliEnv::with_team();
+    cli.write("work/plan.md", "- [ ] Design @bob\n");
+    // The board after a kill: the task exists, and no message was sent.
+    cli.run_ok(&["task", "add", "other"]);
+    let task = r#"{"id": "2", "subject": "Design", "description": "", "owner": "bob", "status": "pending",
+        "blocks": [], "blockedBy": [], "metadata": {"source": "plan.md/Design"}}"#;
+    cli.write("claude/tasks/demo/2.json", task);
+    assert_snapshot!(cli.run(&["task", "add", "--from", "plan.md"]), @"
+    --- stderr
+    note: already on the board: 2
+    note: notified bob
+    ");
+    assert_snapshot!(cli.run(&["task", "add", "--from", "plan.md"]), @"
+    --- stderr
+    note: already on the board: 2
+    ");
+}
+
 #[test]
 fn mistakes_in_a_checklist_are_shown_and_nothing_is_added() {
     let cli = CliEnv::with_team();

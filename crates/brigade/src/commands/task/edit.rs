@@ -90,7 +90,7 @@ async fn in_editor(context: &CliContext, id: TaskId) -> Result<u8, CliError> {
     let (new_subject, new_description) = parse(&edited?);
     let update = Update {
         subject: Some(new_subject.clone()).filter(|new| *new != subject && !new.is_empty()),
-        description: Some(new_description).filter(|new| *new != description.trim_end()),
+        description: Some(new_description).filter(|new| *new != description.trim()),
         ..Update::default()
     };
     if new_subject.is_empty() || (update.subject.is_none() && update.description.is_none()) {
