@@ -24,6 +24,7 @@ mod event;
 pub(crate) mod in_process;
 mod limit;
 mod lines;
+mod login;
 mod rpc;
 mod text;
 
@@ -33,6 +34,8 @@ pub use self::change::{ChangedPart, FileChange};
 pub use self::event::{
     AgentAsk, AgentEvent, DriverOutput, PermissionAnswer, TurnEnd, Usage, UsageRestarts,
 };
+
+pub use self::login::{LoginCheck, LoginProbe, LoginState};
 
 /// One agent CLI.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +52,8 @@ pub struct Agent {
     pub tested: &'static str,
     /// How a person logs in, if the agent reports that it is not logged in.
     pub login: &'static str,
+    /// How to ask the agent's program whether a person has logged in.
+    pub login_check: LoginCheck,
     /// Whether the agent itself reads and writes Claude Code's team files. If so, it can be a teammate without a
     /// driver.
     pub native: bool,

@@ -127,6 +127,36 @@ pub fn version(program: &Path, package: &str) -> Option<String> {
     parts.into_iter().take(3).find(is_version).map(str::to_owned)
 }
 
+/// Returns the version of an agent's program if it is older than the version with which brigade is tested.
+pub fn outdated(programs: &Programs, agent: &Agent) -> Option<String> {
+    let version = version(&programs.program(agent)?, agent.package)?;
+    (version_numbers(&version) < version_numbers(agent.tested)).then_some(version)
+}
+
+/// Parses a version into a list of numbers, so that versions can be compared.
+fn version_numbers(version: &str) -> Vec<u64> {
+    let parts = version.split(['.', '-', '+']);
+    parts.map_while(|part| part.parse().ok()).collect()
+}
+
 fn absolute(path: &Path) -> Option<PathBuf> {
     std::path::absolute(path).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_by_their_numbers() {
+        for (older, newer) in [
+            ("0.61.0", "0.166.0"),
+            ("2.1.50", "2.1.325"),
+            ("1.0.102-beta.1", "1.0.103"),
+            ("1.18.33", "2.0.0"),
+        ] {
+            assert!(version_numbers(older) < version_numbers(newer), "{older} {newer}");
+        }
+        assert_eq!(version_numbers("1.2.3"), version_numbers("1.2.3+build"));
+    }
 }

@@ -23,7 +23,7 @@
 //! | [`native`], [`keys`], [`transcript`], `native_heartbeat` | running the real Claude Code as a member |
 //! | [`state`], [`wait`], [`task_story`] | the state of teams and members, waiting until they are ready, the story of a task |
 //! | [`wait_for`], [`ask`] | waiting for a task, a member, a request, a message or a reply |
-//! | [`preflight`], [`installed`], [`worktree`], [`tmux`] | required programs, git worktrees, tmux windows |
+//! | [`preflight`], [`installed`], [`login`], [`worktree`], [`tmux`] | required programs and logins, git worktrees, tmux windows |
 //! | [`process`], [`process_tree`], [`signals`] | processes and signals |
 //! | [`demo`] | a team of scripted agents that shows brigade |
 //! | [`progress`], [`error`], [`history_text`], [`log_query`], [`suggest`] | text for front ends to show |
@@ -92,6 +92,7 @@ pub mod links;
 pub mod local_state;
 pub mod location;
 pub mod log_query;
+pub mod login;
 pub mod native;
 mod native_heartbeat;
 pub mod origin;

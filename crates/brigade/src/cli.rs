@@ -170,9 +170,10 @@ Examples:
   brigade demo --text --speed 10        the log of the demo in about 15 seconds")]
     Demo(DemoArgs),
 
-    /// List supported agents and whether they are installed
+    /// List supported agents, and whether they are installed and logged in
     ///
-    /// Shows for each agent whether new messages are delivered during a turn or after it, what keeps
+    /// Asks each installed program whether you are logged in, for at most five seconds and without starting a
+    /// turn: logged out, credentials present, or unknown. Shows for each agent whether new messages are delivered during a turn or after it, what keeps
     /// the agent read-only in plan mode, which usage it reports, and, if it is not installed, the
     /// command that installs it.
     #[command(after_help = "\

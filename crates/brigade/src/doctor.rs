@@ -24,7 +24,7 @@ pub(crate) mod guard;
 mod hosted;
 mod links;
 mod locks;
-mod machine;
+pub(crate) mod machine;
 mod members;
 mod nats;
 pub(crate) mod snapshot;
@@ -135,6 +135,8 @@ pub(crate) const CHECKS: &[Check] = &[
         means: "it takes disk space, and uncommitted work in it is easily forgotten" },
     Check { name: "old-agent", scope: ThisHost, run: machine::outdated,
         means: "brigade was tested with a later version and may misread the agent's output" },
+    Check { name: "logged-out", scope: ThisHost, run: machine::logged_out,
+        means: "its agent has no credentials, so its turns fail" },
     Check { name: "no-agent", scope: ThisHost, run: machine::missing,
         means: "the member cannot be started" },
     Check { name: "no-tmux", scope: ThisHost, run: machine::no_tmux,

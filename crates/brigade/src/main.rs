@@ -19,6 +19,7 @@ mod exit;
 mod graph;
 mod init;
 mod location;
+mod login;
 mod output;
 mod pane;
 mod progress;

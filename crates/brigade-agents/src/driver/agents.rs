@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use brigade_wire::member::Member;
 
 use super::{
-    Agent, AgentCapabilities, MidTurn, ReadOnly, ResumeTiming, UsageReporting, acp, claude, codex,
-    in_process,
+    Agent, AgentCapabilities, LoginCheck, MidTurn, ReadOnly, ResumeTiming, UsageReporting, acp,
+    claude, codex, in_process, login,
 };
 
 /// The known agents: their names, programs, capabilities and drivers.
@@ -18,6 +18,7 @@ pub const AGENTS: &[Agent] = &[
         package: "@openai/codex",
         tested: "0.166.0",
         login: "`codex login` logs in",
+        login_check: LoginCheck::CodexAccount,
         native: false,
         variables: &["OPENAI_*", "CODEX_*", "AZURE_OPENAI_*"],
         can: AgentCapabilities {
@@ -36,6 +37,10 @@ pub const AGENTS: &[Agent] = &[
         package: "@anthropic-ai/claude-code",
         tested: "2.1.325",
         login: "`claude` and then `/login` logs in",
+        login_check: LoginCheck::Command {
+            arguments: &["auth", "status", "--json"],
+            read: login::read_claude_status,
+        },
         native: true,
         variables: &[
             "ANTHROPIC_*",
@@ -67,6 +72,11 @@ pub const AGENTS: &[Agent] = &[
         package: "@google/gemini-cli",
         tested: "0.61.0",
         login: "`gemini` asks how to log in; or set GEMINI_API_KEY",
+        login_check: LoginCheck::AcpSession {
+            arguments: acp::GEMINI.args,
+            environment: acp::GEMINI.env,
+            project_files: &[".env", ".gemini"],
+        },
         native: false,
         variables: &["GEMINI_*", "GOOGLE_*"],
         can: AgentCapabilities {
@@ -85,6 +95,10 @@ pub const AGENTS: &[Agent] = &[
         package: "opencode-ai",
         tested: "1.18.33",
         login: "`opencode auth login` logs in",
+        login_check: LoginCheck::Command {
+            arguments: &["auth", "list"],
+            read: login::read_opencode_list,
+        },
         native: false,
         variables: &[
             "OPENCODE_*",
@@ -114,6 +128,11 @@ pub const AGENTS: &[Agent] = &[
         package: "@github/copilot",
         tested: "1.0.102",
         login: "`copilot` and then `/login` logs in",
+        login_check: LoginCheck::AcpSession {
+            arguments: acp::COPILOT.args,
+            environment: acp::COPILOT.env,
+            project_files: &[],
+        },
         native: false,
         variables: &["COPILOT_*", "GITHUB_*", "GH_*"],
         can: AgentCapabilities {
@@ -133,6 +152,11 @@ pub const AGENTS: &[Agent] = &[
         package: "@qwen-code/qwen-code",
         tested: "0.24.4",
         login: "`qwen` and then `/auth` logs in",
+        login_check: LoginCheck::AcpSession {
+            arguments: acp::QWEN.args,
+            environment: acp::QWEN.env,
+            project_files: &[".env", ".qwen"],
+        },
         native: false,
         variables: &["QWEN_*", "DASHSCOPE_*", "OPENAI_*"],
         can: AgentCapabilities {
@@ -155,6 +179,7 @@ const GENERIC_ACP: Agent = Agent {
     package: "",
     tested: "",
     login: "log in with the agent's own program",
+    login_check: LoginCheck::None,
     native: false,
     variables: &[],
     can: AgentCapabilities {

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use brigade_agents::driver::{AGENTS, Agent, AgentCapabilities, MidTurn, ReadOnly, UsageReporting};
+use brigade_agents::driver::{
+    AGENTS, Agent, AgentCapabilities, LoginState, MidTurn, ReadOnly, UsageReporting,
+};
 use brigade_core::text;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
@@ -14,10 +16,11 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use brigade_host::installed;
+use brigade_host::login::state_key;
 
 use crate::error::CliError;
-use crate::output::{self, Cell, FAINT, READY, STRONG, Table};
-use crate::{env, exit};
+use crate::output::{self, BUSY, Cell, FAINT, READY, STRONG, Table};
+use crate::{env, exit, login};
 
 /// How long a program may take to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,16 +34,30 @@ struct Installation {
     path: Option<PathBuf>,
     /// The version; `None` if the program did not print it in time.
     version: Option<String>,
+    /// Whether a person has logged in; `None` if the agent is not installed.
+    login: Option<LoginState>,
 }
 
 pub(crate) async fn run(json: bool) -> Result<u8, CliError> {
-    let installations = find_installed(AGENTS).await;
+    // Ask for the logins at the same time, because some programs take seconds to start.
+    let (mut installations, logins) =
+        tokio::join!(find_installed(AGENTS), login::check_agents(AGENTS));
+    for (installation, login) in installations.iter_mut().zip(logins) {
+        installation.login = login;
+    }
     if json {
         output::print_json(&installations.iter().map(document).collect::<Vec<_>>())?;
         return Ok(exit::DONE);
     }
-    let headings =
-        ["AGENT", "VERSION", "NEW MESSAGES", "PLAN MODE ENFORCED BY", "REPORTS USAGE", "PROGRAM"];
+    let headings = [
+        "AGENT",
+        "VERSION",
+        "LOGIN",
+        "NEW MESSAGES",
+        "PLAN MODE ENFORCED BY",
+        "REPORTS USAGE",
+        "PROGRAM",
+    ];
     let mut table = Table::new(&headings);
     for installation in &installations {
         let (mail, read_only, usage) = capability_text(installation.agent.can);
@@ -54,9 +71,19 @@ pub(crate) async fn run(json: bool) -> Result<u8, CliError> {
             }
         };
         let name = Cell::new(STRONG, installation.agent.name);
-        table.row([name, version, mail.into(), read_only.into(), usage.into(), program]);
+        let login = match installation.login {
+            Some(LoginState::LoggedOut) => Cell::new(BUSY, "logged out"),
+            Some(LoginState::Present) => Cell::new(READY, "credentials present"),
+            Some(LoginState::Unknown) => "unknown".into(),
+            None => Cell::new(FAINT, "–"),
+        };
+        table.row([name, version, login, mail.into(), read_only.into(), usage.into(), program]);
     }
     output::print(&table.render("", output::width()))?;
+    let is_out = |installation: &&Installation| installation.login == Some(LoginState::LoggedOut);
+    for installation in installations.iter().filter(is_out) {
+        output::hint(&format!("{}: {}", installation.agent.name, installation.agent.login));
+    }
     Ok(exit::DONE)
 }
 
@@ -73,12 +100,17 @@ async fn find_installed(agents: &[Agent]) -> Vec<Installation> {
                     queries.spawn(async move { (at, version(&path).await) });
                 }
                 known => {
-                    installations.push(Installation { agent, path: Some(path), version: known });
+                    installations.push(Installation {
+                        agent,
+                        path: Some(path),
+                        version: known,
+                        login: None,
+                    });
                     continue;
                 }
             }
         }
-        installations.push(Installation { agent, path, version: None });
+        installations.push(Installation { agent, path, version: None, login: None });
     }
     while let Some(answer) = queries.join_next().await {
         if let Ok((at, version)) = answer
@@ -153,7 +185,7 @@ pub(crate) fn capability_text(
 
 /// Returns an agent as JSON.
 fn document(installation: &Installation) -> serde_json::Value {
-    let Installation { agent, path, version } = installation;
+    let Installation { agent, path, version, login } = installation;
     let mid_turn = match agent.can.mid_turn {
         MidTurn::Steered => "steered",
         MidTurn::Held => "held",
@@ -174,6 +206,8 @@ fn document(installation: &Installation) -> serde_json::Value {
         "installed": path.is_some(),
         "path": path,
         "version": version,
+        "login": login.map(state_key),
+        "log_in": agent.login,
         "can": { "mid_turn": mid_turn, "read_only": read_only, "usage": usage },
         "install": install(*agent),
     })

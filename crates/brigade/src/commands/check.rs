@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use brigade_agents::driver;
+use brigade_agents::driver::{self, AGENTS, Agent, LoginState};
 use brigade_core::text;
 use serde_json::json;
 
@@ -14,8 +14,10 @@ use crate::error::CliError;
 use crate::graph::{self, TaskTree};
 use crate::location::{TeamFileSource, location, named_store};
 use crate::output::{self, Cell, FAINT, STRONG, Table};
-use crate::{env, exit};
+use crate::{env, exit, login};
+use brigade_host::installed;
 use brigade_host::location::StoreAddress;
+use brigade_host::login::{MemberLogin, state_key};
 use brigade_host::preflight;
 use brigade_host::spec::{AccessLevel, MemberPlace, MemberSpec, TeamSpec};
 use brigade_host::team_file::{self, OutsidePaths, PathKey, TeamFile, TeamFileError};
@@ -25,7 +27,7 @@ use brigade_host::trust::TrustState;
 const MAX_DRAWN: usize = 200;
 
 /// Reads the given team file, or the one for the current folder, and prints the team that the file defines.
-pub(crate) fn check(global: &GlobalArgs, file: Option<&Path>) -> Result<u8, CliError> {
+pub(crate) async fn check(global: &GlobalArgs, file: Option<&Path>) -> Result<u8, CliError> {
     let json = global.json;
     let path = file.map_or_else(found, |file| Ok(file.to_owned()))?;
     let read = match team_file::read(&path, OutsidePaths::Skip) {
@@ -51,6 +53,11 @@ pub(crate) fn check(global: &GlobalArgs, file: Option<&Path>) -> Result<u8, CliE
         }
         return Err(error);
     }
+    // A file that the user does not trust starts no program, not even to ask.
+    let logins = match state {
+        TrustState::Trusted => login::check_members(all_members(team)).await,
+        TrustState::Changed | TrustState::Unknown => Vec::new(),
+    };
     if json {
         output::print_json(&json!({
             "valid": true,
@@ -58,6 +65,7 @@ pub(crate) fn check(global: &GlobalArgs, file: Option<&Path>) -> Result<u8, CliE
             "trust": state,
             "team": team,
             "missing_agents": missing(team),
+            "logins": logins.iter().map(login_document).collect::<Vec<_>>(),
         }))?;
         return Ok(exit::DONE);
     }
@@ -74,7 +82,36 @@ pub(crate) fn check(global: &GlobalArgs, file: Option<&Path>) -> Result<u8, CliE
     for missing in preflight::missing_programs(&env::programs(), all_members(team)) {
         output::note(&format!("not installed: {}; {}", missing.what, missing.remedy));
     }
+    for (title, version, tested) in outdated_agents(team) {
+        output::note(&format!(
+            "{title} {version} is older than {tested}, with which brigade is tested"
+        ));
+    }
+    login::warn_logged_out(&logins);
+    for login in logins.iter().filter(|login| login.state == LoginState::Unknown) {
+        let title = login.agent.title;
+        output::note(&format!(
+            "{title} does not say whether you are logged in; {}",
+            login.agent.login
+        ));
+    }
     Ok(exit::DONE)
+}
+
+fn login_document(login: &MemberLogin) -> serde_json::Value {
+    let (agent, state) = (login.agent.name, state_key(login.state));
+    json!({ "agent": agent, "members": login.members, "login": state, "log_in": login.agent.login })
+}
+
+/// Returns the title, the version and the tested version of each agent of the team that is older than the tested version.
+fn outdated_agents(team: &TeamSpec) -> Vec<(&'static str, String, &'static str)> {
+    let is_used = |agent: &&Agent| all_members(team).any(|member| member.agent == agent.name);
+    let used = AGENTS.iter().filter(is_used);
+    let outdated = used.filter_map(|agent| {
+        let version = installed::outdated(&env::programs(), agent)?;
+        Some((agent.title, version, agent.tested))
+    });
+    outdated.collect()
 }
 
 /// Fails if `up` would fail because a member cannot get a worktree. Like `up`, does not check a team on a NATS

@@ -10,11 +10,12 @@ use crate::context::{CliContext, named_team};
 use crate::doctor::backup::BackupFolder;
 use crate::doctor::fix::{Fix, SETTLED};
 use crate::doctor::guard::MemberGuard;
+use crate::doctor::machine::members_to_ask;
 use crate::doctor::snapshot::DoctorSnapshot;
 use crate::doctor::{Cure, Finding, count, examine, reexamine};
 use crate::error::CliError;
-use crate::exit;
 use crate::output::{self, BUSY, ERROR, FAINT, HINT, READY, STRONG};
+use crate::{exit, login};
 
 /// Maximum number of times that `--fix` applies fixes and checks again. One fix may reveal another problem.
 const MAX_ROUNDS: usize = 3;
@@ -41,6 +42,7 @@ struct DoctorReport<'r> {
 pub(crate) async fn run(context: &CliContext, doctor: DoctorArgs) -> Result<u8, CliError> {
     let scope = context.named_team();
     let mut snapshot = DoctorSnapshot::read(context, scope).await?;
+    snapshot.logins = login::check_members(&members_to_ask(&snapshot)).await;
     let mut findings = examine(&snapshot);
     if scope.is_some()
         && snapshot.teams.is_empty()
@@ -58,7 +60,9 @@ pub(crate) async fn run(context: &CliContext, doctor: DoctorArgs) -> Result<u8, 
                 break;
             }
             fixed.extend(fix_all(context, &backups, findings).await);
+            let logins = snapshot.logins;
             snapshot = DoctorSnapshot::read(context, scope).await?;
+            snapshot.logins = logins;
             findings = examine(&snapshot);
         }
     }

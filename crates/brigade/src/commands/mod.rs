@@ -214,7 +214,7 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Some(CliCommand::Init { yes, undo: false }) => init::run(&global, yes),
         Some(CliCommand::New(new)) => new::run(&CliContext::reading(global).await?, new).await,
         Some(CliCommand::Trust(args)) => trust::run(global.json, &args),
-        Some(CliCommand::Up(up)) if up.check => check::check(&global, up.file.as_deref()),
+        Some(CliCommand::Up(up)) if up.check => check::check(&global, up.file.as_deref()).await,
         Some(CliCommand::Mcp) => mcp::run(CliContext::new(global).await?).await,
         Some(CliCommand::Up(up)) => {
             changing(global, async |context| up::run(context, &up).await).await

@@ -15,7 +15,7 @@ use crate::context::{CliContext, cwd};
 use crate::error::{CliError, Trouble};
 use crate::output::{self, STRONG};
 use crate::slow_notice::with_lock_notice;
-use crate::{env, exit, progress};
+use crate::{env, exit, login, progress};
 
 pub(crate) async fn run(context: &CliContext, args: &SpawnArgs) -> Result<u8, CliError> {
     let choice = spawn::known_agent(&args.agent)?;
@@ -103,7 +103,12 @@ async fn run_in_background(
     };
     let lead = seat.for_member(MemberName::lead());
     note_environment(&context.host()?, [&spec])?;
-    let spawned = spawn::spawn(context, &lead, &spec, &progress::print).await?;
+    let (spawned, logins) = tokio::join!(
+        spawn::spawn(context, &lead, &spec, &progress::print),
+        login::check_members([&spec])
+    );
+    let spawned = spawned?;
+    login::warn_logged_out(&logins);
     let name = &spec.name;
     if context.json {
         output::print_json(&json!({ "name": name, "new": spawned.new }))?;

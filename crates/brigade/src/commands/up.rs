@@ -23,7 +23,7 @@ use crate::cli::UpArgs;
 use crate::context::{CliContext, trust};
 use crate::error::{CliError, CliTrouble, Trouble};
 use crate::output::{self, FAINT, STRONG};
-use crate::{exit, progress};
+use crate::{exit, login, progress};
 use brigade_host::history_text::LogFormatter;
 use brigade_host::spec::{MemberPlace, MemberSpec, TeamSpec};
 use brigade_host::state::TeamState;
@@ -83,8 +83,14 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
             None => ready.await,
         }
     };
+    let is_new = |member: &&MemberSpec| result.new.contains(&member.name);
+    let new = spec.members.iter().chain(&spec.lead).filter(is_new);
+    let ready = async { tokio::join!(ready, login::check_members(new)) };
     let dead = tokio::select! {
-        dead = ready => dead?,
+        (dead, logins) = ready => {
+            login::warn_logged_out(&logins);
+            dead?
+        }
         stopped = brigade_host::signals::stop_signal() => {
             stopped?;
             if up.until_done {

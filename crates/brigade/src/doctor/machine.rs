@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use brigade_agents::driver::{self, AGENTS};
+use brigade_agents::driver::{self, AGENTS, LoginState};
+use brigade_host::login::MemberLogin;
+use brigade_host::trust::TrustState;
+use brigade_wire::name::MemberName;
 use brigade_wire::settings::{SettingPath as SettingPlace, SettingsFile};
 
 use super::Findings;
@@ -11,6 +14,7 @@ use super::snapshot::DoctorSnapshot;
 use super::wording::member_place;
 use brigade_host::installed;
 
+use crate::context::trust;
 use crate::env;
 use brigade_host::spec::{MemberPlace, MemberSpec};
 use brigade_host::team_file::{self, OutsidePaths, TeamFile, TeamFileError};
@@ -18,21 +22,39 @@ use brigade_host::team_file::{self, OutsidePaths, TeamFile, TeamFileError};
 pub(super) fn outdated(_: &DoctorSnapshot, found: &mut Findings) {
     for agent in AGENTS {
         let Some(path) = env::programs().program(agent) else { continue };
-        let tested = agent.tested;
-        let Some(version) = installed::version(&path, agent.package) else { continue };
-        if version_numbers(&version) < version_numbers(tested) {
-            let what =
-                format!("{} {version}; brigade is tested with {tested} and later", agent.title);
-            let advice = format!("npm install -g {}@latest", agent.package);
-            found.advise(path.as_path(), what, advice);
-        }
+        let Some(version) = installed::outdated(&env::programs(), agent) else { continue };
+        let (title, tested) = (agent.title, agent.tested);
+        let what = format!("{title} {version}; brigade is tested with {tested} and later");
+        let advice = format!("npm install -g {}@latest", agent.package);
+        found.advise(path.as_path(), what, advice);
     }
 }
 
-/// Parses a version into a list of numbers, so that versions can be compared.
-fn version_numbers(version: &str) -> Vec<u64> {
-    let parts = version.split(['.', '-', '+']);
-    parts.map_while(|part| part.parse().ok()).collect()
+pub(super) fn logged_out(snapshot: &DoctorSnapshot, found: &mut Findings) {
+    let is_out = |login: &&MemberLogin| login.state == LoginState::LoggedOut;
+    for login in snapshot.logins.iter().filter(is_out) {
+        let members: Vec<&str> = login.members.iter().map(MemberName::as_str).collect();
+        let what = format!("{} is logged out", login.agent.title);
+        found.advise(members.join(", "), what, login.agent.login);
+    }
+}
+
+/// Returns the members of running teams, and those of the team file for the current folder if the user trusts it.
+pub(crate) fn members_to_ask(snapshot: &DoctorSnapshot) -> Vec<MemberSpec> {
+    let is_trusted = |file: &TeamFile| {
+        trust().and_then(|trust| trust.state(file)).is_ok_and(|state| state == TrustState::Trusted)
+    };
+    let file = read_team_file().and_then(|(_, file)| file.ok()).filter(is_trusted);
+    let in_file =
+        file.into_iter().flat_map(|file| file.spec.members.into_iter().chain(file.spec.lead));
+    let hosted = snapshot.hosted.iter().flat_map(|hosted| &hosted.members);
+    let mut members: Vec<MemberSpec> = hosted.filter_map(|member| member.spec.clone()).collect();
+    for spec in in_file {
+        if !members.iter().any(|known| known.name == spec.name && known.agent == spec.agent) {
+            members.push(spec);
+        }
+    }
+    members
 }
 
 /// Returns every member that should run on this host, each with the place where it is defined.
@@ -172,23 +194,5 @@ pub(super) fn settings(snapshot: &DoctorSnapshot, found: &mut Findings) {
             );
             found.advise(path.as_path(), what, init);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_compare_by_their_numbers() {
-        for (older, newer) in [
-            ("0.61.0", "0.166.0"),
-            ("2.1.50", "2.1.325"),
-            ("1.0.102-beta.1", "1.0.103"),
-            ("1.18.33", "2.0.0"),
-        ] {
-            assert!(version_numbers(older) < version_numbers(newer), "{older} {newer}");
-        }
-        assert_eq!(version_numbers("1.2.3"), version_numbers("1.2.3+build"));
     }
 }

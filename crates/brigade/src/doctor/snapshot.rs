@@ -14,6 +14,7 @@ use crate::context::{CliContext, dirs, host_alone, named_team};
 use crate::error::CliError;
 use brigade_host::link_registry::{self, LinkReport};
 use brigade_host::location::Location;
+use brigade_host::login::MemberLogin;
 use brigade_host::spec::MemberSpec;
 use brigade_host::{Host, process, process_lock};
 
@@ -38,6 +39,8 @@ pub(crate) struct DoctorSnapshot {
     pub(crate) supervisor: Option<Process>,
     /// The links of this host.
     pub(crate) links: Vec<LinkReport>,
+    /// Whether the members' agents are logged in; empty if they were not asked.
+    pub(crate) logins: Vec<MemberLogin>,
     /// The only team to check; `None` for all teams.
     scope: Option<TeamName>,
 }
@@ -105,6 +108,7 @@ impl DoctorSnapshot {
             hosted,
             supervisor,
             links,
+            logins: Vec::new(),
             scope: scope.cloned(),
         })
     }
@@ -135,6 +139,7 @@ impl DoctorSnapshot {
             hosted,
             supervisor,
             links,
+            logins: Vec::new(),
             scope,
         })
     }

@@ -57,7 +57,9 @@ pub(crate) fn agent_type(agent: &Agent) -> String {
 
 #[cfg(test)]
 mod tests {
-    use brigade_agents::driver::{AgentCapabilities, ReadOnly, ResumeTiming, UsageReporting};
+    use brigade_agents::driver::{
+        AgentCapabilities, LoginCheck, ReadOnly, ResumeTiming, UsageReporting,
+    };
 
     use super::*;
 
@@ -69,6 +71,7 @@ mod tests {
             package: "@other/cli",
             tested: "1.0.0",
             login: "",
+            login_check: LoginCheck::None,
             native: false,
             variables: &[],
             can: AgentCapabilities {

@@ -25,6 +25,8 @@ fn lists_installed_and_missing_agents() {
             "installed": true,
             "path": "<root>/bin/codex",
             "version": "0.166.0",
+            "login": "unknown",
+            "log_in": "`codex login` logs in",
             "can": { "mid_turn": "steered", "read_only": "sandbox", "usage": "tokens" },
             "install": "npm install -g @openai/codex",
         })

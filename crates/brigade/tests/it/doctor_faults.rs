@@ -357,6 +357,12 @@ pub(crate) const FAULTS: &[Fault] = &[
     })
     .with_path(),
     fault("an agent that is not installed", "no-agent", |cli| team_file(cli, r#"agent = "codex""#)),
+    fault("an agent that is logged out", "logged-out", |cli| {
+        cli.write("bin/claude", "#!/bin/sh\necho '{\"loggedIn\": false}'\n");
+        set_mode(cli, "bin/claude", 0o755);
+        team_file(cli, r#"agent = "claude""#)
+    })
+    .with_path(),
     fault("missing tmux", "no-tmux", |cli| {
         team_file(cli, "agent = \"acp:/bin/true\"\nplace = \"tmux\"")
     }),

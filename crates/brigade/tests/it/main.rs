@@ -37,6 +37,7 @@ mod init_files;
 mod init_undo;
 mod interrupted;
 mod log;
+mod login;
 mod logs;
 mod mail;
 mod mcp;

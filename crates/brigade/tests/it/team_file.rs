@@ -163,6 +163,13 @@ fn every_setting_is_read() {
             "trust": "trusted",
             "file": "brigade.toml",
             "missing_agents": ["claude"],
+            "logins": [
+                { "agent": "codex", "members": ["zoe"], "login": "unknown", "log_in": "`codex login` logs in" },
+                {
+                    "agent": "gemini", "members": ["alice"], "login": "unknown",
+                    "log_in": "`gemini` asks how to log in; or set GEMINI_API_KEY",
+                },
+            ],
             "team": {
                 "team": "parser",
                 "description": "Ship the parser",

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use brigade_agents::driver::{
     Access, Agent, AgentAsk, AgentCapabilities, AgentEvent, AskId, Driver, DriverOutput,
-    Invocation, LaunchOptions, MidTurn, PermissionAnswer, ReadOnly, ResumeTiming, TextNumber,
-    ToolServer, TurnEnd, UsageReporting,
+    Invocation, LaunchOptions, LoginCheck, MidTurn, PermissionAnswer, ReadOnly, ResumeTiming,
+    TextNumber, ToolServer, TurnEnd, UsageReporting,
 };
 use brigade_agents::program::ProgramCommand;
 use brigade_agents::teammate::{self, AgentRunner, TeammateConfig, TeammateEvent};
@@ -109,6 +109,7 @@ fn plan(env: &TestEnv, name: &str, plan: Option<&str>) -> TeammateConfig {
         package: "",
         tested: "",
         login: "",
+        login_check: LoginCheck::None,
         native: false,
         variables: &[],
         can,
