@@ -54,6 +54,8 @@ pub struct DelayedAnswer {
     pub answer: ModelAnswer,
     /// The delay before the answer.
     pub wait: Duration,
+    /// The delay after each part of a streamed answer.
+    pub pace: Duration,
 }
 
 /// An answer of the model.
@@ -81,7 +83,8 @@ pub enum ModelAnswer {
 impl Conversation {
     /// Returns the next step of the script, or another answer if there is no script.
     pub fn reply(&self) -> DelayedAnswer {
-        let without_delay = |answer| DelayedAnswer { answer, wait: Duration::ZERO };
+        let without_delay =
+            |answer| DelayedAnswer { answer, wait: Duration::ZERO, pace: Duration::ZERO };
         if let Some(schema) = &self.schema {
             return without_delay(ModelAnswer::Aside(schema::example(schema).to_string()));
         }
@@ -117,11 +120,12 @@ impl Conversation {
         script: &PromptScript,
         results: &[&str],
     ) -> Result<DelayedAnswer, ScriptError> {
-        let Some(ScriptStep { act, wait }) = script.steps.get(results.len()) else {
+        let Some(ScriptStep { act, wait, pace }) = script.steps.get(results.len()) else {
             let reason = format!("the script has no step after {} tool results", results.len());
             return Ok(DelayedAnswer {
                 answer: ModelAnswer::ScriptError(reason),
                 wait: Duration::ZERO,
+                pace: Duration::ZERO,
             });
         };
         let answer = match act {
@@ -142,7 +146,7 @@ impl Conversation {
                 Err(reason) => ModelAnswer::ScriptError(reason),
             },
         };
-        Ok(DelayedAnswer { answer, wait: *wait })
+        Ok(DelayedAnswer { answer, wait: *wait, pace: *pace })
     }
 
     /// Finds the tool with this name. If there is none, finds the only tool whose name ends with the given name.
@@ -221,13 +225,19 @@ mod tests {
             args,
         };
         let first = call("team/send_message", "mcp__team__send_message", json!({"to": "bob"}));
-        assert_eq!(reply, DelayedAnswer { answer: first, wait: Duration::ZERO });
+        assert_eq!(
+            reply,
+            DelayedAnswer { answer: first, wait: Duration::ZERO, pace: Duration::ZERO }
+        );
 
         // A reminder that the agent program inserts does not start a new script.
         events.extend([tool_result(r#"{"id":"3"}"#), user_text("<system-reminder>")]);
         let reply = conversation(events.clone(), &tools).reply();
         let second = call("team/task_get", "mcp__team__task_get", json!({"taskId": "3"}));
-        assert_eq!(reply, DelayedAnswer { answer: second, wait: Duration::from_secs(2) });
+        assert_eq!(
+            reply,
+            DelayedAnswer { answer: second, wait: Duration::from_secs(2), pace: Duration::ZERO }
+        );
 
         events.push(tool_result("done"));
         let reply = conversation(events.clone(), &tools).reply();

@@ -19,6 +19,8 @@ pub struct Response {
     pub status: u16,
     /// How long to wait before sending the body.
     pub wait: Duration,
+    /// How long to wait after each event of a streamed body.
+    pub pace: Duration,
     /// The body.
     pub body: ResponseBody,
     /// Details for the log, if this was a request to the model.
@@ -27,7 +29,8 @@ pub struct Response {
 
 impl Response {
     fn plain(status: u16, body: Value) -> Self {
-        Self { status, wait: Duration::ZERO, body: ResponseBody::Json(body), asked: None }
+        let body = ResponseBody::Json(body);
+        Self { status, wait: Duration::ZERO, pace: Duration::ZERO, body, asked: None }
     }
 }
 
@@ -77,7 +80,7 @@ fn ask(wire: &'static str, request: &dyn WireRequest, id: &str) -> Response {
     let reply = conversation.reply();
     let asked = ModelRequestLog::new(wire, &conversation, &reply.answer);
     let body = request.write(&reply.answer, id);
-    Response { status: 200, wait: reply.wait, body, asked: Some(asked) }
+    Response { status: 200, wait: reply.wait, pace: reply.pace, body, asked: Some(asked) }
 }
 
 /// Answers GET and HEAD requests. The list of models has the fields of all vendors. The list is empty: if a client

@@ -27,6 +27,8 @@ pub struct ScriptStep {
     pub act: StepAction,
     /// How long the model waits before the action.
     pub wait: Duration,
+    /// How long the model waits after each part of a streamed answer.
+    pub pace: Duration,
 }
 
 /// The action of a step. Its strings may contain references to earlier tool results (see [`fill`]).
@@ -52,8 +54,8 @@ pub enum ScriptError {
     /// A step has several actions, or none.
     #[error("step {0} must have exactly one of `tool` and `say`, or only `wait`")]
     InvalidStep(usize),
-    /// A `wait` is not a valid duration.
-    #[error("step {0}: `wait` is not a valid duration")]
+    /// A `wait` or a `pace` is not a valid duration.
+    #[error("step {0}: `wait` or `pace` is not a valid duration")]
     InvalidWait(usize),
     /// The last step has only a `wait`, so there is no action to delay.
     #[error("the script ends with a wait")]
@@ -64,7 +66,8 @@ pub enum ScriptError {
 }
 
 /// A step in JSON form. It has `tool` with optional `args`, or `say`, or neither. It may also have `wait`, in
-/// seconds. A step with neither `tool` nor `say` must have `wait`.
+/// seconds. A step with neither `tool` nor `say` must have `wait`. With
+/// `pace`, also in seconds, the model pauses after each part of a streamed answer, for example after each word.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StepJson {
@@ -72,6 +75,8 @@ struct StepJson {
     args: Option<Value>,
     say: Option<String>,
     wait: Option<f64>,
+    #[serde(default)]
+    pace: f64,
 }
 
 impl PromptScript {
@@ -89,10 +94,11 @@ impl PromptScript {
         // A step with only a wait delays the next step.
         let mut delay = Duration::ZERO;
         for (number, step) in written.into_iter().enumerate() {
-            if let Some(seconds) = step.wait {
-                delay += Duration::try_from_secs_f64(seconds)
-                    .map_err(|_| ScriptError::InvalidWait(number))?;
-            }
+            let duration = |seconds| {
+                Duration::try_from_secs_f64(seconds).map_err(|_| ScriptError::InvalidWait(number))
+            };
+            delay += duration(step.wait.unwrap_or_default())?;
+            let pace = duration(step.pace)?;
             let act = match (step.tool, step.args, step.say) {
                 (Some(tool), args, None) => StepAction::Call {
                     tool,
@@ -102,7 +108,7 @@ impl PromptScript {
                 (None, None, None) if step.wait.is_some() => continue,
                 _ => return Err(ScriptError::InvalidStep(number)),
             };
-            steps.push(ScriptStep { act, wait: std::mem::take(&mut delay) });
+            steps.push(ScriptStep { act, wait: std::mem::take(&mut delay), pace });
         }
         if delay > Duration::ZERO { Err(ScriptError::EndsWithWait) } else { Ok(Self { steps }) }
     }
@@ -221,7 +227,11 @@ mod tests {
         let script = PromptScript::find(text).unwrap().unwrap();
         assert_eq!(
             script.steps,
-            [ScriptStep { act: StepAction::Say("b".into()), wait: Duration::ZERO }]
+            [ScriptStep {
+                act: StepAction::Say("b".into()),
+                wait: Duration::ZERO,
+                pace: Duration::ZERO
+            }]
         );
         assert!(PromptScript::find("no script").is_none());
         assert!(PromptScript::find("[script] without an end").is_none());

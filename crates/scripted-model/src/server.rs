@@ -128,6 +128,7 @@ impl ServerState {
                         if sender.send_data(Bytes::from(event.text())).await.is_err() {
                             return;
                         }
+                        tokio::time::sleep(answer.pace).await;
                     }
                 });
                 with_type(status, "text/event-stream", Either::Right(channel))

@@ -71,6 +71,25 @@ async fn headers_are_sent_before_the_delay_and_after_logging() {
 }
 
 #[tokio::test]
+async fn a_pace_delays_every_part_of_a_streamed_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = start(folder.path()).await;
+    let body = r#"{"stream":true,"messages":[{"role":"user",
+        "content":"[script][{\"say\":\"slow text\",\"pace\":0.3}][/script]"}]}"#;
+    let started = Instant::now();
+    let mut stream = send(address, CHAT, body).await;
+    let mut first = String::new();
+    while !first.contains(r#"{"content":"slow "}"#) {
+        let mut part = [0; 1024];
+        let length = stream.read(&mut part).await.unwrap();
+        first.push_str(std::str::from_utf8(&part[..length]).unwrap());
+    }
+    assert!(!first.contains(r#"{"content":"text"}"#), "{first}");
+    assert!(read_all(stream).await.contains(r#"{"content":"text"}"#));
+    assert!(started.elapsed() >= Duration::from_millis(600), "{:?}", started.elapsed());
+}
+
+#[tokio::test]
 async fn each_request_is_logged() {
     let folder = tempfile::tempdir().unwrap();
     let address = start(folder.path()).await;
