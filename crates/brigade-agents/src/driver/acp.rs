@@ -15,12 +15,14 @@ use super::{
 };
 
 mod calls;
+mod interrupted;
 mod opening;
 mod permission;
 mod quirks;
 mod usage;
 
 use calls::ToolCalls;
+use interrupted::InterruptedTurns;
 use permission::AcpPermission;
 pub(super) use quirks::{COPILOT, GEMINI, GENERIC, OPENCODE, QWEN};
 use quirks::{Quirks, ReplayEnd, Servers};
@@ -45,23 +47,24 @@ pub(super) struct Acp {
     turn: Option<AcpTurn>,
     /// A prompt to send once the agent has switched to the mode that the prompt needs.
     waiting_prompt: Option<(TextNumber, String)>,
-    /// The texts of interrupted turns that the agent has forgotten.
-    forgotten: Vec<String>,
+    /// Only for agents that forget interrupted turns.
+    interrupted: InterruptedTurns,
     mode: Option<String>,
     access: Access,
     used: Usage,
 }
 
-/// Introduces the texts of interrupted turns that the agent has forgotten.
-const FORGOTTEN: &str = "Your previous turn was interrupted, and your history does not contain its messages. Do not continue that \
-     turn unless the new messages ask for it. Its messages were:";
-
 #[derive(Debug)]
 struct AcpTurn {
     note: TextNumber,
-    text: String,
+    /// The text of the prompt, after the forgotten texts that the prompt repeats.
+    texts: Vec<String>,
+    /// Whether the prompt contains the instructions.
+    introduces: bool,
     received: bool,
     interrupted: bool,
+    /// Whether a tool call was open when the turn was interrupted.
+    in_call: bool,
 }
 
 #[derive(Debug)]
@@ -90,7 +93,7 @@ impl Acp {
             introduced: false,
             turn: None,
             waiting_prompt: None,
-            forgotten: Vec::new(),
+            interrupted: InterruptedTurns::default(),
             mode: None,
             used: Usage::default(),
         }
@@ -281,7 +284,9 @@ impl Acp {
             }
             Err(error) => limit::failed(error.text.clone()),
         };
-        if end == TurnEnd::Done {
+        // An agent that has not answered yet reports nothing of a prompt that it received. If such a prompt counted as not
+        // received, it would start the next turn.
+        if matches!(end, TurnEnd::Done | TurnEnd::Interrupted) {
             self.mark_received();
         }
         self.cancel_asks();
@@ -289,9 +294,18 @@ impl Acp {
             self.peer.emit(event);
         }
         match self.turn.take() {
-            Some(turn) if !turn.received => self.peer.emit(AgentEvent::NotTaken(turn.note)),
+            Some(turn) if !turn.received => {
+                self.peer.emit(AgentEvent::NotTaken(turn.note));
+                self.interrupted.forgotten = turn.texts;
+                self.interrupted.forgotten.pop();
+            }
             Some(turn) if end == TurnEnd::Interrupted && self.quirks.forgets_interrupted => {
-                self.forgotten.push(turn.text);
+                self.interrupted.is_last = true;
+                // The agent removes the whole turn from its session, unless the turn was interrupted in a tool call.
+                if !turn.in_call {
+                    self.introduced &= !turn.introduces;
+                    self.interrupted.forgotten = turn.texts;
+                }
             }
             _ => {}
         }
@@ -337,18 +351,26 @@ impl Acp {
 
     fn write_prompt(&mut self, note: TextNumber, text: &str) {
         let mut prompt = vec![json!({ "type": "text", "text": text })];
-        if !self.introduced && !self.launch.instructions.is_empty() {
+        let interrupted = std::mem::take(&mut self.interrupted);
+        if let Some(note) = interrupted.note() {
+            prompt.insert(0, json!({ "type": "text", "text": note }));
+        }
+        let introduces = !self.introduced && !self.launch.instructions.is_empty();
+        if introduces {
             // ACP has no field for instructions.
             let text = format!("{}\n\n", self.launch.instructions);
             prompt.insert(0, json!({ "type": "text", "text": text }));
         }
-        if !self.forgotten.is_empty() {
-            let texts = std::mem::take(&mut self.forgotten).join("\n\n");
-            let text = format!("{FORGOTTEN}\n\n{texts}\n\nThe new messages are:\n\n");
-            prompt.insert(0, json!({ "type": "text", "text": text }));
-        }
-        let text = text.to_owned();
-        self.turn = Some(AcpTurn { note, text, received: false, interrupted: false });
+        let mut texts = interrupted.forgotten;
+        texts.push(text.to_owned());
+        self.turn = Some(AcpTurn {
+            note,
+            texts,
+            introduces,
+            received: false,
+            interrupted: false,
+            in_call: false,
+        });
         let params = json!({ "sessionId": self.session, "prompt": prompt });
         self.peer.request("session/prompt", &params, AcpRequest::Prompt);
         self.peer.emit(AgentEvent::TurnStarted);
@@ -444,6 +466,7 @@ impl Driver for Acp {
             self.peer.emit(AgentEvent::TurnEnded(TurnEnd::Interrupted));
         } else if let Some(turn) = &mut self.turn {
             turn.interrupted = true;
+            turn.in_call = self.calls.has_open();
             self.peer.notify("session/cancel", &json!({ "sessionId": self.session }));
             self.cancel_asks();
         }

@@ -71,6 +71,11 @@ impl ToolCalls {
         started_calls.map(|(id, _)| ended(id)).collect()
     }
 
+    /// Returns whether a call has not ended.
+    pub(super) fn has_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// Returns the first title of a call.
     pub(super) fn name(&self, id: &str) -> &str {
         self.open.get(id).map(|call| call.name.as_str()).unwrap_or_default()
