@@ -13,7 +13,7 @@ from lib.scripted_model import say
 from lib.util import SLACK, eventually
 
 # The limits for the end of a turn, in seconds: the goal, and the limit on a machine that is busy with other work.
-GOAL, LIMIT = 1, 3 * SLACK
+LIMIT = 3 * SLACK
 
 # The commands that are interrupted. Each contains one argument that only this command has.
 COMMANDS = {
@@ -28,7 +28,7 @@ class Memory(NamedTuple):
 
     # Whether it sees the text that it had begun.
     text: bool
-    # What it sees of a command: a pattern.
+    # The pattern that matches its view of a command.
     command: str
 
 

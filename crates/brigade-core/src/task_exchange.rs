@@ -39,7 +39,7 @@ enum ImportDocument {
     Tasks(Vec<Map<String, Value>>),
 }
 
-/// What to do with the owners in a file.
+/// How to treat the owners in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportOwners {
     /// Assign the tasks to the members that the file names.

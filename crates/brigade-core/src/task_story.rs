@@ -15,7 +15,7 @@ use crate::event::{Event, Record, TurnOutcome, WorkEvent};
 use crate::seat::Seat;
 use crate::task_details::TaskDetails;
 
-/// What is recorded about a task.
+/// The records about a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TaskStory {
@@ -233,7 +233,7 @@ fn mentions_task(text: &str, id: TaskId) -> bool {
 fn turns(records: &[&Record], spans: &[OwnerSpan]) -> Vec<TaskTurn> {
     let mut finished = Vec::new();
     let mut open: BTreeMap<&str, TaskTurn> = BTreeMap::new();
-    // What each agent has reported so far. Agents report totals of their conversation.
+    // The usage that each agent has reported so far. Agents report totals of their conversation.
     let mut totals: BTreeMap<&str, (u64, u64, f64)> = BTreeMap::new();
     for record in records {
         let Event::Worked { name, act } = &record.event else { continue };

@@ -122,7 +122,7 @@ struct ReplyDetector {
     is_recorded: bool,
     /// Whether the member has read the question.
     is_seen: bool,
-    /// What the agent has written in its turn since it last used a tool.
+    /// The text that the agent has written in its turn since it last used a tool.
     turn_text: String,
     /// The message that is the reply.
     reply: Option<MessageKey>,

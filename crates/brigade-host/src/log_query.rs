@@ -26,7 +26,7 @@ pub enum LogKind {
     Member,
     /// The creation and the deletion of the team.
     Team,
-    /// What agents say and do.
+    /// The words and actions of agents.
     Work,
 }
 

@@ -26,7 +26,7 @@ const MAX_OUTPUT: usize = 1 << 20;
 /// Names and values of environment variables.
 pub type EnvVariables = Vec<(OsString, OsString)>;
 
-/// What a front end knows about the environment in which agents run.
+/// The environment in which agents run, as the front end knows it.
 pub struct LoginSettings<'s> {
     /// The search path and the variables that locate programs.
     pub programs: &'s Programs,

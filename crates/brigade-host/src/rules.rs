@@ -35,14 +35,14 @@ pub struct ListedRule {
     pub folder: Option<PathBuf>,
 }
 
-/// What the rules decide about a command of a member.
+/// The decision of the rules about a command of a member.
 #[derive(Clone, Debug)]
 pub struct TestedCommand {
     /// The member and its team. `None` if no member was tested, only the personal rules.
     pub member: Option<(TeamName, MemberName)>,
     /// The folder in which the command would run.
     pub cwd: PathBuf,
-    /// What the rules decide.
+    /// The decision of the rules.
     pub verdict: RuleVerdict,
 }
 

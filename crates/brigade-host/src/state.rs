@@ -57,7 +57,7 @@ pub struct TeamState {
     pub approvals: Option<usize>,
     /// The number of unread messages to the lead; `None` if they cannot be read.
     pub unread: Option<usize>,
-    /// What waits for the person, the most urgent first.
+    /// The things that wait for the person, the most urgent first.
     pub attention: Vec<AttentionItem>,
     /// Why parts of the state cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -89,7 +89,7 @@ pub struct MemberState {
     /// The model that the member's settings name, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What the member does, and for how long, in words.
+    /// The activity of the member and its duration, in words.
     pub words: String,
     /// When the member's state began, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -21,7 +21,7 @@ pub struct OwnerWorktree {
     pub stat: String,
 }
 
-/// What is known about a task on this host.
+/// The facts about a task that this host knows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HostTaskStory {
     /// The changes, the mail and the turns.

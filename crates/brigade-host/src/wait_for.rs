@@ -89,7 +89,7 @@ pub enum ConditionState {
 pub struct CheckedCondition {
     /// Whether the condition holds.
     pub state: ConditionState,
-    /// What was found, as a sentence without a full stop.
+    /// The finding, as a sentence without a full stop.
     pub detail: String,
 }
 

@@ -103,7 +103,7 @@ pub struct RuleAnswer {
     pub decision: RuleDecision,
 }
 
-/// What rules decide about a request, and why.
+/// The decision of the rules about a request, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RuleVerdict {

@@ -12,7 +12,7 @@ pub(super) struct ScriptedTask {
     pub(super) after: &'static [usize],
     /// Each step with the seconds that precede it, at normal speed.
     pub(super) steps: &'static [(f64, Step)],
-    /// What the owner says at the end.
+    /// The text that the owner says at the end.
     pub(super) closing: &'static str,
 }
 

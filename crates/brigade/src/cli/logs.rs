@@ -85,7 +85,7 @@ pub(crate) enum LogKindWord {
     Member,
     /// The creation and deletion of the team
     Team,
-    /// What agents say and do
+    /// The words and actions of agents
     Work,
 }
 
@@ -116,7 +116,9 @@ fn resolve(text: &str, now: &Zoned) -> Result<Timestamp, String> {
         return Ok(at);
     }
     let zone = now.time_zone().clone();
-    let zoned = if let Ok(time) = text.parse::<Time>() {
+    let zoned = if let Ok(time) = text.parse::<Time>()
+        && text.contains(':')
+    {
         let today = now.date().to_datetime(time).to_zoned(zone.clone()).map_err(|_| form())?;
         let yesterday = || now.date().yesterday().map(|day| day.to_datetime(time));
         match today.timestamp() > now.timestamp() {

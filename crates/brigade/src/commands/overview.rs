@@ -44,7 +44,7 @@ struct TeamOverview {
     ready: Vec<TaskId>,
     #[serde(skip)]
     graph: Graph,
-    /// What waits for the person.
+    /// The things that wait for the person.
     #[serde(skip)]
     attention: Vec<AttentionItem>,
 }

@@ -36,7 +36,7 @@ fn answers(team: &HostedTeam) -> usize {
 #[test]
 fn approve_always_adds_the_exact_command_and_answers_the_next_request() {
     let team = with_request();
-    // Without a terminal there is nobody to ask.
+    // Without a terminal, the command cannot ask.
     assert_snapshot!(team.cli.run(&["approve", "1", "--always", "--json"]), @r#"
     --- stderr
     {"error":{"message":"cannot ask for confirmation: standard input is not a terminal","hint":"`--yes` does it without asking","code":2}}
