@@ -196,6 +196,16 @@ impl Delivery {
         actions
     }
 
+    /// Returns whether the agent is being started and continues a turn of its last process when it is ready.
+    pub fn will_continue_turn(&self) -> bool {
+        self.phase == Phase::NotReady && self.saved.in_turn
+    }
+
+    /// Forgets that the agent's last process was in a turn, so that the next process does not continue the turn.
+    pub fn abandon_turn(&mut self) {
+        self.saved.in_turn = false;
+    }
+
     /// Begins a new session with this text. Batches whose turn has not ended follow it. Save the state afterwards.
     pub fn start_new_session(&mut self, text: String) {
         self.saved.session = None;

@@ -514,6 +514,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
 
     /// Resets the state that belongs to one process of the agent's program.
     fn forget_process(&mut self) {
+        self.forget_interrupts();
         self.delivery.agent_exited();
         self.ready = false;
         self.in_turn = false;

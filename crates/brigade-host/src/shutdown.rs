@@ -143,7 +143,9 @@ pub async fn members(
 /// Returns why a member's agent cannot answer a request to stop, or `None` if it may be able to.
 fn why_no_answer(pulse: Option<&Pulse>, judged: &Judgement) -> Option<String> {
     match pulse.map(|pulse| &pulse.state) {
-        _ if judged.liveness == Liveness::Dead => Some(judged.evidence.clone()),
+        _ if matches!(judged.liveness, Liveness::Dead | Liveness::Paused) => {
+            Some(judged.evidence.clone())
+        }
         Some(ReportedState::Idle { failed: Some(why), .. })
             if judged.liveness == Liveness::Idle =>
         {

@@ -1,13 +1,11 @@
 //! Steers running members: interrupts a turn, pauses and continues a member, restarts its agent, and hands the agent's session
 //! over to a person's terminal.
 
-use std::io;
 use std::time::Duration;
 
+use brigade_core::authority::Denied;
 use brigade_core::seat::Seat;
-use brigade_core::store::NoteKind;
 use brigade_wire::name::MemberName;
-use serde_json::Value;
 
 use crate::context::Context;
 use crate::control::{ControlConnection, ControlReply, ControlRequest, HandedOverCommand};
@@ -15,7 +13,7 @@ use crate::error::{HostError, Trouble, failed};
 use crate::host::Host;
 use crate::progress::ReportProgress;
 use crate::spec::{MemberPlace, MemberSpec};
-use crate::{briefing, down, preflight, process_lock, wait};
+use crate::{briefing, down, preflight, wait};
 
 /// How long a member may take to end a turn that was interrupted.
 const INTERRUPT_WITHIN: Duration = Duration::from_secs(10);
@@ -77,7 +75,14 @@ impl SteeredMember {
         what: &'static str,
     ) -> Result<Self, HostError> {
         let host = context.host()?.of_member(&lead.team, name)?;
-        context.refuse_to_lead(&lead.team, what)?;
+        // The socket is local, so a NATS server does not check the caller.
+        if let Some(me) = context.named_member()
+            && *me != MemberName::lead()
+            && me != name
+        {
+            let (who, team) = (me.clone(), lead.team.to_string());
+            return Err(Denied::LeadOnly { what, who, team }.into());
+        }
         if host.is_claude_led {
             // Fails if an agent, or Claude Code, runs the command.
             context.person_seat(lead)?;
@@ -201,11 +206,14 @@ pub async fn restart(
         let error = HostError::failed(Trouble::NotRunning { name, team: team.clone() });
         return Err(error.hint(format!("`brigade resume {team}` starts it again")));
     }
-    if fresh.is_some() {
-        forget_session(&member.host, lead, name).await?;
-    }
     member.host.registry.request_restart(&lead.team, name)?;
     let dead = wait::until_ready(&member.host, lead, std::slice::from_ref(name), report).await?;
+    // The process runs now, also if its agent cannot resume the earlier session.
+    if fresh.is_some()
+        && let MemberReply::Replied(_) = member.request(lead, &request, READY_WITHIN).await?
+    {
+        return Ok(());
+    }
     match dead.into_iter().next() {
         None => Ok(()),
         Some((name, _)) => {
@@ -213,26 +221,6 @@ pub async fn restart(
             Err(error.hint("`brigade status` shows the reason"))
         }
     }
-}
-
-/// Removes the session from the saved state of a member that is not running, so that its agent begins a new one.
-async fn forget_session(host: &Host, lead: &Seat, name: &MemberName) -> Result<(), HostError> {
-    let lock = process_lock::take(&host.registry.seat(&lead.team, name)).await;
-    let Some(_lock) = lock.map_err(|source| failed("lock the member", source))? else {
-        let why = "another process has just started it".to_owned();
-        return Err(HostError::failed(Trouble::NotSteered { name: name.to_string(), why }));
-    };
-    let Some(note) = lead.store.get_note(&lead.team, name, NoteKind::Memory).await? else {
-        return Ok(());
-    };
-    let mut saved: Value = serde_json::from_slice(&note)
-        .map_err(|source| failed("read the state of the member", io::Error::other(source)))?;
-    if let Some(session) = saved.pointer_mut("/memory/session") {
-        *session = Value::Null;
-    }
-    let note = serde_json::to_vec(&saved).unwrap_or_default();
-    lead.store.put_note(&lead.team, name, NoteKind::Memory, Some(&note)).await?;
-    Ok(())
 }
 
 /// Ends the agent's program after its turn, so that a person can continue the session in the agent's own interface.

@@ -73,7 +73,14 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         };
         match command {
             MemberCommand::Interrupt if !self.delivery.is_busy() => {
-                let _gone = reply.send(CommandResult::NotInTurn);
+                let result = match self.delivery.will_continue_turn() {
+                    true => CommandResult::Failed(
+                        "its agent is being started, and will continue a turn; try again in a moment"
+                            .to_owned(),
+                    ),
+                    false => CommandResult::NotInTurn,
+                };
+                let _gone = reply.send(result);
             }
             MemberCommand::Interrupt => {
                 self.commands.interrupts.push(reply);
@@ -93,7 +100,10 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                 self.commands.restarted = Some(reply);
             }
             MemberCommand::HandOver(release) => {
-                if self.config.agent.interactive.is_empty() {
+                if self.commands.hand_over.is_some() {
+                    let why = "another terminal waits for its session".to_owned();
+                    let _gone = reply.send(CommandResult::Failed(why));
+                } else if self.config.agent.interactive.is_empty() {
                     let why = format!(
                         "{} cannot continue a session in a terminal",
                         self.config.agent.title
@@ -105,14 +115,18 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                 }
             }
         }
-        self.must_end_program()
+        self.must_end_program().await
     }
 
     /// Returns whether a command waits for the end of the agent's program.
-    pub(super) fn must_end_program(&self) -> bool {
-        let wants_session =
-            self.commands.hand_over.as_ref().is_some_and(|(_, reply)| !reply.is_closed());
-        self.commands.restart.is_some() || (wants_session && !self.delivery.is_busy())
+    pub(super) async fn must_end_program(&mut self) -> bool {
+        if self.commands.hand_over.as_ref().is_some_and(|(_, reply)| reply.is_closed()) {
+            // The process that asked for the session has ended.
+            self.commands.hand_over = None;
+            self.hold_if_needed().await;
+        }
+        self.commands.restart.is_some()
+            || (self.commands.hand_over.is_some() && !self.delivery.is_busy())
     }
 
     async fn set_paused(&mut self, paused: bool) {
@@ -157,6 +171,20 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         });
     }
 
+    /// Ends the interrupts of a process that has ended: its turn is over, and its commands ended with it.
+    pub(super) fn forget_interrupts(&mut self) {
+        let senders = std::mem::take(&mut self.commands.interrupts);
+        if !senders.is_empty() {
+            self.delivery.abandon_turn();
+        }
+        for sender in senders {
+            let _gone = sender.send(CommandResult::Interrupted { ended: 0 });
+        }
+        self.commands.calls_since = None;
+        self.commands.turn_over = false;
+        self.open_calls = OpenCalls::default();
+    }
+
     /// Reports to the sender of a restart that the agent is ready, or why it is not.
     pub(super) fn settle_restart(&mut self, result: CommandResult) {
         if let Some(sender) = self.commands.restarted.take() {
@@ -171,10 +199,6 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         inputs: &mut Option<mpsc::UnboundedReceiver<MemberInput>>,
     ) -> bool {
         self.forget_process();
-        for sender in std::mem::take(&mut self.commands.interrupts) {
-            let _gone = sender.send(CommandResult::Interrupted { ended: 0 });
-        }
-        self.commands.turn_over = false;
         if let Some(RestartCommand { fresh, model }) = self.commands.restart.take() {
             self.config.launch.model = model.or(self.config.launch.model.take());
             if let Some(text) = fresh {

@@ -50,7 +50,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                 return ConversationEnd::Left;
             }
             self.settle_interrupts(agent);
-            if self.must_end_program() {
+            if self.must_end_program().await {
                 return ConversationEnd::Commanded;
             }
             match self.noticed.take() {

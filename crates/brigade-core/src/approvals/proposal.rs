@@ -101,6 +101,12 @@ pub fn propose_rules(
             if let Some(obstacle) = before.explanation.obstacle {
                 return Err(NoRule::NotAllowed(obstacle));
             }
+            let is_empty =
+                input.is_null() || input.as_object().is_some_and(serde_json::Map::is_empty);
+            if is_empty && !is_shell {
+                let why = "the request does not say what the tool would do".to_owned();
+                return Err(NoRule::NotAllowed(why));
+            }
             if let Some(part) = before.explanation.parts.iter().find(|part| part.obstacle.is_some())
             {
                 let obstacle = part.obstacle.clone().unwrap_or_default();

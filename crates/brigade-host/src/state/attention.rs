@@ -48,10 +48,8 @@ pub(super) fn list(
     }
     for member in state.members.iter().filter(|member| needs_help(member)) {
         let text = format!("{}: {}", member.name, member.words);
-        let can_restart = matches!(
-            member.place,
-            Some(MemberPlace::Headless | MemberPlace::Tmux | MemberPlace::Native)
-        ) && !state.is_ended
+        let can_restart = matches!(member.place, Some(MemberPlace::Headless | MemberPlace::Tmux))
+            && !state.is_ended
             && !lacks_supervisor;
         let restart = || command(format!("restart {}", member.name));
         items.push(AttentionItem { text, command: restart().filter(|_| can_restart) });

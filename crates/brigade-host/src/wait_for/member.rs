@@ -1,10 +1,10 @@
 //! Whether a member is idle.
 
-use brigade_core::handshake;
-use brigade_core::mail::{self, InboxFilter};
+use brigade_core::handshake::{self, HandshakeError};
+use brigade_core::mail::{self, InboxFilter, MailError};
 use brigade_core::pulse::{self, Judgement, Liveness, Pulse, ReportedState};
 use brigade_core::seat::Seat;
-use brigade_core::store::Mail;
+use brigade_core::store::{Mail, StoreError};
 use brigade_core::text;
 use brigade_wire::name::MemberName;
 use jiff::Timestamp;
@@ -35,10 +35,14 @@ pub(crate) async fn check_member(
     if is_lost {
         return Ok(CheckedCondition::failed(format!("{name} does not run: {evidence}")));
     }
-    if liveness != Liveness::Idle {
+    if !matches!(liveness, Liveness::Idle | Liveness::Paused) {
         return Ok(CheckedCondition::unmet(format!("{name} is {}: {evidence}", liveness.label())));
     }
-    let unread = mail::inbox(seat, name, InboxFilter::Unread).await.unwrap_or_default();
+    let unread = match mail::inbox(seat, name, InboxFilter::Unread).await {
+        Ok(unread) => unread,
+        Err(MailError::Store(StoreError::Forbidden { .. })) => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
     if let Some(Pulse { state: ReportedState::Idle { failed: Some(why), .. }, since, .. }) = pulse
         && !unread.iter().any(|mail| is_newer(mail, since))
     {
@@ -49,7 +53,7 @@ pub(crate) async fn check_member(
         let unread = text::count(unread.len(), "unread message");
         return Ok(CheckedCondition::unmet(format!("{name} has {unread}")));
     }
-    if has_open_request(seat, name).await {
+    if has_open_request(seat, name).await? {
         return Ok(CheckedCondition::unmet(format!("{name} waits for an answer")));
     }
     Ok(CheckedCondition::met(format!("{name} is idle")))
@@ -62,12 +66,17 @@ fn is_newer(mail: &Mail, than: Timestamp) -> bool {
 }
 
 /// Returns whether the member waits for the lead's answer. A caller that may not read the requests sees none.
-async fn has_open_request(seat: &Seat, name: &MemberName) -> bool {
-    let Ok(roster) = seat.roster().await else { return false };
-    let lead = roster.team().lead().and_then(|lead| lead.name()?.parse().ok());
-    let Some(lead) = lead else { return false };
-    let open = handshake::open(&seat.for_member(lead)).await.unwrap_or_default();
-    open.iter().any(|request| request.from == *name)
+async fn has_open_request(seat: &Seat, name: &MemberName) -> Result<bool, HostError> {
+    let lead = {
+        let roster = seat.roster().await?;
+        roster.team().lead().and_then(|lead| lead.name()?.parse().ok())
+    };
+    let Some(lead) = lead else { return Ok(false) };
+    match handshake::open(&seat.for_member(lead)).await {
+        Ok(open) => Ok(open.iter().any(|request| request.from == *name)),
+        Err(HandshakeError::Store(StoreError::Forbidden { .. })) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Returns the state of a member; `None` if the member is not in the team.

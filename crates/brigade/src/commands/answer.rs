@@ -134,10 +134,11 @@ fn proposal_text(proposed: &RuleProposal) -> String {
     }
     let covered = &proposed.covered;
     if covered.is_empty() {
-        return text + "\nno other request of the last 30 days would have been answered by it\n\n";
+        return text
+            + "\nno other request to this team of the last 30 days would have been answered by it\n\n";
     }
     text += &format!(
-        "\nit would also have answered {} of the last 30 days:\n",
+        "\nit would also have answered {} to this team of the last 30 days:\n",
         count(covered.len(), "request")
     );
     for past in covered.iter().rev().take(MAX_SHOWN) {

@@ -28,7 +28,7 @@ requests are real, in a temporary folder that is removed at the end.";
 
 pub(crate) async fn run(json: bool, args: DemoArgs) -> Result<u8, CliError> {
     let parent = std::env::temp_dir();
-    demo::remove_leftovers(&parent).await;
+    demo::remove_leftovers(&parent);
     let is_text = args.text || json || !io::stdout().is_terminal() || !io::stdin().is_terminal();
     let (mut folder, mut demo) = (None, None);
     // Listen for signals before the folder exists, so that a signal never leaves it behind.

@@ -104,7 +104,7 @@ async fn each(
                 is_confirmed &= effect.is_confirmed;
                 document.push(json!({ "name": name, "result": effect.word }));
                 if !context.json {
-                    output::print(&format!("{STRONG}{name}{STRONG:#} {}\n", effect.text))?;
+                    output::print(&format!("{STRONG}{name}{STRONG:#}: {}\n", effect.text))?;
                 }
             }
             Err(error) => {

@@ -47,7 +47,7 @@ fn approve_always_adds_the_exact_command_and_answers_the_next_request() {
     let root = team.cli.root.to_str().unwrap();
     let lines = format!(
         "to be added to {root}/{FILE}:\n  [[rules]]\n  ruling = \"allow\"\n  command = \"make\"\n  \
-         folder = \"{root}/work/a\"\n\nno other request of the last 30 days would have been answered by it\n\n\
+         folder = \"{root}/work/a\"\n\nno other request to this team of the last 30 days would have been answered by it\n\n\
          approved alice's permission 1: run: make\nadded personal rule 1\n"
     );
     assert!(out.ends_with(&lines), "{out}\nshould end with\n{lines}");
@@ -73,7 +73,7 @@ fn a_rule_shows_the_earlier_requests_that_it_covers() {
     ask(&team, "alice");
     let out = team.cli.run_ok(&["approve", "2", "--always", "--rule", "make *", "--yes"]);
     assert!(out.contains("command = \"make *\"\n"), "{out}");
-    let covered = "it would also have answered 1 request of the last 30 days:\n";
+    let covered = "it would also have answered 1 request to this team of the last 30 days:\n";
     assert!(out.contains(covered), "{out}");
     assert!(out.contains("  alice  run: make\n"), "{out}");
 }

@@ -69,6 +69,8 @@ fn a_paused_member_starts_no_turn_until_it_is_unpaused() {
         member["pid"].as_u64().is_some_and(|pid| pid != agent) && member["liveness"] == "paused"
     });
     assert!(!team.received("a").contains("while you pause"));
+    // A paused member without mail waits for work.
+    team.cli.run_ok(&["wait", "--idle", "bob", "--timeout", "10s"]);
     assert!(team.cli.run_ok(&["status"]).contains("paused"));
     team.cli.json(&["unpause", "--all"]);
     wait_until("the message", || team.received("a").contains("while you pause"));
@@ -116,6 +118,7 @@ fn a_restart_starts_a_member_that_gave_up() {
     wait_until("bob failed", || team.cli.member("bob")["liveness"] == "dead");
     std::fs::remove_file(team.cli.path("work/b/dies-loading")).unwrap();
     team.cli.json(&["restart", "bob", "--fresh"]);
+    wait_until("the briefing", || team.received("b").contains("You are bob."));
     assert_eq!(team.cli.member("bob")["liveness"].as_str().map(|word| word != "dead"), Some(true));
 }
 
@@ -129,4 +132,36 @@ fn several_members_stop_with_one_command() {
     assert!(team.cli.json(&["status"])[0]["members"].as_array().unwrap().is_empty());
     let none = team.cli.run(&["interrupt", "--all"]);
     assert_eq!(none.code, Some(4), "{none}");
+}
+
+/// A restart ends the tool calls of the agent. A later interrupt must not end the new process of the agent.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_interrupt_after_a_restart_leaves_the_new_agent_alone() {
+    let team = HostedTeam::new();
+    team.cli.json(&["up"]);
+    wait_until("alice is idle", || is_idle(&team, "alice"));
+    team.cli.run_ok(&["send", "alice", "please SLEEP"]);
+    wait_until("alice's commands run", || sleeping(&team).len() == 2);
+    team.cli.json(&["restart", "alice"]);
+    // The session of the scripted agent does not have the message, so the message is sent again.
+    wait_until("the commands of the new agent", || {
+        team.received("a").matches("sleeps").count() == 2
+    });
+    team.cli.json(&["interrupt", "alice"]);
+    team.cli.run_ok(&["send", "alice", "still there?"]);
+    wait_until("the answer", || team.received("a").contains("still there?"));
+    assert_eq!(team.received("a").matches("started").count(), 2);
+}
+
+#[test]
+fn only_the_lead_and_the_member_itself_steer_a_member() {
+    let team = HostedTeam::new();
+    team.cli.json(&["up"]);
+    for command in [&["pause", "bob"][..], &["interrupt", "bob"], &["restart", "bob"]] {
+        let refused = team.cli.run(&[&["--as", "alice"][..], command].concat());
+        assert_eq!(refused.code, Some(1), "{refused}");
+        assert!(refused.stderr.contains("only the lead"), "{refused}");
+    }
+    team.cli.json(&["--as", "bob", "pause", "bob"]);
 }

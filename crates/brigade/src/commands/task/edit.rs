@@ -85,19 +85,22 @@ async fn in_editor(context: &CliContext, id: TaskId) -> Result<u8, CliError> {
          description.\n# This line, the one above and everything below are ignored.\n# An empty file changes \
          nothing.\n"
     );
-    let edited = edit_text(&path, &text);
-    let _removed = fs::remove_file(&path);
-    let (new_subject, new_description) = parse(&edited?);
+    let (new_subject, new_description) = parse(&edit_text(&path, &text)?);
     let update = Update {
         subject: Some(new_subject.clone()).filter(|new| *new != subject && !new.is_empty()),
         description: Some(new_description).filter(|new| *new != description.trim()),
         ..Update::default()
     };
     if new_subject.is_empty() || (update.subject.is_none() && update.description.is_none()) {
+        let _removed = fs::remove_file(&path);
         output::note("nothing was changed");
         return Ok(exit::DONE);
     }
-    with_lock_notice(board::update(&seat, id, &update)).await?;
+    let updated = with_lock_notice(board::update(&seat, id, &update)).await;
+    updated.map_err(|error| {
+        CliError::from(error).hint(format!("your text is still in {}", path.display()))
+    })?;
+    let _removed = fs::remove_file(&path);
     answer(context, id, &format!("changed task {STRONG}{id}{STRONG:#}"))
 }
 
