@@ -23,6 +23,10 @@ MASKS = (
     (r"/\S*/(bin|proj|\.claude|parser)\b", r"/\1"),
     # The widths of columns depend on their contents.
     (r"[ \t]+", " "),
+    # The logins in `brigade agents`: the programs of a test are not logged in.
+    (r"\b(credentials present|logged out|unknown)\b", "LOGIN"),
+    # The tokens in `brigade status`.
+    (r"\b\d+k\b", "TOKENS"),
 )
 
 
