@@ -24,7 +24,7 @@ COMMANDS = {
 
 
 class Memory(NamedTuple):
-    """What a model sees of an interrupted turn in its next turn."""
+    """The view that a model has of an interrupted turn, in its next turn."""
 
     # Whether it sees the text that it had begun.
     text: bool
@@ -164,7 +164,7 @@ def next_turn(env, report, case):
 
 
 def seen_of_command(body):
-    """Returns what a request says of the interrupted command."""
+    """Returns the part of a request that describes the interrupted command."""
     last = body.rfind("«after")
     words = re.findall(r"[^\"\\<>\n]*(?:turn_aborted|interrupted|rejected|aborted|cancell?ed|completed)[^\"\\<>\n]*", body[:last])
     return words[-1].strip()[:70] if words else "nothing"

@@ -72,7 +72,7 @@ class SteerEnv(TestEnv):
         return any(mark in turn["heard"] and "say" in turn["answer"] for turn in self.model.turns())
 
     def member(self):
-        """Returns what `brigade status` says of the member."""
+        """Returns the entry of the member in the output of `brigade status`."""
         status = self.brigade("status")
         team = next(team for team in status if team["team"] == TEAM)
         return next(member for member in team["members"] if member["name"] == NAME)

@@ -27,7 +27,7 @@ const MAX_PATH: usize = 4096;
 /// A rule, and where it applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedRule {
-    /// The rule, its number, and the member or the person to whom it belongs.
+    /// The rule with its number and its owner: a member, or the person.
     pub rule: AppliedRule,
     /// The team of a member's rule.
     pub team: Option<TeamName>,

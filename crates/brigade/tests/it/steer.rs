@@ -126,7 +126,7 @@ fn a_restart_starts_a_member_that_gave_up() {
 fn several_members_stop_with_one_command() {
     let team = HostedTeam::new();
     team.cli.json(&["up"]);
-    let stopped = team.cli.run(&["stop", "alice", "nobody", "--now"]);
+    let stopped = team.cli.run(&["stop", "alice", "carol", "--now"]);
     assert_eq!(stopped.code, Some(3), "{stopped}");
     team.cli.json(&["stop", "--all", "--now"]);
     assert!(team.cli.json(&["status"])[0]["members"].as_array().unwrap().is_empty());
