@@ -146,7 +146,8 @@ pub(crate) fn require_answering_lead(
         SeatUser::Agent { answers: true }
         | SeatUser::Person
         | SeatUser::Rule { .. }
-        | SeatUser::PersonalRule { .. } => Ok(()),
+        | SeatUser::PersonalRule { .. }
+        | SeatUser::TurnRule { .. } => Ok(()),
     }
 }
 

@@ -71,6 +71,13 @@ pub enum SeatUser {
         /// The rule's position in that file, counted from 1.
         number: usize,
     },
+    /// A rule that a person added for the current turn of a member.
+    TurnRule {
+        /// The rule's position among the rules for this turn, counted from 1.
+        number: usize,
+        /// The member that the rule applies to.
+        of: MemberName,
+    },
 }
 
 impl fmt::Display for SeatUser {
@@ -80,6 +87,7 @@ impl fmt::Display for SeatUser {
             Self::Agent { .. } => f.write_str("agent"),
             Self::Rule { number, of } => write!(f, "rule {number} of {of}"),
             Self::PersonalRule { number } => write!(f, "personal rule {number}"),
+            Self::TurnRule { number, of } => write!(f, "rule {number} for this turn of {of}"),
         }
     }
 }

@@ -72,7 +72,8 @@ pub(crate) async fn answer_by_rule(
     let rules_of = |name: &MemberName| {
         let spec = host.registry.member(&seat.team, name).ok().flatten();
         let both = spec.zip(personal.as_ref().ok());
-        both.map(|(spec, personal)| member_rules(host, personal, &seat.team, &spec))
+        // If the rules of the member cannot be read, no rule answers its requests.
+        both.and_then(|(spec, personal)| member_rules(host, personal, &seat.team, &spec).ok())
             .unwrap_or_default()
     };
     let ruled = approvals::apply_rules(seat, rules_of, real_path).await;

@@ -13,7 +13,8 @@
 //!   <team>/take-over.pending
 //!                        exists while `brigade resume` takes over the team
 //!   <team>/<member>/     spec.json, folder.json, seat (locked by the process that runs the member), joined, trouble,
-//!                        problem, restart, log, key, control (the member's socket), paused; while the member is being stopped, spec.json is named stopping.json
+//!                        problem, restart, log, key, control (the member's socket), paused,
+//!                        turn-rules.json; while the member is being stopped, spec.json is named stopping.json
 //! <state>/claude-led/<key of the store>/
 //!                        the same for members that Claude Code started, and lead.json of each member: the sessions
 //!                        of its lead; <team>/gone.json: members that `brigade resume` does not start; the supervisor
@@ -24,6 +25,7 @@ mod claude_member;
 mod folder;
 mod paused;
 mod problem;
+mod turn_rules;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -36,6 +38,7 @@ use brigade_wire::name::{MemberName, TeamName};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use self::turn_rules::forget_turn_rules;
 use crate::error::{HostError, failed, file_failed};
 use crate::keys::KeyRing;
 use crate::leftovers::{self, temp};

@@ -7,17 +7,19 @@ use std::path::{Path, PathBuf};
 use brigade_core::approvals::{
     self, AppliedRule, Approval, MemberRules, NumberedRule, RuleSource, RuleVerdict,
 };
-use brigade_core::policy::{RuleDecision, ToolUse};
+use brigade_core::handshake::Answer;
+use brigade_core::policy::{Rule, RuleDecision, ToolUse};
 use brigade_core::seat::Seat;
 use brigade_wire::name::{MemberName, TeamName};
 use jiff::SignedDuration;
 use serde_json::json;
 
 use crate::Host;
+use crate::answer::{self, GivenAnswer};
 use crate::context::Context;
 use crate::error::{HostError, Trouble};
 use crate::personal_policy::{PersonalPolicy, PersonalRule};
-use crate::spec::MemberSpec;
+use crate::spec::{MemberPlace, MemberSpec};
 
 /// How far back to look for requests that a new rule would have answered.
 const LOOK_BACK: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -46,11 +48,24 @@ pub struct TestedCommand {
     pub verdict: RuleVerdict,
 }
 
+/// Where and how long a new rule applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleScope {
+    /// To the asking member, until its current turn ends.
+    Turn,
+    /// To all members in the folder of the asking member.
+    Folder,
+    /// To all members.
+    Everywhere,
+}
+
 /// Rules that would answer requests like one request from now on.
 #[derive(Clone, Debug)]
 pub struct RuleProposal {
     /// The rules to add.
     pub rules: Vec<PersonalRule>,
+    /// Where and how long the rules apply.
+    pub scope: RuleScope,
     /// The policy file.
     pub path: PathBuf,
     /// The other requests of the last 30 days that these rules would have answered, and that no rule answers so far.
@@ -69,11 +84,14 @@ pub fn list_rules(context: &Context) -> Result<Vec<ListedRule>, HostError> {
     }
     let host = context.host()?;
     for (team, spec) in members(context, &host)? {
-        for (rule, number) in spec.rules.iter().zip(1..) {
-            let (source, rule) = (RuleSource::Member(spec.name.clone()), rule.clone());
-            let rule = AppliedRule { source, number, rule };
-            listed.push(ListedRule { rule, team: Some(team.clone()), folder: None });
-        }
+        let mut list = |source: RuleSource, rules: &[Rule]| {
+            listed.extend(rules.iter().zip(1..).map(|(rule, number)| {
+                let rule = AppliedRule { source: source.clone(), number, rule: rule.clone() };
+                ListedRule { rule, team: Some(team.clone()), folder: None }
+            }));
+        };
+        list(RuleSource::Member(spec.name.clone()), &spec.rules);
+        list(RuleSource::Turn(spec.name.clone()), &host.registry.turn_rules(&team, &spec.name)?);
     }
     Ok(listed)
 }
@@ -100,7 +118,7 @@ pub fn test_command(
         if member.is_some_and(|member| *member != spec.name) {
             continue;
         }
-        let rules = member_rules(&host, &personal, &team, &spec);
+        let rules = member_rules(&host, &personal, &team, &spec)?;
         let dir = dir.map_or(rules.folder.clone(), |dir| context.cwd.join(dir));
         let found = check(&spec.name, shell_tool(&spec.agent), &rules, &dir);
         tested.push(TestedCommand { member: Some((team, spec.name)), ..found });
@@ -117,7 +135,7 @@ pub fn test_command(
         None if tested.is_empty() => {
             let folder = dir.map_or(context.cwd.clone(), |dir| context.cwd.join(dir));
             let personal = personal_rules(&personal, &folder);
-            let rules = MemberRules { rules: Vec::new(), personal, folder: folder.clone() };
+            let rules = MemberRules { personal, folder: folder.clone(), ..MemberRules::default() };
             Ok(vec![check(&MemberName::lead(), shell_tool(""), &rules, &folder)])
         }
         _ => Ok(tested),
@@ -125,37 +143,55 @@ pub fn test_command(
 }
 
 /// Returns the rules that would answer requests like this one with `ruling` from now on. Without `patterns`, they are the
-/// narrowest rules. They apply in the folder of the asking member, or with `everywhere` in all folders. Only a person may call
-/// this.
+/// narrowest rules. Only a person may call this.
 pub async fn propose(
     context: &Context,
     seat: &Seat,
     approval: &Approval,
     ruling: RuleDecision,
     patterns: &[String],
-    everywhere: bool,
+    scope: RuleScope,
 ) -> Result<RuleProposal, HostError> {
     context.require_person("add rules")?;
-    context.config_dir()?;
+    let once = match scope {
+        RuleScope::Turn => "answer without `--turn`",
+        RuleScope::Folder | RuleScope::Everywhere => {
+            context.config_dir()?;
+            "answer without `--always`"
+        }
+    };
     let (host, team) = (context.host()?, &seat.team);
     if !host.leads(seat).await? {
         let error = HostError::failed(Trouble::RulesNotApplied { team: team.to_string() });
-        return Err(error.hint("answer without `--always`"));
+        return Err(error.hint(once));
     }
     let personal = PersonalPolicy::of_context(context)?;
     let spec = host.registry.member(team, &approval.from)?.ok_or_else(|| {
         let (name, team) = (approval.from.to_string(), team.to_string());
         HostError::failed(Trouble::NotHere { name, team })
-            .hint("rules apply only to members on this host; answer without `--always`")
+            .hint(format!("rules apply only to members on this host; {once}"))
     })?;
-    let rules = member_rules(&host, &personal, team, &spec);
+    if scope == RuleScope::Turn && spec.place == MemberPlace::Native {
+        let (name, team) = (spec.name.to_string(), team.to_string());
+        let what = "see where its turn ends";
+        return Err(HostError::failed(Trouble::ClaudeRuns { name, team, what }).hint(once));
+    }
+    let rules = member_rules(&host, &personal, team, &spec)?;
     let proposed = approvals::propose_rules(approval, &rules, ruling, patterns, real_path)
-        .map_err(|error| HostError::failed(error).hint("answer without `--always`"))?;
-    let folder = (!everywhere).then(|| real_path(&project(&host, team, &spec)));
+        .map_err(|error| HostError::failed(error).hint(once))?;
+    let path = personal.path().to_owned();
+    let personal_rules = |folder: Option<&PathBuf>| {
+        let rules = proposed.iter().cloned();
+        rules.map(|rule| PersonalRule { rule, folder: folder.cloned() }).collect()
+    };
+    if scope == RuleScope::Turn {
+        return Ok(RuleProposal { rules: personal_rules(None), scope, path, covered: Vec::new() });
+    }
+    let folder = (scope == RuleScope::Folder).then(|| real_path(&project(&host, team, &spec)));
     let mut of_members = HashMap::new();
     for name in host.registry.members(team)? {
         let Some(spec) = host.registry.member(team, &name)? else { continue };
-        let before = member_rules(&host, &personal, team, &spec);
+        let before = member_rules(&host, &personal, team, &spec)?;
         let project = real_path(&project(&host, team, &spec));
         if folder.as_ref().is_none_or(|folder| project.starts_with(folder)) {
             let after = before.with_personal(&proposed);
@@ -174,8 +210,73 @@ pub async fn propose(
                 decides(after) == Some(ruling) && decides(before) != Some(ruling)
             })
     });
-    let rules = proposed.into_iter().map(|rule| PersonalRule { rule, folder: folder.clone() });
-    Ok(RuleProposal { rules: rules.collect(), path: personal.path().to_owned(), covered })
+    Ok(RuleProposal { rules: personal_rules(folder.as_ref()), scope, path, covered })
+}
+
+/// The result of [`answer_with_rules`].
+#[derive(Debug)]
+pub struct AnsweredWithRules {
+    /// The answer.
+    pub given: GivenAnswer,
+    /// The number of each rule that was added.
+    pub added: Result<Vec<usize>, HostError>,
+}
+
+/// Answers a request, and adds the rules that [`propose`] returned for it. Adds no rule if the request cannot be answered. Only
+/// a person may call this.
+pub async fn answer_with_rules(
+    context: &Context,
+    seat: &Seat,
+    approval: &Approval,
+    given: Answer<'_>,
+    proposal: &RuleProposal,
+) -> Result<AnsweredWithRules, HostError> {
+    if proposal.scope != RuleScope::Turn {
+        let given = answer::answer_one(context, seat, approval, given).await?;
+        return Ok(AnsweredWithRules {
+            given,
+            added: PersonalPolicy::add(context, &proposal.rules),
+        });
+    }
+    context.require_person("add rules")?;
+    // The agent may ask again as soon as it has the answer, so the rules must exist before.
+    let registry = &context.host()?.registry;
+    let before = registry.turn_rules(&seat.team, &approval.from)?;
+    let rules = proposal.rules.iter().map(|rule| rule.rule.clone());
+    let after: Vec<Rule> = before.iter().cloned().chain(rules).collect();
+    registry.set_turn_rules(&seat.team, &approval.from, &after)?;
+    match answer::answer_one(context, seat, approval, given).await {
+        Ok(given) => {
+            let added = (before.len() + 1..=after.len()).collect();
+            Ok(AnsweredWithRules { given, added: Ok(added) })
+        }
+        Err(error) => {
+            registry.set_turn_rules(&seat.team, &approval.from, &before)?;
+            Err(error)
+        }
+    }
+}
+
+/// Removes the requests that the supervisor is about to answer by a rule, and leaves those that wait for a person.
+pub(crate) async fn retain_unruled(
+    context: &Context,
+    seat: &Seat,
+    requests: &mut Vec<Approval>,
+) -> Result<(), HostError> {
+    let host = context.host()?;
+    if requests.is_empty() || !host.leads(seat).await? || host.supervisor()?.is_none() {
+        return Ok(());
+    }
+    // While the rules cannot be read, no rule answers.
+    let Ok(personal) = PersonalPolicy::of_context(context) else { return Ok(()) };
+    requests.retain(|request| {
+        let spec = host.registry.member(&seat.team, &request.from).ok().flatten();
+        let rules = spec.and_then(|spec| member_rules(&host, &personal, &seat.team, &spec).ok());
+        let verdict = rules.and_then(|rules| approvals::explain_rules(request, &rules, real_path));
+        let decision = verdict.and_then(|verdict| verdict.decision);
+        decision.is_none_or(|(_, decision)| decision == RuleDecision::Ask)
+    });
+    Ok(())
 }
 
 /// Returns the members that run on this host, each with its team. If the caller named a team, only its members.
@@ -206,13 +307,14 @@ pub(crate) fn member_rules(
     personal: &PersonalPolicy,
     team: &TeamName,
     spec: &MemberSpec,
-) -> MemberRules {
+) -> Result<MemberRules, HostError> {
     let folder = match host.worktree(team, spec) {
         Some(worktree) => worktree.dir,
         None => project(host, team, spec),
     };
     let personal = personal_rules(personal, &project(host, team, spec));
-    MemberRules { rules: spec.rules.clone(), personal, folder }
+    let turn = host.registry.turn_rules(team, &spec.name)?;
+    Ok(MemberRules { rules: spec.rules.clone(), personal, turn, folder })
 }
 
 /// Returns the folder for which a member was started. A member with a worktree works in a copy of it.

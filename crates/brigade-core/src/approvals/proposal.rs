@@ -21,7 +21,7 @@ pub enum NoRule {
     #[error("the input of the tool contains *, which has another meaning in a rule")]
     Star,
     /// A rule that is checked earlier decides.
-    #[error("{rule} ({}) is checked first, and a personal rule cannot override it", text(rule))]
+    #[error("{rule} ({}) is checked first, and a new rule cannot override it", text(rule))]
     Overruled {
         /// The rule that decides.
         rule: Box<AppliedRule>,

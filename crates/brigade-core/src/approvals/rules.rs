@@ -20,6 +20,8 @@ pub struct MemberRules {
     /// own rules, those that allow are checked after them. So a member's rule that asks or denies always comes before a
     /// personal rule that allows.
     pub personal: Vec<NumberedRule>,
+    /// The rules that a person added for the member's current turn. They are checked next to the personal rules.
+    pub turn: Vec<Rule>,
     /// The folder that the member works in.
     pub folder: PathBuf,
 }
@@ -40,6 +42,8 @@ pub enum RuleSource {
     Member(MemberName),
     /// In the policy file of the person who leads.
     Person,
+    /// Nowhere: a person added it for the current turn of this member.
+    Turn(MemberName),
 }
 
 /// A rule that applies to a member.
@@ -65,6 +69,7 @@ impl AppliedRule {
         match &self.source {
             RuleSource::Member(name) => SeatUser::Rule { number: self.number, of: name.clone() },
             RuleSource::Person => SeatUser::PersonalRule { number: self.number },
+            RuleSource::Turn(name) => SeatUser::TurnRule { number: self.number, of: name.clone() },
         }
     }
 }
@@ -72,22 +77,24 @@ impl AppliedRule {
 impl MemberRules {
     /// Returns the rules in the order in which they are checked.
     pub fn in_order(&self, member: &MemberName) -> Vec<AppliedRule> {
-        let personal = |allows: bool| {
-            let rules = self.personal.iter();
-            let rules =
-                rules.filter(move |found| (found.rule.ruling == RuleDecision::Allow) == allows);
-            rules.map(|NumberedRule { number, rule }| AppliedRule {
-                source: RuleSource::Person,
-                number: *number,
-                rule: rule.clone(),
-            })
-        };
+        let personal = self.personal.iter().map(|NumberedRule { number, rule }| AppliedRule {
+            source: RuleSource::Person,
+            number: *number,
+            rule: rule.clone(),
+        });
+        let turn = self.turn.iter().zip(1..).map(|(rule, number)| AppliedRule {
+            source: RuleSource::Turn(member.clone()),
+            number,
+            rule: rule.clone(),
+        });
+        let (after, before): (Vec<_>, Vec<_>) =
+            turn.chain(personal).partition(|found| found.rule.ruling == RuleDecision::Allow);
         let own = self.rules.iter().enumerate().map(|(index, rule)| AppliedRule {
             source: RuleSource::Member(member.clone()),
             number: index + 1,
             rule: rule.clone(),
         });
-        personal(false).chain(own).chain(personal(true)).collect()
+        before.into_iter().chain(own).chain(after).collect()
     }
 }
 
@@ -181,7 +188,7 @@ pub async fn apply_rules(
         let Some((rule, decision)) = verdict.and_then(|verdict| verdict.decision) else { continue };
         let why = match &rule.source {
             RuleSource::Member(name) => format!("denied by rule {} for {name}", rule.number),
-            RuleSource::Person => format!("denied by {rule}"),
+            RuleSource::Person | RuleSource::Turn(_) => format!("denied by {rule}"),
         };
         let reply = match decision {
             RuleDecision::Ask => continue,

@@ -16,6 +16,7 @@ Examples:
   brigade approve 3
   brigade approve 3 4 plan_approval-1794700029486@bob@demo
   brigade approve --all                         show what waits, and ask once
+  brigade approve 3 --turn                      also allow exactly this command until the turn ends
   brigade approve 3 --always                    also allow exactly this command from now on
   brigade approve 3 --always --rule 'cargo test *'";
 
@@ -46,7 +47,7 @@ pub(crate) struct ApproveArgs {
     #[arg(value_name = "ID", required_unless_present = "all")]
     pub(crate) which: Vec<String>,
     /// Approve every waiting request, after showing them all and asking
-    #[arg(long, conflicts_with_all = ["which", "always"])]
+    #[arg(long, conflicts_with_all = ["which", "always", "turn"])]
     pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) rule: NewRuleArgs,
@@ -69,10 +70,13 @@ pub(crate) struct DenyArgs {
 #[derive(Args, Debug)]
 pub(crate) struct NewRuleArgs {
     /// Add a rule to your policy file that gives this answer from now on, after showing it and asking
-    #[arg(long)]
+    #[arg(long, group = "scope")]
     pub(crate) always: bool,
+    /// Give the same answer to the same request until the member's turn ends
+    #[arg(long, group = "scope")]
+    pub(crate) turn: bool,
     /// Use this pattern for the rule instead of the exact command (repeat it for a pipeline)
-    #[arg(long, value_name = "PATTERN", requires = "always", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "PATTERN", requires = "scope", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) rule: Vec<String>,
     /// Let the rule apply in every folder, not only in the folder of the member
     #[arg(long, requires = "always")]

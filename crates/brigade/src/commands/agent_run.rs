@@ -13,6 +13,7 @@ use brigade_core::roster::{self, RosterError};
 use brigade_core::seat::Seat;
 use brigade_host::control::ControlSocket;
 use brigade_host::location::Location;
+use brigade_host::registry::forget_turn_rules;
 use brigade_host::signals::{self, StopSignal};
 use brigade_host::spec::ApprovalAuthority;
 use brigade_host::{claude_led, process, process_tree};
@@ -104,7 +105,8 @@ pub(crate) async fn play(
         // This cannot fail, because the receiver still exists: it is used below.
         let _heard = inputs.send(MemberInput::Line(prompt));
     }
-    let socket = settings.folder.as_deref().and_then(open_socket);
+    let folder = settings.folder;
+    let socket = folder.as_deref().and_then(open_socket);
     let commands = inputs.clone();
     let mut pane = Pane::open(&seat, &agent, inputs);
     let mut plan = TeammateConfig::new(seat, agent, AgentRunner::Program(start), launch);
@@ -112,7 +114,12 @@ pub(crate) async fn play(
     plan.host = env::host_name();
     plan.paused = settings.paused;
     let signal = tokio::select! {
-        ended = teammate::run_observed(plan, received, |sight| pane.show(&sight)) => {
+        ended = teammate::run_observed(plan, received, |event| {
+            if let Some(folder) = &folder {
+                forget_turn_rules(folder, &event);
+            }
+            pane.show(&event);
+        }) => {
             ended.map_err(CliError::failed)?;
             None
         }

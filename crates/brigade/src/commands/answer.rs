@@ -6,10 +6,11 @@ use brigade_core::policy::RuleDecision;
 use brigade_core::seat::Seat;
 use brigade_core::text::{self, count};
 use brigade_host::answer::{self as host, Confirmation, GivenAnswer};
-use brigade_host::personal_policy::{PersonalPolicy, PersonalRule};
-use brigade_host::rules::{RuleProposal, propose};
+use brigade_host::personal_policy::{PersonalRule, ruling_word};
+use brigade_host::rules::{AnsweredWithRules, RuleProposal, RuleScope, answer_with_rules, propose};
 use serde::Serialize;
 
+use super::policy::pattern_text;
 use crate::approval::{ShownAmount, show};
 use crate::cli::{ApproveArgs, DenyArgs, NewRuleArgs};
 use crate::context::CliContext;
@@ -19,6 +20,8 @@ use crate::{confirm, exit, output};
 
 /// The width at which the summary of a request is cut.
 const MAX_SUMMARY_WIDTH: usize = 100;
+/// Shown while the command waits for a confirmation.
+const WAITING: &str = "waiting until the member has taken the answer";
 /// The number of earlier requests that are shown with a new rule.
 const MAX_SHOWN: usize = 10;
 
@@ -62,7 +65,7 @@ pub(crate) async fn approve(context: &CliContext, args: &ApproveArgs) -> Result<
     }
     let question = format!("approve {}?", these(waiting.len()));
     confirm_unless(context.json, args.rule.yes, &question)?;
-    give(context, &seat, waiting, Answer::Yes, None).await
+    give(context, &seat, waiting, Answer::Yes).await
 }
 
 pub(crate) async fn deny(context: &CliContext, args: &DenyArgs) -> Result<u8, CliError> {
@@ -94,7 +97,7 @@ fn confirm_unless(json: bool, yes: bool, question: &str) -> Result<(), CliError>
     if confirm::ask(question)? { Ok(()) } else { Err(CliError::failed(CliTrouble::NotApplied)) }
 }
 
-/// Answers the named requests. With `--always`, first shows the rule and asks.
+/// Answers the named requests. With `--turn`, also adds a rule. With `--always`, first shows the rule and asks.
 async fn answer(
     context: &CliContext,
     seat: &Seat,
@@ -103,9 +106,9 @@ async fn answer(
     rule: &NewRuleArgs,
 ) -> Result<u8, CliError> {
     let found = with_lock_notice(host::find(seat, which)).await?;
-    if !rule.always {
-        return give(context, seat, found, answer, None).await;
-    }
+    let Some(scope) = rule_scope(rule) else {
+        return give(context, seat, found, answer).await;
+    };
     let [approval] = found.as_slice() else {
         return Err(CliError::usage(CliTrouble::OneRequestForRule));
     };
@@ -113,7 +116,10 @@ async fn answer(
         Answer::Yes => (RuleDecision::Allow, "approve"),
         Answer::No(_) => (RuleDecision::Deny, "deny"),
     };
-    let proposed = propose(context, seat, approval, ruling, &rule.rule, rule.everywhere).await?;
+    let proposed = propose(context, seat, approval, ruling, &rule.rule, scope).await?;
+    if scope == RuleScope::Turn {
+        return give_with_rules(context, seat, approval.clone(), answer, proposed).await;
+    }
     if !context.json {
         show_requests(context, &found)?;
         output::print(&proposal_text(&proposed))?;
@@ -121,7 +127,16 @@ async fn answer(
     let rules = if proposed.rules.len() == 1 { "the rule" } else { "the rules" };
     let question = format!("{word} this request and add {rules}?");
     confirm_unless(context.json, rule.yes, &question)?;
-    give(context, seat, found, answer, Some(proposed)).await
+    give_with_rules(context, seat, approval.clone(), answer, proposed).await
+}
+
+fn rule_scope(rule: &NewRuleArgs) -> Option<RuleScope> {
+    match (rule.turn, rule.always, rule.everywhere) {
+        (true, ..) => Some(RuleScope::Turn),
+        (_, true, false) => Some(RuleScope::Folder),
+        (_, true, true) => Some(RuleScope::Everywhere),
+        (false, false, _) => None,
+    }
 }
 
 /// Shows the lines that would be written, and the earlier requests that the rules would have answered.
@@ -159,65 +174,98 @@ fn summary(approval: &Approval) -> Option<String> {
     }
 }
 
-/// Answers each request. If one request cannot be answered, still answers the others. After an answer, adds the rules.
+/// Answers one request and adds the rules.
+async fn give_with_rules(
+    context: &CliContext,
+    seat: &Seat,
+    approval: Approval,
+    answer: Answer<'_>,
+    proposed: RuleProposal,
+) -> Result<u8, CliError> {
+    let answered = answer_with_rules(context, seat, &approval, answer, &proposed);
+    let AnsweredWithRules { given, added } = with_notice(WAITING, answered).await?;
+    let mut given = answer_document(approval, given, answer);
+    let added = added.map(|numbers| added_text(&proposed, &numbers, &given.to));
+    if added.is_ok() {
+        given.rules = proposed.rules;
+    }
+    print_answers(context, std::slice::from_ref(&given))?;
+    let added = added?;
+    if !context.json {
+        output::print(&added)?;
+    }
+    Ok(if given.confirmed { exit::DONE } else { exit::UNCONFIRMED })
+}
+
+/// Answers each request. If one request cannot be answered, still answers the others.
 async fn give(
     context: &CliContext,
     seat: &Seat,
     requests: Vec<Approval>,
     answer: Answer<'_>,
-    proposed: Option<RuleProposal>,
 ) -> Result<u8, CliError> {
-    let waiting = "waiting until the member has taken the answer";
-    let outcomes = with_notice(waiting, host::answer(context, seat, requests, answer)).await;
+    let outcomes = with_notice(WAITING, host::answer(context, seat, requests, answer)).await;
     let mut given = Vec::new();
     let mut refused: Option<CliError> = None;
-    let mut all_confirmed = true;
     for (approval, answered) in outcomes {
         match (answered, &refused) {
-            (Ok(GivenAnswer { answered, confirmation }), _) => {
-                if let Some(why) = &answered.receipt.pending {
-                    output::note(&format!("stored; not in {}'s inbox yet: {why}", approval.from));
-                }
-                let not_yet = match confirmation {
-                    Confirmation::Confirmed => None,
-                    Confirmation::NotYet(why) => Some(why),
-                };
-                all_confirmed &= not_yet.is_none();
-                given.push(AnswerDocument {
-                    number: approval.number,
-                    summary: summary(&approval),
-                    request_id: approval.request_id,
-                    kind: approval.subject.kind().to_string(),
-                    to: answered.to.to_string(),
-                    approved: answer == Answer::Yes,
-                    confirmed: not_yet.is_none(),
-                    not_yet,
-                    rules: Vec::new(),
-                });
-            }
+            (Ok(answered), _) => given.push(answer_document(approval, answered, answer)),
             (Err(error), None) => refused = Some(error),
             (Err(error), Some(_)) => output::note(&error.to_string()),
         }
     }
-    let mut added = Ok(Vec::new());
-    if let (Some(first), Some(proposed)) = (given.first_mut(), proposed) {
-        added = PersonalPolicy::add(context, &proposed.rules);
-        first.rules = if added.is_ok() { proposed.rules } else { Vec::new() };
-    }
-    if context.json {
-        output::print_json(&given)?;
-    } else {
-        let word = if answer == Answer::Yes { "approved" } else { "denied" };
-        output::print(&given.iter().map(|given| answer_line(given, word)).collect::<String>())?;
-        for number in added.as_deref().unwrap_or_default() {
-            output::print(&format!("added personal rule {number}\n"))?;
-        }
-    }
-    added?;
+    print_answers(context, &given)?;
+    let all_confirmed = given.iter().all(|given| given.confirmed);
     refused.map_or(Ok(if all_confirmed { exit::DONE } else { exit::UNCONFIRMED }), Err)
 }
 
-fn answer_line(given: &AnswerDocument, word: &str) -> String {
+fn answer_document(
+    approval: Approval,
+    GivenAnswer { answered, confirmation }: GivenAnswer,
+    answer: Answer<'_>,
+) -> AnswerDocument {
+    if let Some(why) = &answered.receipt.pending {
+        output::note(&format!("stored; not in {}'s inbox yet: {why}", approval.from));
+    }
+    let not_yet = match confirmation {
+        Confirmation::Confirmed => None,
+        Confirmation::NotYet(why) => Some(why),
+    };
+    AnswerDocument {
+        number: approval.number,
+        summary: summary(&approval),
+        request_id: approval.request_id,
+        kind: approval.subject.kind().to_string(),
+        to: answered.to.to_string(),
+        approved: answer == Answer::Yes,
+        confirmed: not_yet.is_none(),
+        not_yet,
+        rules: Vec::new(),
+    }
+}
+
+fn print_answers(context: &CliContext, given: &[AnswerDocument]) -> Result<(), CliError> {
+    if context.json {
+        output::print_json(&given)
+    } else {
+        output::print(&given.iter().map(answer_line).collect::<String>())
+    }
+}
+
+/// Describes the rules that were added.
+fn added_text(proposed: &RuleProposal, numbers: &[usize], member: &str) -> String {
+    if proposed.scope != RuleScope::Turn {
+        return numbers.iter().map(|number| format!("added personal rule {number}\n")).collect();
+    }
+    let lines = proposed.rules.iter().map(|PersonalRule { rule, .. }| {
+        let (ruling, pattern) = (ruling_word(rule.ruling), pattern_text(rule));
+        format!("until the turn of {member} ends: {ruling} {pattern}\n")
+    });
+    lines.collect()
+}
+
+fn answer_line(given: &AnswerDocument) -> String {
+    let word = if given.approved { "approved" } else { "denied" };
     let summary = given.summary.as_ref().map(|summary| format!(": {summary}"));
     let summary = text::cut(&summary.unwrap_or_default(), MAX_SUMMARY_WIDTH);
     let line = format!("{word} {}'s {} {}{summary}\n", given.to, given.kind, given.number);

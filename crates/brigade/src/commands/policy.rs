@@ -41,6 +41,7 @@ fn rule_table(rules: &[ListedRule]) -> Table {
                 let team = team.as_ref().map(|team| format!(" of team {team}"));
                 format!("{name}{}", team.unwrap_or_default())
             }
+            (RuleSource::Turn(name), _) => format!("{name}, until its turn ends"),
             (RuleSource::Person, None) => "every folder".to_owned(),
             (RuleSource::Person, Some(folder)) => folder.display().to_string(),
         };
@@ -68,6 +69,7 @@ fn rule_document(rule: &AppliedRule) -> Value {
     let (source, member) = match &rule.source {
         RuleSource::Member(name) => ("member", Some(name)),
         RuleSource::Person => ("person", None),
+        RuleSource::Turn(name) => ("turn", Some(name)),
     };
     let Rule { ruling, tool, command } = &rule.rule;
     json!({

@@ -5,7 +5,7 @@
 #   DIE    exit at once                     LAST   exit after the turn
 #   TALK   send text before the turn ends   EDIT   report a file change
 #   STAY   start a program in its own session; record the process ids of the guard, the agent and that program
-#   ASK    request permission for a command and record the answer
+#   ASK    request permission for a command and record the answer (ASKTWICE: twice in one turn)
 #   WORK   send text in fifty pieces, use a tool and send text again
 #   REPLY  send a message to the lead, as the member named in its MCP settings
 #   SLEEP  start commands in a tool call, and end the turn only when it is cancelled
@@ -56,9 +56,12 @@ while read -r line; do
                     echo "stays $PPID $$ $!" >> heard
                     ;;
                 *ASK*)
-                    printf '{"jsonrpc":"2.0","id":900,"method":"session/request_permission","params":{"sessionId":"%s","toolCall":{"toolCallId":"c1","title":"make","kind":"execute","rawInput":{"command":"make"}},"options":[{"optionId":"allow-it","name":"Yes","kind":"allow_once"},{"optionId":"refuse-it","name":"No","kind":"reject_once"}]}}\n' "$session"
-                    read -r reply
-                    printf 'answered %s\n' "$reply" >> heard
+                    case $line in *ASKTWICE*) requests='900 901' ;; *) requests=900 ;; esac
+                    for request in $requests; do
+                        printf '{"jsonrpc":"2.0","id":%s,"method":"session/request_permission","params":{"sessionId":"%s","toolCall":{"toolCallId":"c%s","title":"make","kind":"execute","rawInput":{"command":"make"}},"options":[{"optionId":"allow-it","name":"Yes","kind":"allow_once"},{"optionId":"refuse-it","name":"No","kind":"reject_once"}]}}\n' "$request" "$session" "$request"
+                        read -r reply
+                        printf 'answered %s\n' "$reply" >> heard
+                    done
                     ;;
                 *REPLY*)
                     given() { printf '%s\n' "$tools" | sed -n "s/.*$1\":*\"\([^\"]*\)\".*/\1/p"; }

@@ -67,6 +67,49 @@ fn approve_always_adds_the_exact_command_and_answers_the_next_request() {
 }
 
 #[test]
+fn an_answer_for_the_turn_ends_with_the_turn() {
+    let team = HostedTeam::new();
+    team.cli.run_ok(&["up"]);
+    let ask_twice = || {
+        team.cli.run_ok(&["send", "alice", "ASKTWICE"]);
+        wait_until("the request", || team.cli.run(&["approvals"]).code == Some(0));
+    };
+    ask_twice();
+    assert_snapshot!(team.cli.run(&["approve", "1", "--turn", "--rule", "cargo *"]), @"
+    --- stderr
+    error: the rule would not answer this request: it does not allow make
+    hint: answer without `--turn`
+    --- exit 1
+    ");
+    let approved = team.cli.run_ok(&["approve", "1", "--turn"]);
+    assert_snapshot!(approved, @"
+    approved alice's permission 1: run: make
+    until the turn of alice ends: allow make
+    ");
+    wait_until("both answers", || answers(&team) == 2);
+    assert!(!team.cli.path(FILE).exists(), "the policy file stays as it is");
+    let log = team.cli.run_ok(&["log"]);
+    assert!(log.contains("(by rule 1 for this turn of alice)"), "{log}");
+    team.cli.run_ok(&["wait", "--idle", "alice"]);
+    assert_eq!(team.cli.run(&["policy", "list"]).code, Some(4), "the rule ended with the turn");
+    // The same request of the next turn waits.
+    ask_twice();
+    assert_eq!(team.cli.json(&["approvals"]).as_array().unwrap().len(), 1);
+    assert_eq!(answers(&team), 2);
+    team.cli.run_ok(&["deny", "3", "--turn"]);
+    wait_until("the second denial", || team.received("a").matches("refuse-it").count() == 2);
+    // A rule that was added just after its turn does not answer in the next turn, either.
+    team.cli.run_ok(&["wait", "--idle", "alice"]);
+    let folders = std::fs::read_dir(team.cli.path("state/brigade/host")).unwrap();
+    let dir = folders.map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap();
+    let late = r#"[{"ruling":"allow","command":"make"}]"#;
+    std::fs::write(dir.join("demo/alice/turn-rules.json"), late).unwrap();
+    assert_eq!(team.cli.json(&["policy", "list"])[0]["source"], "turn");
+    ask_twice();
+    assert_eq!(answers(&team), 2);
+}
+
+#[test]
 fn a_rule_shows_the_earlier_requests_that_it_covers() {
     let team = with_request();
     team.cli.run_ok(&["approve", "1"]);
@@ -88,7 +131,7 @@ fn deny_always_comes_before_the_rules_of_the_team() {
     ask(&team, "alice");
     assert_snapshot!(team.cli.run(&["approve", "1", "--always", "--yes"]), @"
     --- stderr
-    error: rule 1 of alice (ask make *) is checked first, and a personal rule cannot override it
+    error: rule 1 of alice (ask make *) is checked first, and a new rule cannot override it
     hint: answer without `--always`
     --- exit 1
     ");

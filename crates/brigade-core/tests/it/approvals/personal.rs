@@ -20,7 +20,12 @@ const ALLOW: RuleDecision = RuleDecision::Allow;
 fn rules(own: &[Rule], personal: &[Rule]) -> MemberRules {
     let personal = personal.iter().zip(1..);
     let personal = personal.map(|(rule, number)| NumberedRule { number, rule: rule.clone() });
-    MemberRules { rules: own.to_vec(), personal: personal.collect(), folder: "/elsewhere".into() }
+    MemberRules {
+        rules: own.to_vec(),
+        personal: personal.collect(),
+        folder: "/elsewhere".into(),
+        ..MemberRules::default()
+    }
 }
 
 /// Returns the newest request of bob for this command.
