@@ -21,6 +21,9 @@ use crate::error::HostError;
 use crate::wait_for::{ConditionState, TeamSignals, check_member, concerns_member};
 use crate::{Context, claude_led};
 
+/// How long to wait for the notice that repeats the reply, so that it can be marked as read. A member that has more mail sends none.
+const NOTICE_WITHIN: Duration = Duration::from_millis(500);
+
 /// How an agent replied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -91,6 +94,9 @@ pub async fn ask(
         must_check =
             record.is_none_or(|record: Arc<Record>| concerns_member(&record, sent.to.as_str()));
     };
+    if matches!(end, AskEnd::Replied(ReplyKind::TurnText, _)) {
+        detector.find_notice(&mut signals).await;
+    }
     if let Some(key) = detector.reply
         && seat.store.is_ours(&seat.team).await?
     {
@@ -124,7 +130,7 @@ struct ReplyDetector {
     is_seen: bool,
     /// The text that the agent has written in its turn since it last used a tool.
     turn_text: String,
-    /// The message that is the reply.
+    /// The message that is the reply, or the notice that repeats it.
     reply: Option<MessageKey>,
 }
 
@@ -163,6 +169,7 @@ impl ReplyDetector {
                 Some(AskEnd::Replied(ReplyKind::Message, text))
             }
             MailContent::TurnText(text) if self.is_seen => {
+                self.reply = Some(key);
                 Some(AskEnd::Replied(ReplyKind::TurnText, text))
             }
             MailContent::IdleNotice if self.is_seen => Some(self.without_reply()),
@@ -197,6 +204,16 @@ impl ReplyDetector {
             _ => {}
         }
         None
+    }
+
+    /// Waits for the notice with the text at the end of the turn. The turn ends before the member sends its notice.
+    async fn find_notice(&mut self, signals: &mut TeamSignals) {
+        let deadline = Instant::now() + NOTICE_WITHIN;
+        while self.reply.is_none() && Instant::now() < deadline {
+            if let Some(record) = signals.next(deadline).await {
+                let _reported = self.on_record(&record);
+            }
+        }
     }
 
     fn without_reply(&self) -> AskEnd {

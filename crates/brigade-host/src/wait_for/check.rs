@@ -12,6 +12,7 @@ use brigade_wire::task::{Status, Task};
 use super::{CheckedCondition, ConcernedMailboxes, WaitCondition, check_member};
 use crate::Context;
 use crate::error::{HostError, Trouble, members_hint};
+use crate::rules;
 
 /// Checks the conditions of one wait.
 pub(super) struct Checker<'c> {
@@ -130,7 +131,9 @@ impl<'c> Checker<'c> {
     }
 
     async fn approval(&self) -> Result<CheckedCondition, HostError> {
-        let waiting = approvals::waiting(self.lead.as_ref().unwrap_or(&self.reader)).await?;
+        let lead = self.lead.as_ref().unwrap_or(&self.reader);
+        let mut waiting = approvals::waiting(lead).await?;
+        rules::retain_unruled(self.context, lead, &mut waiting).await?;
         Ok(match waiting.first() {
             None => CheckedCondition::unmet("no request waits"),
             Some(first) => {

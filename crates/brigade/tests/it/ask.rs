@@ -18,10 +18,10 @@ fn the_reply_of_an_agent_is_printed() {
     cli.json(&["up"]);
     // Bob ends its turn with a text.
     assert_eq!(cli.run_ok(&["ask", "bob", "TALK to me"]), "I am talking\n");
+    // The text was printed, so it is read.
+    assert_eq!(cli.run(&["wait", "--message", "--timeout", "0"]).code, Some(124));
     // Bob sends a message.
     assert_eq!(cli.run_ok(&["ask", "bob", "REPLY please"]), "REPLY of bob\n");
-    let unread = cli.run(&["wait", "--message", "--timeout", "0"]);
-    assert!(!unread.stdout.contains("not in time"), "the text at the end of the turn: {unread}");
     let reply = cli.json(&["ask", "bob", "TALK again"]);
     assert_eq!(reply["outcome"], "replied");
     assert_eq!(reply["reply"], serde_json::json!({ "kind": "turn_text", "text": "I am talking" }));
@@ -58,10 +58,7 @@ fn a_person_replies_with_a_message() {
     cli.run_ok(&["--as", "alice", "send", "team-lead", "not from bob"]);
     cli.run_ok(&["--as", "bob", "send", "team-lead", "yes\nsince noon"]);
     let outcome = cli.outcome(&child.wait_with_output().unwrap());
-    assert_snapshot!(outcome, @"
-    yes
-    since noon
-    ");
+    assert_eq!(outcome.stdout, "yes\nsince noon\n");
     // The reply was shown, so it is read.
     assert_snapshot!(cli.run(&["inbox", "--unread"]), @"
     ● bob  <date and time>  unread

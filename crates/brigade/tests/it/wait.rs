@@ -183,6 +183,23 @@ fn a_wait_for_a_member_ends_after_its_turn() {
     assert_eq!(outcome(cli, stopped), "failed: bob is not in the team\n--- exit 1");
 }
 
+/// A request that a rule answers does not wait for a person.
+#[test]
+fn a_wait_for_a_request_ignores_requests_that_a_rule_answers() {
+    let team = HostedTeam::new();
+    let cli = &team.cli;
+    let file = std::fs::read_to_string(cli.path("work/brigade.toml")).unwrap();
+    cli.write("work/brigade.toml", &file.replace("[defaults]", "[defaults]\nallow = [\"make\"]"));
+    cli.json(&["up"]);
+    let wait = start(cli, &["wait", "--approval", "--timeout", "6s"]);
+    for _ in 0..3 {
+        cli.run_ok(&["send", "bob", "ASK"]);
+        cli.run_ok(&["wait", "--idle", "bob", "--timeout", "1m"]);
+    }
+    let ended = outcome(cli, wait);
+    assert!(ended.contains("no request waits\n--- exit 124"), "{ended}");
+}
+
 /// While nothing happens, only the regular scan of the file store wakes the process.
 #[test]
 #[cfg(target_os = "linux")]
