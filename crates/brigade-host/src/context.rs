@@ -375,11 +375,17 @@ impl Context {
         Ok(seat.clone().with_signer(Arc::new(keys)))
     }
 
+    /// Returns whether a person runs the command, as far as the environment tells: neither the agent of a member nor Claude
+    /// Code does.
+    pub(crate) fn is_run_by_person(&self) -> bool {
+        self.answers.is_none() && self.claude_session.is_none()
+    }
+
     /// Fails if an agent runs the command, as far as the environment tells: an agent of a member, Claude Code, or a caller
     /// that names itself as a teammate.
     pub(crate) fn require_person(&self, what: &'static str) -> Result<(), HostError> {
         let is_teammate = self.me.as_ref().is_some_and(|me| *me != MemberName::lead());
-        if self.answers.is_none() && self.claude_session.is_none() && !is_teammate {
+        if self.is_run_by_person() && !is_teammate {
             return Ok(());
         }
         let error = HostError::failed(Trouble::PersonOnly { what });

@@ -138,6 +138,26 @@ pub enum Trouble {
     RunsMembers { team: String },
     #[error("only Claude Code names its teams like {team}")]
     SessionName { team: String },
+    #[error("a new member needs an agent")]
+    AgentNeeded,
+    #[error("no member {name} of team {team} whose settings could be copied")]
+    NoMemberLike { name: String, team: String },
+    #[error("{why}")]
+    BadPlace { why: String },
+    #[error("{why}")]
+    BadPrompt { why: String },
+    #[error("there is no folder {}", path.display())]
+    NoFolder { path: PathBuf },
+    #[error("the rule {pattern:?} can never allow a command: {reason}")]
+    NeverAllows { pattern: String, reason: String },
+    #[error("{name:?} is not the name of a variable")]
+    NotAVariable { name: String },
+    #[error("a member in this terminal has no supervisor, which {} needs", .options.join(", "))]
+    NotInTerminal { options: Vec<&'static str> },
+    #[error(
+        "Claude Code leads team {team}, so only Claude Code can start {name} as a native member"
+    )]
+    NativeByClaude { name: String, team: String },
     #[error("{name} already runs on this host with other settings: {difference}")]
     OtherMember { name: String, difference: String },
     #[error("team {team} was not created by brigade, so brigade cannot lead it")]

@@ -15,6 +15,7 @@
 //! | [`host`], [`registry`], [`process_lock`] | this host, the members that should run, the processes that run them |
 //! | [`team_file`], [`trust`], [`spec`] | reading `brigade.toml`; the files that the user trusts; the settings of a team and its members |
 //! | [`origin`] | the file that a team belongs to, and the team of a folder |
+//! | [`member_options`] | the settings of a new member from the options of a command |
 //! | [`up`], [`spawn`], [`shutdown`], [`down`], [`delete`], [`resume`], [`answer`] | the operations that a person asks for |
 //! | [`steer`], [`control`], `briefing` | interrupting, pausing and restarting members; the socket of a member; the first text of a new session |
 //! | [`rules`], [`personal_policy`] | the rules for permission requests, and those of the person in a file of their own |
@@ -93,6 +94,7 @@ pub mod local_state;
 pub mod location;
 pub mod log_query;
 pub mod login;
+pub mod member_options;
 pub mod native;
 mod native_heartbeat;
 pub mod origin;

@@ -6,7 +6,7 @@ use brigade_agents::driver::{self, AGENTS};
 use crate::error::{HostError, Trouble};
 use crate::installed::Programs;
 use crate::spec::{MemberPlace, MemberSpec};
-use crate::worktree;
+use crate::{suggest, worktree};
 
 /// A program that is not installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +65,36 @@ pub fn check_worktrees<'m>(
 ) -> Result<(), HostError> {
     let mut members = members.into_iter().filter(|member| member.worktree && programs.has("git"));
     members.try_for_each(|member| worktree::check_can_branch(&member.cwd))
+}
+
+/// Returns why an agent cannot run in this place: only Claude Code can be native.
+pub(crate) fn why_not_native(agent: &str, place: MemberPlace) -> Option<String> {
+    let is_native = |agent: &str| driver::agent(agent).is_some_and(|choice| choice.agent.native);
+    if place != MemberPlace::Native || is_native(agent) {
+        return None;
+    }
+    let natives = AGENTS.iter().filter(|agent| agent.native).map(|agent| agent.name);
+    let natives = suggest::list(&natives.collect::<Vec<_>>());
+    Some(format!("{agent:?} cannot be native; only {natives} can"))
+}
+
+/// Fails if a team on a NATS server has native members, because Claude Code needs the team in files on this host.
+/// `is_shared` says that the team is on a NATS server.
+pub(crate) fn refuse_native<'m>(
+    is_shared: bool,
+    members: impl IntoIterator<Item = &'m MemberSpec>,
+) -> Result<(), HostError> {
+    let natives = members.into_iter().filter(|member| member.place == MemberPlace::Native);
+    let names: Vec<String> = natives.map(|member| member.name.to_string()).collect();
+    if !is_shared || names.is_empty() {
+        return Ok(());
+    }
+    let error = HostError::failed(Trouble::NativeInEngine { names });
+    Err(error
+        .hint(
+            "start these members with `--store files`, and connect both stores with `brigade link`",
+        )
+        .hint("or set place = \"headless\" or \"tmux\", so that brigade runs Claude Code"))
 }
 
 /// Returns the program of the member's agent if that program is not installed.

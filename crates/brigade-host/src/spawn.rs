@@ -1,8 +1,9 @@
 //! Adds a member to a team and starts it on this host.
 
 use brigade_agents::driver::{self, AGENTS, AgentChoice};
+use brigade_core::policy::RuleDecision;
 use brigade_core::roster::{self, RosterError};
-use brigade_core::seat::Seat;
+use brigade_core::seat::{Seat, SeatUser};
 use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 
@@ -10,7 +11,7 @@ use crate::context::Context;
 use crate::error::{HostError, Trouble};
 use crate::error_core::join_hint;
 use crate::progress::{Progress, ReportProgress};
-use crate::spec::{MemberSpec, TeamSpec};
+use crate::spec::{AccessLevel, MemberPlace, MemberSpec, TeamSpec};
 use crate::{Host, preflight, renewal, state, suggest, up, wait};
 
 /// The result of [`spawn`].
@@ -46,18 +47,40 @@ pub async fn check(
     context: &Context,
     host: &Host,
     seat: &Seat,
-    name: &MemberName,
-    agent: &str,
+    spec: &MemberSpec,
     report: ReportProgress<'_>,
 ) -> Result<(), HostError> {
+    let name = &spec.name;
     check_credentials(context, host, seat, name).await?;
-    context.check_may_start(seat, name, agent)?;
+    context.check_may_start(seat, name, &spec.agent)?;
+    check_permissions(context, seat, spec)?;
+    preflight::refuse_native(host.is_shared, [spec])?;
+    if spec.place == MemberPlace::Native && !host.leads(seat).await? {
+        let (name, team) = (name.to_string(), seat.team.to_string());
+        let error = HostError::failed(Trouble::NativeByClaude { name, team });
+        return Err(error.hint("ask Claude Code to start it, or use another place"));
+    }
     check_not_elsewhere(host, seat, name).await?;
     check_name(seat, name).await?;
     if !roster::is_lead_reading(seat).await? {
         report(Progress::LeadDoesNotListen(seat.team.clone(), name.clone()));
     }
     Ok(())
+}
+
+/// Fails if an agent, or Claude Code, would start a member with more permissions than a new member has by default. Such a
+/// member could do what its starter may not do.
+fn check_permissions(context: &Context, seat: &Seat, spec: &MemberSpec) -> Result<(), HostError> {
+    let is_wider = spec.access == AccessLevel::Full
+        || spec.rules.iter().any(|rule| rule.ruling == RuleDecision::Allow)
+        || spec.program.is_some()
+        || spec.env.is_some();
+    if !is_wider || (context.is_run_by_person() && seat.user == SeatUser::Person) {
+        return Ok(());
+    }
+    let what = "give a new member permissions, a program or variables";
+    let error = HostError::failed(Trouble::PersonOnly { what });
+    Err(error.hint("without them, the member asks the person, or add it to brigade.toml"))
 }
 
 /// Fails if the NATS credentials of this host do not let it run the member: they are for other members, or the member
@@ -132,7 +155,7 @@ pub async fn spawn(
     if host.registry.member(&lead.team, &spec.name)?.is_some() {
         check_not_elsewhere(host, lead, &spec.name).await?;
     } else {
-        check(context, host, lead, &spec.name, &spec.agent, report).await?;
+        check(context, host, lead, spec, report).await?;
         preflight::check(&host.programs, [spec])?;
     }
     if host.registry.team(&lead.team)?.is_none() {

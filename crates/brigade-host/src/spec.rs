@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use brigade_agents::driver::Access;
 use brigade_core::policy::Rule;
 use brigade_wire::name::{MemberName, TeamName};
 use serde::{Deserialize, Serialize};
@@ -113,6 +114,23 @@ impl MemberSpec {
             restart: Restart::Always,
         }
     }
+
+    /// Returns what the agent may do without asking, as its driver understands it. In plan mode, it may only read.
+    pub fn driver_access(&self) -> Access {
+        match self.access {
+            _ if self.plan => Access::ReadOnly,
+            AccessLevel::Ask => Access::Ask,
+            AccessLevel::Full => Access::Full,
+        }
+    }
+}
+
+/// Returns whether this is the name of an environment variable. `*` at the end stands for any rest.
+pub(crate) fn is_variable_name(name: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let start = name.strip_suffix('*').unwrap_or(name);
+    let begins_with_digit = name.starts_with(|c: char| c.is_ascii_digit());
+    start.chars().all(is_allowed) && !name.is_empty() && !begins_with_digit
 }
 
 /// The actions that a member may take without asking.

@@ -28,6 +28,7 @@ use toml::de::{DeTable, DeValue};
 
 pub use self::mistake::Mistake;
 use self::mistake::Mistakes;
+pub(crate) use self::prompt::read_prompt_file;
 pub use self::references::{OutsidePath, OutsidePaths, PathKey};
 use self::references::{References, ReferredPath};
 use self::regular_file::ReadError;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::error::{HostError, Trouble};
 use crate::progress::{Progress, ReportProgress};
-use crate::spec::{MemberPlace, MemberSpec, TaskSpec, TeamSpec};
+use crate::spec::{MemberSpec, TaskSpec, TeamSpec};
 use crate::trust::TrustedTeamFile;
 use crate::{Host, origin, preflight, renewal, state, team_lock, wait};
 
@@ -60,7 +60,7 @@ pub async fn up(
     for member in &spec.members {
         context.check_may_start(lead, &member.name, &member.agent)?;
     }
-    refuse_native(host, spec)?;
+    preflight::refuse_native(host.is_shared, spec.lead.iter().chain(&spec.members))?;
     check_programs(host, spec, report)?;
     let _lock = team_lock::acquire(&host.registry, &lead.team, report).await?;
     renewal::renew(context, host, report).await?;
@@ -93,22 +93,6 @@ pub async fn up(
     let has_joined = |owner: &MemberName| host.registry.has_joined(&lead.team, owner);
     result.assigned = assign_tasks(lead, &spec.tasks, has_joined).await?;
     Ok(result)
-}
-
-/// Fails if a team on a NATS server has native members, because Claude Code needs the team in files on this host.
-fn refuse_native(host: &Host, spec: &TeamSpec) -> Result<(), HostError> {
-    let members = spec.lead.iter().chain(&spec.members);
-    let natives = members.filter(|member| member.place == MemberPlace::Native);
-    let names: Vec<String> = natives.map(|member| member.name.to_string()).collect();
-    if !host.is_shared || names.is_empty() {
-        return Ok(());
-    }
-    let error = HostError::failed(Trouble::NativeInEngine { names });
-    Err(error
-        .hint(
-            "start these members with `--store files`, and connect both stores with `brigade link`",
-        )
-        .hint("or set place = \"headless\" or \"tmux\", so that brigade runs Claude Code"))
 }
 
 /// Fails if a member's program is not installed. If the team is on a NATS server, only reports the program,

@@ -377,11 +377,9 @@ Examples:
     /// Starts the agent's own program and talks to it over its protocol. Messages to the member
     /// become turns of the agent. The agent runs in the background, or in this terminal with
     /// --place here, where anything you type is sent to the agent as user input. If a member with
-    /// this name already exists, the command continues that member.
-    #[command(after_help = "\
-Examples:
-  brigade spawn bob --agent codex --prompt \"Take a task from the board\"
-  brigade --team session-1a2b3c4d spawn bob --agent gemini --plan --place here")]
+    /// this name already exists, the command continues that member. The options are the settings of a
+    /// member in brigade.toml.
+    #[command(after_help = host::SPAWN_EXAMPLES)]
     Spawn(SpawnArgs),
 
     /// End a member's turn and keep its session

@@ -39,7 +39,9 @@ pub(super) fn read(
         _ if references.has_too_many_prompts() => {
             Err("the prompt files are longer than 16 MiB together".to_owned())
         }
-        ReferredPath::Inside(path) | ReferredPath::Outside(path) => read_file(path, &file.value.0),
+        ReferredPath::Inside(path) | ReferredPath::Outside(path) => {
+            read_prompt_file(path, &file.value.0)
+        }
     };
     if let (ReferredPath::Inside(_), Ok(text)) = (&resolved, &text) {
         references.add_prompt(text.as_bytes());
@@ -47,7 +49,8 @@ pub(super) fn read(
     text.map_err(|why| mistakes.add(&file.span, why)).ok()
 }
 
-fn read_file(path: &Path, name: &str) -> Result<String, String> {
+/// Reads a prompt file. `name` stands for the file in the reason for a failure.
+pub(crate) fn read_prompt_file(path: &Path, name: &str) -> Result<String, String> {
     let bytes = regular_file::read(path, MAX_PROMPT_SIZE).map_err(|error| match error {
         ReadError::Io(source) if source.kind() == std::io::ErrorKind::NotFound => {
             format!("there is no file {name:?} beside this one")

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use brigade_agents::driver::{self, AGENTS};
 use brigade_core::policy::{self, Rule, RuleDecision};
 use brigade_wire::name::{LEAD, MemberName, inbox_stem};
 
@@ -14,8 +13,8 @@ use super::references::{OutsidePaths, PathKey, References, ReferredPath};
 use super::tables::{Common, Defaults, File, Lead, Member, NonEmpty, RuleTable};
 use super::tasks;
 use super::toml_value::{Field, Located};
-use crate::spec::{MemberPlace, MemberSpec, TeamSpec};
-use crate::suggest;
+use crate::preflight;
+use crate::spec::{MemberSpec, TeamSpec};
 
 /// Returns the team, or `None` if there are mistakes.
 pub(super) fn team(
@@ -129,17 +128,13 @@ impl Resolver<'_> {
             self.mistakes.hinted(at, "no agent is set", hint);
         }
         let place = inherited(&own.place, &default.place).unwrap_or_default();
-        let native = |agent: &str| driver::agent(agent).is_some_and(|choice| choice.agent.native);
-        if let Some(agent) = agent.as_ref().filter(|agent| !native(&agent.0))
-            && place == MemberPlace::Native
+        if let Some(agent) = &agent
+            && let Some(why) = preflight::why_not_native(&agent.0, place)
         {
             let agent_at = own.agent.located().map(|agent| &agent.span);
             let span =
                 own.place.located().map(|place| &place.span).or(agent_at).unwrap_or(at).clone();
-            let natives = AGENTS.iter().filter(|agent| agent.native).map(|agent| agent.name);
-            let natives = suggest::list(&natives.collect::<Vec<_>>());
-            let message = format!("{:?} cannot be native; only {natives} can", agent.0);
-            self.mistakes.hinted(&span, message, "use place = \"tmux\" or \"headless\"");
+            self.mistakes.hinted(&span, why, "use place = \"tmux\" or \"headless\"");
         }
         let (prompt, prompt_file) = (settings.prompt, settings.prompt_file);
         let prompt = prompt::read(&name, prompt, prompt_file, self.references, self.mistakes);

@@ -14,7 +14,7 @@ use super::toml_value::{
     with_copied_member,
 };
 use crate::location::{StoreAddress, StoreAddressError};
-use crate::spec::{AccessLevel, ApprovalAuthority, MemberPlace, Restart};
+use crate::spec::{AccessLevel, ApprovalAuthority, MemberPlace, Restart, is_variable_name};
 
 tables! {
     /// A team of coding agents, for `brigade up`.
@@ -226,11 +226,7 @@ impl TomlValue for EnvName {
     fn read(value: Spanned<DeValue<'_>>, mistakes: &mut Mistakes) -> Option<Self> {
         let span = value.span();
         let name = String::read(value, mistakes)?;
-        let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        // `*` at the end stands for any rest.
-        let start = name.strip_suffix('*').unwrap_or(&name);
-        let begins_with_digit = name.starts_with(|c: char| c.is_ascii_digit());
-        if start.chars().all(is_allowed) && !name.is_empty() && !begins_with_digit {
+        if is_variable_name(&name) {
             return Some(Self(name));
         }
         if name.contains('=') {

@@ -1,9 +1,11 @@
 //! `brigade spawn`, `brigade stop`, `brigade down`, `brigade resume`
 
-#[cfg(feature = "nats")]
 use std::path::PathBuf;
 
+use brigade_host::member_options::MemberOptions;
+use brigade_host::spec::{AccessLevel, MemberPlace, Restart};
 use brigade_wire::name::{MemberName, TeamName};
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 
 use super::steer::MembersArgs;
@@ -14,6 +16,13 @@ Examples:
   brigade status --all                          every team of this host
   brigade status --json | jq -r '.[].members[] | select(.liveness == \"dead\") | .name'
   brigade --store nats://server status --metrics";
+
+pub(super) const SPAWN_EXAMPLES: &str = "\
+Examples:
+  brigade spawn bob --agent codex --prompt \"Take a task from the board\"
+  brigade spawn bob --agent codex --worktree --allow \"cargo test *\" --deny \"git push*\"
+  brigade spawn bob2 --like bob --model gpt-5
+  brigade --team session-1a2b3c4d spawn bob --agent gemini --plan --place here";
 
 /// Arguments of `brigade status`.
 #[derive(Args, Clone, Debug)]
@@ -38,20 +47,106 @@ pub(crate) struct SpawnArgs {
     /// The member's name
     pub(crate) name: MemberName,
     /// The agent: codex, gemini, opencode, …, or acp:COMMAND (see `brigade agents`)
-    #[arg(long, value_name = "AGENT")]
-    pub(crate) agent: String,
+    #[arg(long, value_name = "AGENT", required_unless_present = "like")]
+    pub(crate) agent: Option<String>,
+    /// Copy the settings of this member, on this host or in brigade.toml; other options override
+    #[arg(long, value_name = "MEMBER")]
+    pub(crate) like: Option<MemberName>,
     /// Model to use [default: the agent's own default]
-    #[arg(long)]
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
     /// First message to the agent
     #[arg(long, short, allow_hyphen_values = true)]
     pub(crate) prompt: Option<String>,
-    /// Where the agent runs
-    #[arg(long, value_name = "PLACE", default_value = "headless")]
-    pub(crate) place: SpawnPlace,
+    /// File with the first message to the agent
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    pub(crate) prompt_file: Option<PathBuf>,
+    /// Where the agent runs: headless, tmux, native or here [default: headless]
+    #[arg(long, value_name = "PLACE", hide_possible_values = true)]
+    pub(crate) place: Option<SpawnPlace>,
     /// Start in plan mode: no changes until the lead approves a plan
-    #[arg(long)]
-    pub(crate) plan: bool,
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    pub(crate) plan: Option<bool>,
+    /// Folder that the agent works in [default: this folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Work in an own git worktree, on an own branch
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    pub(crate) worktree: Option<bool>,
+    /// What needs permission: with `ask` what the agent's own rules do not allow, with `full` nothing [default: ask]
+    #[arg(long, value_name = "LEVEL", hide_possible_values = true)]
+    pub(crate) access: Option<AccessWord>,
+    /// Command that the agent may run without asking, such as "cargo test *"; can be repeated
+    #[arg(long, value_name = "RULE", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) allow: Vec<String>,
+    /// Command for which the agent has to ask, even if --allow matches it; can be repeated
+    #[arg(long, value_name = "RULE", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) ask: Vec<String>,
+    /// Command that the agent must not run; can be repeated
+    #[arg(long, value_name = "RULE", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) deny: Vec<String>,
+    /// Environment variable that the agent inherits, `*` at the end for several; can be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) env: Vec<String>,
+    /// Path of the agent's program [default: searched in PATH]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) program: Option<PathBuf>,
+    /// Whether to restart the agent when its process dies: always or never [default: always]
+    #[arg(long, value_name = "WHEN", hide_possible_values = true)]
+    pub(crate) restart: Option<RestartWord>,
+}
+
+impl SpawnArgs {
+    /// Returns the settings of the new member. `here` is no place of a member that the supervisor runs.
+    pub(crate) fn options(&self) -> MemberOptions {
+        MemberOptions {
+            like: self.like.clone(),
+            agent: self.agent.clone(),
+            program: self.program.clone(),
+            model: self.model.clone(),
+            prompt: self.prompt.clone(),
+            prompt_file: self.prompt_file.clone(),
+            plan: self.plan,
+            access: self.access.map(|word| match word {
+                AccessWord::Ask => AccessLevel::Ask,
+                AccessWord::Full => AccessLevel::Full,
+            }),
+            allow: self.allow.clone(),
+            ask: self.ask.clone(),
+            deny: self.deny.clone(),
+            dir: self.dir.clone(),
+            worktree: self.worktree,
+            env: self.env.clone(),
+            place: self.place.and_then(|place| match place {
+                SpawnPlace::Headless => Some(MemberPlace::Headless),
+                SpawnPlace::Tmux => Some(MemberPlace::Tmux),
+                SpawnPlace::Native => Some(MemberPlace::Native),
+                SpawnPlace::Here => None,
+            }),
+            restart: self.restart.map(|word| match word {
+                RestartWord::Always => Restart::Always,
+                RestartWord::Never => Restart::Never,
+            }),
+        }
+    }
+}
+
+/// What needs permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AccessWord {
+    /// What the agent's own rules do not allow
+    Ask,
+    /// Nothing
+    Full,
+}
+
+/// Whether an agent is restarted when its process dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RestartWord {
+    /// Restart it
+    Always,
+    /// Release its tasks
+    Never,
 }
 
 /// Where an agent runs.
@@ -61,6 +156,8 @@ pub(crate) enum SpawnPlace {
     Headless,
     /// In a tmux window
     Tmux,
+    /// As the real Claude Code, in a tmux window
+    Native,
     /// In this terminal, until the member stops or you interrupt the command
     Here,
 }

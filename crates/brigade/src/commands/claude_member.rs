@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
-use brigade_agents::driver::{Access, AgentChoice};
+use brigade_agents::driver::AgentChoice;
 use brigade_core::seat::Seat;
 use brigade_host::claude_led::{self, Parting, Registration, Rejoined};
 use brigade_host::signals::{self, StopSignal};
-use brigade_host::spec::{AccessLevel, ApprovalAuthority};
+use brigade_host::spec::ApprovalAuthority;
 use brigade_host::{detach, preflight};
 use brigade_wire::name::TeamName;
 
@@ -138,11 +138,7 @@ impl ClaudeMember<'_> {
             program: spec.program.clone(),
             // `None` if Claude Code started the member: the model in its arguments is one of Claude's, even for other agents.
             model: spec.model.clone(),
-            access: match spec.access {
-                _ if spec.plan => Access::ReadOnly,
-                AccessLevel::Ask => Access::Ask,
-                AccessLevel::Full => Access::Full,
-            },
+            access: spec.driver_access(),
             lead_key,
             prompt: None,
             cwd: spec.cwd.to_string_lossy().into_owned(),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use brigade_agents::driver::{self, Access};
+use brigade_agents::driver;
 use brigade_core::seat::Seat;
 use brigade_core::store::NoteKind;
 use brigade_core::wire::backend;
@@ -20,7 +20,7 @@ use brigade_host::claude_led::{self, FollowedLead};
 use brigade_host::error::failed;
 use brigade_host::native::{self, NativeOptions};
 use brigade_host::signals::StopSignal;
-use brigade_host::spec::{AccessLevel, MemberPlace, MemberSpec};
+use brigade_host::spec::{MemberPlace, MemberSpec};
 use brigade_host::{Host, detach, process_lock, shutdown, spawn};
 
 pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
@@ -116,11 +116,7 @@ async fn play(
     let Some(choice) = driver::agent(&spec.agent) else {
         return Err(CliError::usage(Trouble::NoAgent { name: spec.agent }));
     };
-    let access = match spec.access {
-        _ if spec.plan => Access::ReadOnly,
-        AccessLevel::Ask => Access::Ask,
-        AccessLevel::Full => Access::Full,
-    };
+    let access = spec.driver_access();
     let first = seat.store.get_note(team, name, NoteKind::Memory).await?.is_none();
     let ours = host.leads(&seat).await?;
     // In a NATS store, the server authenticates senders, so messages need no signature.

@@ -1,31 +1,35 @@
 //! `brigade spawn`
 
-use brigade_agents::driver::{Access, AgentChoice};
 use brigade_core::roster::{self, MemberPlan};
 use brigade_core::seat::Seat;
 use brigade_core::wire::backend;
-use brigade_host::spec::{ApprovalAuthority, MemberPlace, MemberSpec};
+use brigade_host::spec::{ApprovalAuthority, MemberSpec};
 use brigade_host::{Host, spawn, supervisor_environment};
 use brigade_wire::name::MemberName;
 use serde_json::json;
 
 use super::agent_run::{TeammateSettings, play_and_leave};
 use crate::cli::{SpawnArgs, SpawnPlace};
-use crate::context::{CliContext, cwd};
+use crate::context::{CliContext, trust};
 use crate::error::{CliError, Trouble};
 use crate::output::{self, STRONG};
 use crate::slow_notice::with_lock_notice;
 use crate::{env, exit, login, progress};
 
 pub(crate) async fn run(context: &CliContext, args: &SpawnArgs) -> Result<u8, CliError> {
-    let choice = spawn::known_agent(&args.agent)?;
+    if let Some(agent) = &args.agent {
+        spawn::known_agent(agent)?;
+    }
+    let options = args.options();
+    let is_here = args.place == Some(SpawnPlace::Here);
+    if is_here {
+        options.check_in_terminal()?;
+    }
     let seat = context.seat_of(context.team().await?, args.name.clone());
-    match args.place {
-        SpawnPlace::Here => run_in_terminal(context, seat, choice, args).await,
-        SpawnPlace::Headless => {
-            run_in_background(context, &seat, args, MemberPlace::Headless).await
-        }
-        SpawnPlace::Tmux => run_in_background(context, &seat, args, MemberPlace::Tmux).await,
+    let spec = options.resolve(context, &seat.team, &args.name, &trust()?)?;
+    match is_here {
+        true => run_in_terminal(context, seat, spec).await,
+        false => run_in_background(context, &seat, spec).await,
     }
 }
 
@@ -55,29 +59,31 @@ pub(super) fn note_environment<'s>(
 async fn run_in_terminal(
     context: &CliContext,
     seat: Seat,
-    choice: AgentChoice,
-    args: &SpawnArgs,
+    spec: MemberSpec,
 ) -> Result<u8, CliError> {
-    let SpawnArgs { name, agent, prompt, plan, .. } = args;
-    spawn::check(context, &context.host()?, &seat, name, agent, &progress::print).await?;
+    spawn::check(context, &context.host()?, &seat, &spec, &progress::print).await?;
+    let choice = spawn::known_agent(&spec.agent)?;
+    let access = spec.driver_access();
+    let MemberSpec { name, agent, program, model, prompt, cwd, env: inherited, .. } = spec;
+    let cwd = cwd.to_string_lossy().into_owned();
     if seat.role().await?.is_none() {
         let member = MemberPlan {
-            agent_type: agent,
-            model: args.model.as_deref().unwrap_or("unknown"),
+            agent_type: &agent,
+            model: model.as_deref().unwrap_or("unknown"),
             prompt: prompt.as_deref().unwrap_or_default(),
-            cwd: &cwd(),
+            cwd: &cwd,
             backend_type: backend::PROCESS,
         };
-        with_lock_notice(roster::join(&seat, name, member)).await?;
+        with_lock_notice(roster::join(&seat, &name, member)).await?;
     }
     let settings = TeammateSettings {
-        program: None,
-        model: args.model.clone(),
-        access: if *plan { Access::ReadOnly } else { Access::Ask },
+        program,
+        model,
+        access,
         lead_key: None,
-        prompt: prompt.clone(),
-        cwd: cwd(),
-        inherits: env::inherited(&choice.agent, None),
+        prompt,
+        cwd,
+        inherits: env::inherited(&choice.agent, inherited.as_deref()),
         answers: ApprovalAuthority::Person,
         home: context.location().clone(),
         task_list: None,
@@ -91,16 +97,8 @@ async fn run_in_terminal(
 async fn run_in_background(
     context: &CliContext,
     seat: &Seat,
-    args: &SpawnArgs,
-    place: MemberPlace,
+    spec: MemberSpec,
 ) -> Result<u8, CliError> {
-    let spec = MemberSpec {
-        model: args.model.clone(),
-        prompt: args.prompt.clone(),
-        plan: args.plan,
-        place,
-        ..MemberSpec::new(args.name.clone(), args.agent.clone(), context.cwd.clone())
-    };
     let lead = seat.for_member(MemberName::lead());
     note_environment(&context.host()?, [&spec])?;
     let (spawned, logins) = tokio::join!(

@@ -54,6 +54,7 @@ mod policy;
 mod process;
 mod read_only;
 mod review;
+mod spawn;
 mod starter;
 mod status;
 mod steer;
