@@ -16,6 +16,7 @@
 //! | [`team_file`], [`trust`], [`spec`] | reading `brigade.toml`; the files that the user trusts; the settings of a team and its members |
 //! | [`origin`] | the file that a team belongs to, and the team of a folder |
 //! | [`member_options`] | the settings of a new member from the options of a command |
+//! | [`differences`] | what differs between a team file and the running team |
 //! | [`up`], [`spawn`], [`shutdown`], [`down`], [`delete`], [`resume`], [`answer`] | the operations that a person asks for |
 //! | [`steer`], [`control`], `briefing` | interrupting, pausing and restarting members; the socket of a member; the first text of a new session |
 //! | [`rules`], [`personal_policy`] | the rules for permission requests, and those of the person in a file of their own |
@@ -74,6 +75,7 @@ mod credentials_record;
 pub mod delete;
 pub mod demo;
 pub mod detach;
+pub mod differences;
 pub mod down;
 pub mod environment;
 pub mod error;

@@ -8,11 +8,12 @@ use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 
 use crate::context::Context;
+use crate::differences::MemberDifferences;
 use crate::error::{HostError, Trouble};
 use crate::error_core::join_hint;
 use crate::progress::{Progress, ReportProgress};
 use crate::spec::{AccessLevel, MemberPlace, MemberSpec, TeamSpec};
-use crate::{Host, preflight, renewal, state, suggest, up, wait};
+use crate::{Host, preflight, renewal, state, suggest, wait};
 
 /// The result of [`spawn`].
 #[derive(Debug)]
@@ -164,9 +165,9 @@ pub async fn spawn(
     let new = host.registry.add_member(&lead.team, spec)?;
     if !new
         && let Some(existing) = host.registry.member(&lead.team, &spec.name)?
-        && let Some(difference) = up::difference(&existing, spec)
+        && let Some(differences) = MemberDifferences::find(&existing, spec)
     {
-        let name = spec.name.to_string();
+        let (name, difference) = (spec.name.to_string(), differences.keys());
         let error = HostError::failed(Trouble::OtherMember { name, difference });
         return Err(error.hint("choose another name, or stop the existing member first"));
     }

@@ -1,6 +1,8 @@
 //! Steers running members: interrupts a turn, pauses and continues a member, restarts its agent, and hands the agent's session
 //! over to a person's terminal.
 
+mod recreate;
+
 use std::time::Duration;
 
 use brigade_core::authority::Denied;
@@ -14,6 +16,8 @@ use crate::host::Host;
 use crate::progress::ReportProgress;
 use crate::spec::{MemberPlace, MemberSpec};
 use crate::{briefing, down, preflight, wait};
+
+pub use self::recreate::{Recreated, recreate};
 
 /// How long a member may take to end a turn that was interrupted.
 const INTERRUPT_WITHIN: Duration = Duration::from_secs(10);

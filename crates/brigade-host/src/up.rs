@@ -1,6 +1,8 @@
 //! Brings a team up. Creates the members and tasks of the team file that do not exist yet. Does not change
 //! existing members and tasks.
 
+mod apply;
+
 use std::collections::HashMap;
 
 use brigade_core::board::{self, TaskPlan, Update};
@@ -12,11 +14,14 @@ use brigade_wire::task::{Status, Task};
 use serde_json::{Value, json};
 
 use crate::context::Context;
+use crate::differences::TeamDifferences;
 use crate::error::{HostError, Trouble};
 use crate::progress::{Progress, ReportProgress};
 use crate::spec::{MemberSpec, TaskSpec, TeamSpec};
 use crate::trust::TrustedTeamFile;
 use crate::{Host, origin, preflight, renewal, state, team_lock, wait};
+
+pub use self::apply::{check_recreated, members_to_recreate, remove_orphans};
 
 /// The metadata key under which a task stores its name in the team file.
 const KEY: &str = "brigadeKey";
@@ -26,12 +31,10 @@ const KEY: &str = "brigadeKey";
 pub struct UpResult {
     /// The members that were added.
     pub new: Vec<MemberName>,
-    /// The members whose settings differ from the team file, each with the names of the differing settings.
-    pub differs: Vec<(MemberName, String)>,
+    /// The differences between the team file and the members that were on this host before.
+    pub differences: TeamDifferences,
     /// The number of tasks that were added.
     pub tasks: usize,
-    /// The members that should run on this host but are not in the team file.
-    pub not_in_file: Vec<MemberName>,
     /// The members that run on another host.
     pub elsewhere: Vec<MemberName>,
     /// The number of tasks that were assigned to members which had joined before.
@@ -145,19 +148,16 @@ async fn add_all(
     result: &mut UpResult,
     report: ReportProgress<'_>,
 ) -> Result<(), HostError> {
+    result.differences = TeamDifferences::find(&host.registry, spec)?;
     for member in spec.members.iter().chain(&spec.lead) {
         if let Some(other) = state::remote_host(host, lead, &member.name).await? {
             report(Progress::RunsElsewhere(member.name.clone(), other));
             result.elsewhere.push(member.name.clone());
-        } else if add(host, lead, member, result, report).await? {
+        } else if add(host, lead, member, report).await? {
             result.new.push(member.name.clone());
         }
     }
-    let is_in_file = |name: &MemberName| {
-        spec.members.iter().chain(&spec.lead).any(|member| member.name == *name)
-    };
-    result.not_in_file = host.registry.members(&lead.team)?;
-    result.not_in_file.retain(|name| !is_in_file(name));
+    result.differences.added.retain(|name| !result.elsewhere.contains(name));
     Ok(())
 }
 
@@ -166,7 +166,6 @@ async fn add(
     host: &Host,
     lead: &Seat,
     spec: &MemberSpec,
-    result: &mut UpResult,
     report: ReportProgress<'_>,
 ) -> Result<bool, HostError> {
     wait::until_removed(host, lead, &spec.name, report).await?;
@@ -174,28 +173,8 @@ async fn add(
         state::forget_heartbeat(host, lead, &spec.name).await?;
         return Ok(true);
     }
-    if let Some(existing) = host.registry.member(&lead.team, &spec.name)?
-        && let Some(difference) = difference(&existing, spec)
-    {
-        result.differs.push((spec.name.clone(), difference));
-    }
     state::retry_if_dead(host, lead, &spec.name).await?;
     Ok(false)
-}
-
-/// Returns the names of the settings in which two specs of a member differ, or `None` if the specs are equal.
-pub fn difference(existing: &MemberSpec, wanted: &MemberSpec) -> Option<String> {
-    let fields = |spec: &MemberSpec| match serde_json::to_value(spec) {
-        Ok(Value::Object(fields)) => fields,
-        _ => serde_json::Map::new(),
-    };
-    let (existing, wanted) = (fields(existing), fields(wanted));
-    let differs: Vec<&str> = wanted
-        .iter()
-        .filter(|(name, value)| existing.get(*name) != Some(*value))
-        .map(|(name, _)| name.as_str())
-        .collect();
-    (!differs.is_empty()).then(|| differs.join(", "))
 }
 
 /// Returns the name that a task has in the team file, or `None` if the task did not come from a team file.

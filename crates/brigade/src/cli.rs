@@ -313,13 +313,14 @@ Examples:
     /// Start the team defined in brigade.toml
     ///
     /// Creates the team, adds its tasks to the board and starts its members. Anything that already
-    /// exists stays unchanged, so a second `up` changes nothing. Members keep running after this
-    /// command exits, even if their supervisor dies. If you have not trusted the file yet, shows what
+    /// exists stays unchanged, so a second `up` changes nothing: it lists what differs between the file and
+    /// the running team. Members keep running after this command exits, even if their supervisor dies. If you have not trusted the file yet, shows what
     /// it would do and asks (see `brigade trust`).
     #[command(after_help = "\
 Examples:
   brigade new && brigade up             write a brigade.toml and start the team
-  brigade up --check                    only check the file
+  brigade up --check                    only check the file, and compare it with the running team
+  brigade up --recreate builder         restart builder with the settings of the file
   brigade up --until-done --json        for scripts: exit code 0 if every task is done")]
     Up(UpArgs),
 

@@ -73,7 +73,7 @@ pub(crate) struct SpawnArgs {
     /// Work in an own git worktree, on an own branch
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub(crate) worktree: Option<bool>,
-    /// What needs permission: with `ask` what the agent's own rules do not allow, with `full` nothing [default: ask]
+    /// Actions that need permission: `ask` those that the agent's own rules do not allow, `full` none [default: ask]
     #[arg(long, value_name = "LEVEL", hide_possible_values = true)]
     pub(crate) access: Option<AccessWord>,
     /// Command that the agent may run without asking, such as "cargo test *"; can be repeated
@@ -131,12 +131,12 @@ impl SpawnArgs {
     }
 }
 
-/// What needs permission.
+/// The actions that need permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AccessWord {
-    /// What the agent's own rules do not allow
+    /// Ask for every action that the agent's own rules do not allow
     Ask,
-    /// Nothing
+    /// Never ask
     Full,
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use brigade_agents::driver::AGENTS;
 use brigade_host::team_file::templates::TEMPLATES;
-use brigade_wire::name::TeamName;
+use brigade_wire::name::{MemberName, TeamName};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
@@ -36,6 +36,15 @@ pub(crate) struct UpArgs {
     /// Use this after you have moved a brigade.toml whose team is up.
     #[arg(long, conflicts_with = "check")]
     pub(crate) adopt: bool,
+    /// Restart members whose settings differ from the file, with the new settings
+    ///
+    /// Without names, all such members. An agent continues its session, unless its agent, folder or worktree changes:
+    /// then it begins a new one, with a briefing.
+    #[arg(long, value_name = "MEMBER", num_args = 0.., conflicts_with = "check")]
+    pub(crate) recreate: Option<Vec<MemberName>>,
+    /// Stop and remove members that are not in the file, as `brigade stop` does
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) remove_orphans: bool,
     /// Wait until every task is done, then stop the team
     ///
     /// Prints events as they happen; as JSON lines with --json. Exits with code 0 only if every task

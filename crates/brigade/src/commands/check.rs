@@ -8,13 +8,15 @@ use brigade_agents::driver::{self, AGENTS, Agent, LoginState};
 use brigade_core::text;
 use serde_json::json;
 
+use super::differences;
 use crate::cli::GlobalArgs;
-use crate::context::{current_dir, trust};
+use crate::context::{current_dir, host_alone, trust};
 use crate::error::CliError;
 use crate::graph::{self, TaskTree};
 use crate::location::{TeamFileSource, location, named_store};
 use crate::output::{self, Cell, FAINT, STRONG, Table};
 use crate::{env, exit, login};
+use brigade_host::differences::TeamDifferences;
 use brigade_host::installed;
 use brigade_host::location::StoreAddress;
 use brigade_host::login::{MemberLogin, state_key};
@@ -58,12 +60,14 @@ pub(crate) async fn check(global: &GlobalArgs, file: Option<&Path>) -> Result<u8
         TrustState::Trusted => login::check_members(all_members(team)).await,
         TrustState::Changed | TrustState::Unknown => Vec::new(),
     };
+    let found = compared(global, &path, &file, state)?;
     if json {
         output::print_json(&json!({
             "valid": true,
             "file": path,
             "trust": state,
             "team": team,
+            "changes": found,
             "missing_agents": missing(team),
             "logins": logins.iter().map(login_document).collect::<Vec<_>>(),
         }))?;
@@ -78,6 +82,9 @@ pub(crate) async fn check(global: &GlobalArgs, file: Option<&Path>) -> Result<u8
             "you have not trusted this content of the file; `brigade trust` shows what it would do, and \
              `brigade up` asks",
         );
+    }
+    if let Some(found) = found {
+        differences::note(&found);
     }
     for missing in preflight::missing_programs(&env::programs(), all_members(team)) {
         output::note(&format!("not installed: {}; {}", missing.what, missing.remedy));
@@ -130,6 +137,28 @@ fn check_worktrees(
     };
     let may_use = |member: &&MemberSpec| state == TrustState::Trusted || !is_outside(member);
     preflight::check_worktrees(&env::programs(), all_members(&file.spec).filter(may_use))
+}
+
+/// Returns the differences between the file and the team, if the team is up on this host. Without trust, brigade uses neither
+/// the store of the file nor the files outside its folder, so it cannot compare everything.
+fn compared(
+    global: &GlobalArgs,
+    path: &Path,
+    file: &TeamFile,
+    state: TrustState,
+) -> Result<Option<TeamDifferences>, CliError> {
+    let needs_trust = !file.outside.is_empty() || file.store.is_some();
+    if state != TrustState::Trusted && needs_trust {
+        return Ok(None);
+    }
+    let home = location(global, TeamFileSource::File(path))?;
+    let registry = host_alone(&GlobalArgs { home, ..global.clone() })?.registry;
+    let team = &file.spec.team;
+    let is_of_other = registry.origin(team)?.is_some_and(|origin| origin.file != file.path);
+    if registry.team(team)?.is_none() || is_of_other {
+        return Ok(None);
+    }
+    TeamDifferences::find(&registry, &file.spec).map(Some)
 }
 
 /// Returns whether `up` would store the team on a NATS server.

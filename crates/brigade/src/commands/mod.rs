@@ -13,6 +13,7 @@ mod completions;
 mod credentials;
 mod demo;
 mod diff;
+mod differences;
 mod doctor;
 mod down;
 mod guard;

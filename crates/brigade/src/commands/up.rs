@@ -18,7 +18,8 @@ use brigade_host::down;
 use brigade_host::up::{self as host_up, OtherOwner, UpResult};
 
 use super::down::note_lost_tasks;
-use super::{check, spawn};
+use super::steer::first_failure;
+use super::{check, differences, spawn};
 use crate::cli::UpArgs;
 use crate::context::{CliContext, trust};
 use crate::error::{CliError, CliTrouble, Trouble};
@@ -44,6 +45,7 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
     let file = up.file.clone().map_or_else(check::found, Ok)?;
     let trusted = trust()?.read(&file)?;
     let spec = trusted.spec();
+    host_up::check_recreated(spec, up.recreate.as_deref().unwrap_or_default())?;
     let lead = context.seat_of(spec.team.clone(), MemberName::lead());
     let host = context.host()?;
     if up.until_done && spec.tasks.is_empty() && !has_tasks(&lead).await? {
@@ -56,18 +58,7 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
     let result =
         host_up::up(context, &host, &lead, &trusted, other_owner, &progress::print).await?;
     super::warn_about_changes(context);
-    for (name, difference) in &result.differs {
-        output::note(&format!(
-            "{name} still runs with its old settings ({difference}); \
-             restart it with `brigade stop {name}` and `brigade up`"
-        ));
-    }
-    for name in &result.not_in_file {
-        output::note(&format!(
-            "{name} is not in {} but keeps running; `brigade stop {name}` stops it",
-            file.display()
-        ));
-    }
+    let changed = differences::apply(context, &lead, spec, &result.differences, up).await;
     let is_new = |member: &&MemberSpec| result.new.contains(&member.name);
     spawn::note_environment(&host, spec.members.iter().chain(&spec.lead).filter(is_new))?;
     host.ensure_supervisor().await?;
@@ -120,10 +111,14 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
             "tasks": result.tasks,
             "assigned": assigned,
             "dead": dead.iter().map(|(name, _)| name).collect::<Vec<_>>(),
-            "not_in_file": result.not_in_file,
+            "not_in_file": result.differences.removed,
+            "changes": result.differences,
+            "recreated": changed.recreated,
+            "removed": changed.removed,
         }))?;
     } else {
-        output::print(&summary(&host, spec, &UpResult { assigned, ..result }))?;
+        let is_unchanged = changed.tried == 0;
+        output::print(&summary(&host, spec, &UpResult { assigned, ..result }, is_unchanged))?;
         if let (Some(first), true) = (spec.members.first(), dead.is_empty() && has_new) {
             output::hint(&format!(
                 "assign work with `brigade task add \"…\" --owner {}`, watch with `brigade ui`, \
@@ -133,7 +128,7 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
         }
     }
     match dead.as_slice() {
-        [] => Ok(exit::DONE),
+        [] => first_failure(changed.failures, changed.tried, exit::DONE),
         dead => {
             let names: Vec<String> = dead.iter().map(|(name, _)| name.to_string()).collect();
             let error = CliError::failed(Trouble::DidNotStart { names });
@@ -142,14 +137,14 @@ pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliErro
     }
 }
 
-fn summary(host: &Host, spec: &TeamSpec, result: &UpResult) -> String {
+fn summary(host: &Host, spec: &TeamSpec, result: &UpResult, is_unchanged: bool) -> String {
     let team = &spec.team;
     let assigned = match result.assigned {
         0 => String::new(),
         assigned => format!(", {} assigned", text::count(assigned, "task")),
     };
     let mut text = match (result.new.len(), result.tasks) {
-        (0, 0) if result.assigned == 0 => {
+        (0, 0) if result.assigned == 0 && is_unchanged => {
             format!("team {STRONG}{team}{STRONG:#} is already up; no changes\n")
         }
         (new, tasks) => {

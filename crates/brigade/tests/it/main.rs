@@ -15,6 +15,7 @@ mod claude_led;
 mod client;
 mod clock;
 mod demo;
+mod differences;
 mod doctor;
 mod doctor_faults;
 mod doctor_host;

@@ -199,7 +199,7 @@ fn b16_up_names_running_members_that_are_not_in_the_file() {
     folders.0.write("a/brigade.toml", &more);
     folders.up("a");
     folders.0.write("a/brigade.toml", &file);
-    assert_snapshot!(folders.run_in("a", &["up"]).stderr.lines().next().unwrap(), @"note: carol is not in brigade.toml but keeps running; `brigade stop carol` stops it");
+    assert_snapshot!(folders.run_in("a", &["up"]).stderr.lines().next().unwrap(), @"note: carol is not in the file but keeps running");
     let answer = folders.run_in("a", &["up", "--json"]);
     let answer: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
     assert_eq!(answer["not_in_file"], json!(["carol"]));

@@ -162,6 +162,7 @@ fn every_setting_is_read() {
             "valid": true,
             "trust": "trusted",
             "file": "brigade.toml",
+            "changes": null,
             "missing_agents": ["claude"],
             "logins": [
                 { "agent": "codex", "members": ["zoe"], "login": "unknown", "log_in": "`codex login` logs in" },
