@@ -11,13 +11,13 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from script_proxy import ScriptProxy
 from terminal import Terminal
 
 from lib.env import MODEL, exit_on_sigterm, mark_trusted
 from lib.pages import Shell, blocks, matches
 from lib.processes import in_home, kill_home
 from lib.report import Report
+from lib.script_proxy import ScriptProxy
 from lib.scripted_model import ScriptedModel, say, shutdown_steps, team_tool, tool
 from lib.util import SLACK, capture, eventually
 from lib.vendors import CODEX_PLAIN_TOOLS, CONFIGURE

@@ -7,9 +7,9 @@ import tempfile
 import time
 from pathlib import Path
 
-import svg
-from grid import Grid
-from terminals import Tmux
+from lib import svg
+from lib.grid import Grid
+from lib.terminals import Tmux
 
 DEMO = "fixtures/ui/demo.jsonl"
 # For each screenshot: the view to start with, and the keys to press.

@@ -1,8 +1,7 @@
 """Compares the terminal state of a shell in tmux before and after `brigade ui`."""
 
-from grid import Grid
-from terminals import COLUMNS, ROWS
-
+from lib.grid import Grid
+from lib.terminals import COLUMNS, ROWS
 from lib.util import eventually
 
 # Private terminal modes: mouse, focus, cursor keys, alternate screen, bracketed paste, synchronized output.

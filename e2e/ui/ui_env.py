@@ -3,11 +3,10 @@
 import os
 from contextlib import ExitStack
 
-from terminals import Pty, Tmux
-
 from lib.env import TestEnv, run_scenario
 from lib.processes import all_processes
 from lib.scripted_model import ScriptedModel
+from lib.terminals import Pty, Tmux
 from lib.util import eventually
 from lib.vendors import CODEX_PLAIN_TOOLS, CONFIGURE
 

@@ -1,9 +1,10 @@
-"""A proxy between an agent and the scripted model. In each request, it appends a script to every text that comes from
-README.md, so that the page itself needs no scripts."""
+"""A proxy between an agent and the scripted model. In each request, it appends a script to texts that come from a page of
+the documentation, so that the page itself needs no scripts."""
 
 import http.client
 import json
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
@@ -47,16 +48,18 @@ class ProxyHandler(BaseHTTPRequestHandler):
                 escaped = json.dumps(script(*steps))[1:-1]
                 body = body.replace(text.encode(), f"{text} {escaped}".encode())
         headers = {name: value for name, value in self.headers.items() if name.lower() in FORWARDED_HEADERS}
-        model = http.client.HTTPConnection(self.server.model, timeout=120)
-        model.request(self.command, self.path, body, headers)
-        answer = model.getresponse()
-        content = answer.read()
-        model.close()
-        self.send_response(answer.status)
-        self.send_header("content-type", answer.getheader("content-type", "application/json"))
-        self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        # The connection of an agent that was interrupted is closed, and at the end of a test that of the model.
+        with suppress(ConnectionError, http.client.HTTPException):
+            model = http.client.HTTPConnection(self.server.model, timeout=120)
+            model.request(self.command, self.path, body, headers)
+            answer = model.getresponse()
+            content = answer.read()
+            model.close()
+            self.send_response(answer.status)
+            self.send_header("content-type", answer.getheader("content-type", "application/json"))
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
 
     def log_message(self, *_):
         """Prints nothing."""

@@ -10,8 +10,7 @@ import struct
 import termios
 import time
 
-from grid import Grid
-
+from lib.grid import Grid
 from lib.processes import stat_fields
 from lib.util import SLACK, capture, eventually
 

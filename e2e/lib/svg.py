@@ -2,30 +2,66 @@
 
 from html import escape
 from itertools import groupby
+from typing import NamedTuple
 
-from shapes import Line, shapes
+from lib.shapes import Line, shapes
 
 # Width and height of one cell, in SVG units.
 WIDTH, HEIGHT = 8.4, 17.0
 FONT = 14
 MARGIN = 14
-BACKGROUND, TEXT = "#16181d", "#d7dae0"
-# The sixteen colours of a terminal.
-PALETTE = (
-    "#3b4048", "#e5697a", "#8cc570", "#d9b45f", "#64a8e8", "#c17fdb", "#55b9c4", "#abb2bf",
-    "#7a818e", "#f08b98", "#a8d992", "#ecd08b", "#8cc2f4", "#d6a3ea", "#7fd3dc", "#eef0f4",
+
+
+class Theme(NamedTuple):
+    """The colours of a terminal."""
+
+    background: str
+    text: str
+    # The sixteen colours that programs choose by number.
+    palette: tuple
+
+
+DARK = Theme(
+    "#16181d",
+    "#d7dae0",
+    (
+        "#3b4048", "#e5697a", "#8cc570", "#d9b45f", "#64a8e8", "#c17fdb", "#55b9c4", "#abb2bf",
+        "#7a818e", "#f08b98", "#a8d992", "#ecd08b", "#8cc2f4", "#d6a3ea", "#7fd3dc", "#eef0f4",
+    ),
+)  # fmt: skip
+# The colours of GNOME Terminal on a white background.
+LIGHT = Theme(
+    "#ffffff",
+    "#2e3436",
+    (
+        "#2e3436", "#cc0000", "#4e9a06", "#c4a000", "#3465a4", "#75507b", "#06989a", "#d3d7cf",
+        "#555753", "#ef2929", "#8ae234", "#fce94f", "#729fcf", "#ad7fa8", "#34e2e2", "#eeeeec",
+    ),
 )  # fmt: skip
 
 
-def colors(style):
+def colors(style, theme):
     """Returns the colours of text and background; None stands for the default background."""
-    fg = PALETTE[style.fg] if style.fg is not None and style.fg < 16 else TEXT
-    bg = PALETTE[style.bg] if style.bg is not None and style.bg < 16 else None
+    fg = theme.palette[style.fg] if style.fg is not None and style.fg < 16 else theme.text
+    bg = theme.palette[style.bg] if style.bg is not None and style.bg < 16 else None
     if "reversed" in style.flags:
-        fg, bg = bg or BACKGROUND, fg
+        fg, bg = bg or theme.background, fg
     if "dim" in style.flags:
-        fg = mixed(fg, bg or BACKGROUND, 0.6)
+        fg = mixed(fg, bg or theme.background, 0.6)
     return fg, bg
+
+
+def contrast(style, theme):
+    """Returns the contrast between text and background, from 1 to 21, as WCAG defines it."""
+    fg, bg = colors(style, theme)
+    light, dark = sorted((luminance(fg), luminance(bg or theme.background)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(color):
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def mixed(one, other, share):
@@ -33,7 +69,7 @@ def mixed(one, other, share):
     return "#" + "".join(f"{part:02x}" for part in parts)
 
 
-def film(frames, seconds):
+def film(frames, seconds, theme=DARK):
     """Returns an SVG of screens of the same size. `seconds` says how long each screen is shown."""
     columns, rows = len(frames[0][0]), len(frames[0])
     width, height = columns * WIDTH + 2 * MARGIN, rows * HEIGHT + 2 * MARGIN
@@ -41,7 +77,7 @@ def film(frames, seconds):
     for number, frame in enumerate(frames):
         uses = []
         for y, row in enumerate(frame):
-            drawn = row_of(row)
+            drawn = row_of(row, theme)
             if not drawn:
                 continue
             # Write identical rows only once.
@@ -59,7 +95,7 @@ def film(frames, seconds):
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
         f'width="{width:g}" height="{height:g}">'
         f"<style>{style}</style><defs>{''.join(defs)}</defs>"
-        f'<rect width="{width:g}" height="{height:g}" rx="8" fill="{BACKGROUND}"/>'
+        f'<rect width="{width:g}" height="{height:g}" rx="8" fill="{theme.background}"/>'
         f'<svg x="{MARGIN}" y="{MARGIN}" width="{columns * WIDTH:g}" height="{rows * HEIGHT:g}">'
         f'<g class="film">{"".join(groups)}</g></svg></svg>\n'
     )
@@ -78,12 +114,12 @@ def motion(seconds, width):
     )
 
 
-def row_of(row):
+def row_of(row, theme):
     """Returns the SVG of one row of a screen: backgrounds, texts and shapes."""
     grounds, texts, drawn, x = [], [], [], 0
     for style, cells in groupby(row, key=lambda cell: cell.style):
         cells = list(cells)
-        fg, bg = colors(style)
+        fg, bg = colors(style, theme)
         if bg:
             grounds.append(f'<rect x="{x * WIDTH:g}" width="{len(cells) * WIDTH:g}" height="{HEIGHT:g}" fill="{bg}"/>')
         if "underlined" in style.flags:
