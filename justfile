@@ -19,7 +19,7 @@ nightly: model (bend "2000000") (store "all") (nats "all")
     bench/team/run
     bench/team/endure
     bench/capacity/run --check
-    for name in policy kills claude agents guest ends native host hosts steer teammates ui readme install; do e2e/$name/run || exit 1; done
+    for name in policy kills claude agents guest ends native host hosts steer teammates ui readme cookbook install; do e2e/$name/run || exit 1; done
     e2e/soak/run
     cargo build --release -p brigade -p brigade-bench-store -p brigade-bench-nats
     bench/table/run
@@ -174,6 +174,11 @@ policy *arguments:
 kills *arguments:
     cargo build --release -p brigade
     e2e/kills/run {{arguments}}
+
+# Run the recipes of docs/cookbook.md with the real Codex and Gemini CLI; see e2e/cookbook/README.md.
+cookbook *arguments:
+    cargo build --release -p brigade -p scripted-model
+    e2e/cookbook/run {{arguments}}
 
 # Run every fuzz target for SECONDS each; needs a nightly compiler and cargo-fuzz.
 fuzz seconds="120":

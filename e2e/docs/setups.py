@@ -24,6 +24,7 @@ AGED = "~/.claude/teams/demo/inboxes/bob.json.lock"
 SETUPS = (
     Setup("README.md", run_by="e2e/readme/run"),
     Setup("docs/install.md", run_by="e2e/install/run"),
+    Setup("docs/cookbook.md", run_by="e2e/cookbook/run"),
     Setup("docs/benchmarks.md", run_by="just bench-peers"),
     Setup("docs/soak.md", run_by="e2e/soak/run"),
     Setup("docs/library.md", run_by="e2e/library/run"),
