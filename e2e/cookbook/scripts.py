@@ -7,8 +7,13 @@ from recipes import check
 
 from lib.scripted_model import say, team_tool
 
-# Maps texts of the page to the steps that the scripted model takes.
+# Maps texts of the page to the steps that the scripted model takes. Without a script, the model repeats its last steps.
 TEXTS = {
+    "The tests are green again": [say("Good.")],
+    "main is frozen until six": [say("I wait.")],
+    "Make a branch first": [say("I have made a branch.")],
+    "Use the old lexer instead": [say("I use the old lexer.")],
+    "+# A better parser": [say("I have seen the change.")],
     "Which test fails, and why?": [say("The test empty_input: the loop reads too far.")],
     "Commit your work": [say("Committed.")],
     "Fix the failing test": [say("Fixed.") | {"wait": 2}],
