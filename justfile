@@ -19,7 +19,7 @@ nightly: model (bend "2000000") (store "all") (nats "all")
     bench/team/run
     bench/team/endure
     bench/capacity/run --check
-    for name in policy kills claude agents guest ends native host hosts steer teammates ui readme cookbook install; do e2e/$name/run || exit 1; done
+    for name in policy kills claude agents guest ends native host hosts steer teammates ui screens readme cookbook install; do e2e/$name/run || exit 1; done
     e2e/soak/run
     cargo build --release -p brigade -p brigade-bench-store -p brigade-bench-nats
     bench/table/run
@@ -114,10 +114,16 @@ ui *arguments:
     cargo build --release -p brigade -p scripted-model
     e2e/ui/run {{arguments}}
 
-# Make the screenshots in docs/pictures from fixtures/ui/demo.jsonl.
+# Make the screenshots in docs/pictures: the dashboard from fixtures/ui/demo.jsonl, the commands from a scripted team.
 pictures:
-    cargo build --release -p brigade
+    cargo build --release -p brigade -p scripted-model
     e2e/ui/picture
+    e2e/screens/run pictures
+
+# Capture every screen with 80 and 200 columns, dark and light, in target/screens; see e2e/screens/README.md.
+screens:
+    cargo build --release -p brigade -p scripted-model
+    e2e/screens/run
 
 # Regenerate the pages and tables of the guide that are generated from the program.
 docs:
