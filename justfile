@@ -19,7 +19,7 @@ nightly: model (bend "2000000") (store "all") (nats "all")
     bench/team/run
     bench/team/endure
     bench/capacity/run --check
-    for name in policy kills claude agents guest ends native host hosts steer teammates ui screens readme cookbook install; do e2e/$name/run || exit 1; done
+    for name in policy kills claude agents guest ends native host hosts steer attach teammates ui screens readme cookbook install; do e2e/$name/run || exit 1; done
     e2e/soak/run
     cargo build --release -p brigade -p brigade-bench-store -p brigade-bench-nats
     bench/table/run

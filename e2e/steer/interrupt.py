@@ -6,10 +6,9 @@ import re
 import time
 from typing import NamedTuple
 
-from steer_env import ANSWER_WITHIN, NAME, SteerEnv, timed, with_argument
-
 from lib.env import run_scenario
 from lib.scripted_model import say
+from lib.steer_env import ANSWER_WITHIN, NAME, SteerEnv, timed, with_argument
 from lib.util import SLACK, eventually
 
 # The limits for the end of a turn, in seconds: the goal, and the limit on a machine that is busy with other work.

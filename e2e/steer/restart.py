@@ -4,10 +4,9 @@ waits."""
 
 import time
 
-from steer_env import NAME, SteerEnv, timed
-
 from lib.env import run_scenario
 from lib.scripted_model import say
+from lib.steer_env import NAME, SteerEnv, timed
 from lib.util import eventually
 
 

@@ -65,6 +65,9 @@ pub struct Agent {
     /// The arguments with which the program continues a session in its own interface. `{session}` stands for the session's id.
     /// Empty if the program cannot do that.
     pub interactive: &'static [&'static str],
+    /// Part of the error with which the agent refuses to resume a session that another program has open. Empty if the agent
+    /// never refuses.
+    pub busy_session: &'static str,
     /// Creates a driver for one conversation with the agent.
     pub driver: fn(LaunchOptions) -> Box<dyn Driver>,
 }

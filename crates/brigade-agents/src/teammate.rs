@@ -44,7 +44,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 pub use self::carry_over::{Membership, carry_over};
-pub use self::config::TeammateConfig;
+pub use self::config::{SessionUse, TeammateConfig};
 use self::control::{OpenCalls, PendingCommands};
 use self::conversation::{ConversationEnd, EventEffect};
 use self::input::next_input;
@@ -80,6 +80,10 @@ const FIRST_RESTART_DELAY: Duration = Duration::from_millis(500);
 /// The agent is marked as failed after this many failed starts in a row. The next message resets the count and
 /// starts the agent again.
 const MAX_FAILED_STARTS: u32 = 5;
+/// How long a member retries to resume a session that another program has open. Codex keeps a session open for up to 55 s.
+const BUSY_SESSION_WAIT: Duration = Duration::from_secs(60);
+/// Delay before a member retries to resume a session that another program has open.
+const BUSY_SESSION_RETRY: Duration = Duration::from_secs(3);
 /// Delay before a failed store operation is retried.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// A start counts as successful if the program runs for at least this time, or completes a turn.
@@ -249,7 +253,11 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
     let mut teammate = TeammateLoop::new(config, watch, observer).await?;
     let mut inputs = Some(inputs);
     let mut failed_starts = 0;
+    let mut busy_since = None;
     loop {
+        if !teammate.wait_while_used(&mut inputs).await {
+            return release_tasks(&teammate.config.seat, teammate.team_created).await;
+        }
         let began = Instant::now();
         teammate.wait_to_resume().await;
         // A new process has no open requests. Requests of the previous process can no longer be answered.
@@ -285,12 +293,23 @@ async fn run_until_left<S: FnMut(TeammateEvent)>(
         let Some(why) = exit_reason else {
             return release_tasks(&teammate.config.seat, teammate.team_created).await;
         };
+        let is_busy = teammate.config.agent.is_session_busy(&why);
+        if is_busy && busy_since.get_or_insert(began).elapsed() < BUSY_SESSION_WAIT {
+            teammate
+                .handle_exit(&format!("another program has the session open; trying again: {why}"));
+            teammate.beat().await;
+            tokio::time::sleep(BUSY_SESSION_RETRY).await;
+            continue;
+        }
+        busy_since = None;
         let why = teammate.config.agent.explain_failure(&why);
         let start_failed = began.elapsed() < SUCCESSFUL_RUN && !teammate.completed_turn;
         failed_starts = if start_failed { failed_starts + 1 } else { 1 };
         teammate.handle_exit(&why);
         teammate.beat().await;
-        if failed_starts > 1 && teammate.failed_to_start && teammate.delivery.forget_session() {
+        // A session that another program has open is not lost.
+        let may_forget = failed_starts > 1 && teammate.failed_to_start && !is_busy;
+        if may_forget && teammate.delivery.forget_session() {
             let new = "the agent's session cannot be resumed; starting a new one";
             (teammate.observer)(TeammateEvent::Trouble(new.to_owned()));
         }

@@ -42,6 +42,9 @@ pub enum WorkEvent {
         added: usize,
         /// The number of lines removed.
         removed: usize,
+        /// The changed lines, possibly truncated. Each begins with a space, a minus or a plus.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        diff: Option<String>,
     },
     /// The agent has reached the vendor's rate limit.
     Limited {

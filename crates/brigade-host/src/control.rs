@@ -56,12 +56,14 @@ pub struct HandedOverCommand {
     pub cwd: PathBuf,
     /// The id of the session.
     pub session: String,
+    /// The display name of the agent.
+    pub title: String,
 }
 
 impl From<InteractiveCommand> for HandedOverCommand {
     fn from(command: InteractiveCommand) -> Self {
-        let InteractiveCommand { program, args, env, cwd, session } = command;
-        Self { program, args, env, cwd, session }
+        let InteractiveCommand { program, args, env, cwd, session, title } = command;
+        Self { program, args, env, cwd, session, title }
     }
 }
 
@@ -184,6 +186,12 @@ impl ControlConnection {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         Ok(serde_json::from_str(&reply)?)
+    }
+
+    /// Returns whether the member's process still has the connection open.
+    pub(crate) fn is_open(&self) -> bool {
+        let read = self.stream.get_ref().try_read(&mut [0]);
+        read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 }
 

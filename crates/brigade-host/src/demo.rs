@@ -208,7 +208,8 @@ impl ScriptedAgent {
                 }
                 Step::Change(path, added, removed) => {
                     let (added, removed) = (*added, *removed);
-                    let change = WorkEvent::Changed { path: (*path).into(), added, removed };
+                    let path = (*path).into();
+                    let change = WorkEvent::Changed { path, added, removed, diff: None };
                     record(context, change).await;
                 }
                 Step::Mail(to, text) => {

@@ -414,7 +414,7 @@ fn worked(act: &WorkEvent) -> Option<String> {
         WorkEvent::Said { text } => format!("“{text}”"),
         WorkEvent::ToolStarted { tool, about, .. } => format!("{tool}: {about}"),
         WorkEvent::ToolEnded { ok: false, .. } => "the tool call failed".into(),
-        WorkEvent::Changed { path, added, removed } => {
+        WorkEvent::Changed { path, added, removed, .. } => {
             format!("changed {path} (+{added} -{removed})")
         }
         WorkEvent::Limited { why } => format!("rate-limited: {why}"),

@@ -18,7 +18,7 @@
 //! | [`member_options`] | the settings of a new member from the options of a command |
 //! | [`differences`] | what differs between a team file and the running team |
 //! | [`up`], [`spawn`], [`shutdown`], [`down`], [`delete`], [`resume`], [`answer`] | the operations that a person asks for |
-//! | [`steer`], [`control`], `briefing` | interrupting, pausing and restarting members; the socket of a member; the first text of a new session |
+//! | [`steer`], [`control`], [`takeover`], `briefing` | interrupting, pausing and restarting members; the socket of a member; the lock of a session in a terminal; the first text of a new session |
 //! | [`rules`], [`personal_policy`] | the rules for permission requests, and those of the person in a file of their own |
 //! | [`links`], [`link_registry`] | links between teams in files and on NATS servers, and their state |
 //! | [`supervisor`], [`start`], `restarts`, `policy_answers` | restarting members; answering requests by rule |
@@ -127,6 +127,7 @@ pub mod store_choice;
 pub mod suggest;
 pub mod supervisor;
 pub mod supervisor_environment;
+pub mod takeover;
 pub mod task_story;
 pub mod team_file;
 mod team_lock;

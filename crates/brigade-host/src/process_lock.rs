@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use brigade_core::pulse::Process;
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 
 use crate::process;
 
@@ -24,7 +24,23 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// A held lock. It is released when this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct ProcessLock {
-    _file: File,
+    file: File,
+}
+
+impl ProcessLock {
+    /// Lets the programs that this process starts inherit the lock. The lock is held until the last of them has ended.
+    pub fn share_with_programs(&self) -> io::Result<()> {
+        Ok(fcntl_setfd(&self.file, FdFlags::empty())?)
+    }
+}
+
+/// Returns whether a process holds the lock. If that cannot be found out, returns true.
+pub fn is_held(path: &Path) -> bool {
+    match File::open(path) {
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+        // Closing the file releases the shared lock taken here.
+        Ok(file) => flock(&file, FlockOperation::NonBlockingLockShared).is_err(),
+    }
 }
 
 fn open(path: &Path) -> io::Result<File> {
@@ -42,7 +58,7 @@ pub async fn take(path: &Path) -> io::Result<Option<ProcessLock>> {
                 file.set_len(0)?;
                 file.rewind()?;
                 file.write_all(&serde_json::to_vec(&process::current())?)?;
-                return Ok(Some(ProcessLock { _file: file }));
+                return Ok(Some(ProcessLock { file }));
             }
             Err(Errno::WOULDBLOCK) => tokio::time::sleep(RETRY_INTERVAL).await,
             Err(error) => return Err(error.into()),

@@ -14,7 +14,7 @@
 //!                        exists while `brigade resume` takes over the team
 //!   <team>/<member>/     spec.json, folder.json, seat (locked by the process that runs the member), joined, trouble,
 //!                        problem, restart, log, key, control (the member's socket), paused,
-//!                        turn-rules.json; while the member is being stopped, spec.json is named stopping.json
+//!                        turn-rules.json, takeover (a lock); while the member is being stopped, spec.json is named stopping.json
 //! <state>/claude-led/<key of the store>/
 //!                        the same for members that Claude Code started, and lead.json of each member: the sessions
 //!                        of its lead; <team>/gone.json: members that `brigade resume` does not start; the supervisor

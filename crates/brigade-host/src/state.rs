@@ -2,6 +2,7 @@
 
 mod attention;
 mod elsewhere;
+mod summary;
 mod words;
 
 use std::borrow::Cow;
@@ -21,6 +22,7 @@ use brigade_wire::team::Team;
 use serde::Serialize;
 
 pub use self::attention::AttentionItem;
+pub use self::summary::{MemberSummary, member_summary};
 use crate::Host;
 use crate::claude_led::FollowedLead;
 use crate::claude_session::ClaudeSession;

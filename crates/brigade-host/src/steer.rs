@@ -13,9 +13,10 @@ use crate::context::Context;
 use crate::control::{ControlConnection, ControlReply, ControlRequest, HandedOverCommand};
 use crate::error::{HostError, Trouble, failed};
 use crate::host::Host;
+use crate::process_lock::ProcessLock;
 use crate::progress::ReportProgress;
 use crate::spec::{MemberPlace, MemberSpec};
-use crate::{briefing, down, preflight, wait};
+use crate::{briefing, down, preflight, takeover, wait};
 
 pub use self::recreate::{Recreated, recreate};
 
@@ -47,12 +48,14 @@ pub struct RestartOptions {
     pub model: Option<String>,
 }
 
-/// A member whose session is handed over. The member continues the session when this value is dropped, or when this process
-/// ends.
+/// A member whose session is handed over. The member continues the session when this value is dropped, or when this process and
+/// the programs that inherited the lock have ended.
 #[derive(Debug)]
 pub struct HandedOver {
     /// The command that continues the session.
     pub command: HandedOverCommand,
+    /// The lock of the session.
+    pub lock: ProcessLock,
     _connection: ControlConnection,
 }
 
@@ -242,7 +245,18 @@ pub async fn hand_over(
     let mut connection = member.connect(lead).await?.ok_or_else(not_running)?;
     let reply = connection.request(&ControlRequest::HandOver).await;
     match reply.map_err(|source| failed(format!("take over {name}"), source))? {
-        ControlReply::HandedOver { command } => Ok(HandedOver { command, _connection: connection }),
+        ControlReply::HandedOver { command } => {
+            let dir = member.host.registry.member_dir(&lead.team, name);
+            let lock = takeover::lock(&dir).await?.ok_or_else(|| {
+                let why = "another terminal has its session".to_owned();
+                HostError::failed(Trouble::NotSteered { name: name.to_string(), why })
+            })?;
+            // A process of the member that was started again before the lock was taken runs the agent.
+            if !connection.is_open() {
+                return Err(not_running());
+            }
+            Ok(HandedOver { command, lock, _connection: connection })
+        }
         ControlReply::Failed { why } => {
             Err(HostError::failed(Trouble::NotSteered { name: name.to_string(), why }))
         }

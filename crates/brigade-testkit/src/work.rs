@@ -21,7 +21,12 @@ pub async fn work_events_are_reported_in_order(store: Arc<dyn Store>) {
         WorkEvent::TurnStarted {},
         said("I read.\n\u{2028}\"ü"),
         WorkEvent::ToolStarted { id: "1".into(), tool: "Bash".into(), about: "cargo test".into() },
-        WorkEvent::Changed { path: "src/lib.rs".into(), added: 3, removed: 1 },
+        WorkEvent::Changed {
+            path: "src/lib.rs".into(),
+            added: 3,
+            removed: 1,
+            diff: Some("-old\n+new".into()),
+        },
         WorkEvent::ToolEnded { id: "1".into(), ok: true },
         said("Done."),
         WorkEvent::Used { input: 10, output: 2, cost: Some(0.25) },

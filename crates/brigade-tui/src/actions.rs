@@ -13,8 +13,9 @@ use brigade_host::down::{self, StopResult};
 use brigade_host::progress::{Ended, Progress, silent};
 use brigade_host::shutdown::StopOptions;
 use brigade_host::spec::{MemberPlace, MemberSpec};
+use brigade_host::steer::{self, Interrupted};
 use brigade_host::worktree::IgnoredFiles;
-use brigade_host::{Context, HostError, spawn};
+use brigade_host::{Context, HostError, claude_led, spawn, state};
 use brigade_wire::change::Change;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 
@@ -24,15 +25,52 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// A change to the team that a person requests from the dashboard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TeamAction {
-    Send { to: String, text: String },
-    Broadcast { text: String },
-    AddTask { subject: String, description: String, after: Vec<TaskId>, owner: Option<MemberName> },
-    Assign { id: TaskId, owner: Option<MemberName> },
-    Claim { id: TaskId },
-    Finish { id: TaskId },
-    Spawn { name: MemberName, agent: String, prompt: Option<String>, worktree: bool, plan: bool },
-    Stop { name: MemberName, now: bool },
-    Answer { approval: Box<Approval>, denial: Option<String> },
+    Send {
+        to: String,
+        text: String,
+    },
+    Broadcast {
+        text: String,
+    },
+    AddTask {
+        subject: String,
+        description: String,
+        after: Vec<TaskId>,
+        owner: Option<MemberName>,
+    },
+    Assign {
+        id: TaskId,
+        owner: Option<MemberName>,
+    },
+    Claim {
+        id: TaskId,
+    },
+    Finish {
+        id: TaskId,
+    },
+    Spawn {
+        name: MemberName,
+        agent: String,
+        prompt: Option<String>,
+        worktree: bool,
+        plan: bool,
+    },
+    Stop {
+        name: MemberName,
+        now: bool,
+    },
+    Answer {
+        approval: Box<Approval>,
+        denial: Option<String>,
+    },
+    /// Send a message to the attached member, as `brigade send` does.
+    Write {
+        to: MemberName,
+        text: String,
+    },
+    Interrupt {
+        name: MemberName,
+    },
 }
 
 impl TeamAction {
@@ -49,6 +87,8 @@ impl TeamAction {
             Self::Stop { name, now: true } => format!("stopping {name} …"),
             Self::Stop { name, .. } => format!("waiting for {name} to stop …"),
             Self::Answer { .. } => "answering …".into(),
+            Self::Write { to, .. } => format!("sending to {to} …"),
+            Self::Interrupt { name } => format!("interrupting the turn of {name} …"),
         }
     }
 }
@@ -119,6 +159,31 @@ pub(crate) async fn carry_out(
                 Confirmation::NotYet(why) => format!("; sent, not yet confirmed: {why}"),
             };
             format!("{word} {}'s {}{not_yet}", given.answered.to, approval.subject.kind())
+        }
+        TeamAction::Write { to, text } => {
+            let seat = claude_led::sending_seat(context, to.as_str()).await?;
+            let sent = mail::send(&seat, to.as_str(), message_text(&text)).await?;
+            let caveat = sent.caveat().map(|why| format!("; {why}")).unwrap_or_default();
+            let not_running = state::why_not_reached(&context.host()?, &seat, &to).await;
+            let not_running = not_running
+                .ok()
+                .flatten()
+                .map(|why| format!("; {to} is not running ({why}) and gets it when it runs again"));
+            format!("sent to {to}{caveat}{}", not_running.unwrap_or_default())
+        }
+        TeamAction::Interrupt { name } => {
+            let lead = seat.for_member(MemberName::lead());
+            match steer::interrupt(context, &lead, &name).await? {
+                Interrupted::TurnOver { ended: 0 } => format!("the turn of {name} has ended"),
+                Interrupted::TurnOver { ended } => format!(
+                    "the turn of {name} has ended; also ended {}",
+                    if ended == 1 { "1 process".to_owned() } else { format!("{ended} processes") }
+                ),
+                Interrupted::NotInTurn => format!("{name} is not in a turn; ctrl-d detaches"),
+                Interrupted::NotYet => {
+                    format!("interrupt sent; the agent of {name} has not ended the turn yet")
+                }
+            }
         }
     })
 }

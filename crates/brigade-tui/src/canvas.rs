@@ -30,8 +30,11 @@ pub(crate) struct FrameInfo {
     pub(crate) page: usize,
     /// Width, in columns, of the timeline or of the member view's text.
     pub(crate) columns: usize,
-    /// The cursor position while the person types in a dialog.
+    /// The cursor position while the person types.
     pub(crate) cursor: Option<Position>,
+    /// The request on the screen of one member, and whether its end is visible.
+    pub(crate) request: Option<String>,
+    pub(crate) is_request_whole: bool,
 }
 
 /// The screen buffer, with the click targets and scroll limits of what was drawn on it.

@@ -1,4 +1,4 @@
-//! `brigade ui`: the terminal dashboard of a team.
+//! `brigade ui`, the terminal dashboard of a team, and `brigade attach`, the screen of one member.
 //!
 //! The dashboard shows a running team's members, mail, task board, open approval requests and timeline. It can
 //! also replay a journal. A person can use it to send messages, add tasks, approve plans, and start and stop
@@ -9,6 +9,7 @@
 //! - `screen` is the state of the dashboard. `Screen::update` takes an event and returns a list of effects, and
 //!   `Screen::draw` draws the state. Neither function reads a clock, a file or the terminal, so tests can press
 //!   keys and compare what is drawn.
+//! - `screen::attached` is the screen of `brigade attach`: the transcript of one member and a line to write to it.
 //! - Inside `screen`, `views` has one module for each tab, `dialog` asks for input or confirmation before an
 //!   action, and `frame` draws the title, the tabs and the bottom line around the view.
 //! - `run` is the event loop. It connects the screen to the store, the clock and the terminal, and
@@ -68,5 +69,6 @@ mod time;
 mod view;
 
 pub use self::keys::key_table;
-pub use self::run::{UiOptions, run};
+pub use self::run::{UiOptions, attach, run};
+pub use self::screen::attached::keys::attached_key_table;
 pub use self::view::View;

@@ -15,6 +15,7 @@ use brigade_core::projection::MemberView;
 use brigade_core::pulse::{REPORT_INTERVAL, ReportedState};
 use brigade_core::store::event_log::RecordBatch;
 use brigade_host::error::failed;
+use brigade_host::state::MemberSummary;
 use brigade_host::{Context, HostError, state};
 use brigade_wire::name::{MemberName, TeamName};
 use crossterm::event::{Event, EventStream, KeyEventKind};
@@ -29,7 +30,7 @@ use tokio::time::{Instant, interval, sleep_until};
 use super::actions::{self, TeamAction};
 use super::programs;
 use super::screen::{Effect, ProcessHealth, ReplayState, Screen, ScreenEvent};
-use super::source::{RecordSource, open_initial_team, open_replay, open_team};
+use super::source::{RecordSource, open_attached, open_initial_team, open_replay, open_team};
 use super::style::Theme;
 use super::terminal::Terminal;
 use crate::view::View;
@@ -64,6 +65,9 @@ struct NoTerminal;
 
 /// Minimum time between two redraws. One redraw shows all events that arrived in between.
 const FRAME_INTERVAL: Duration = Duration::from_millis(30);
+
+/// Minimum time between two redraws of the screen of one member, which is scrolled and read as a terminal is.
+const ATTACHED_FRAME_INTERVAL: Duration = Duration::from_millis(16);
 
 /// Minimum time between two redraws while the history is loading. The screen then changes too fast to read,
 /// and each redraw delays the loading.
@@ -103,24 +107,51 @@ struct EventLoop<'c> {
     sender: mpsc::UnboundedSender<ScreenEvent>,
     fetching_approvals: bool,
     fetch_again: bool,
+    fetching_summary: bool,
+    is_summary_stale: bool,
 }
 
 /// Shows the dashboard until the person quits.
 pub async fn run(context: Context, ui: &UiOptions) -> Result<(), HostError> {
-    // A dumb terminal cannot position its cursor.
-    if ui.is_dumb || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        let error = HostError::usage(NoTerminal);
-        return Err(
-            error.hint("use `brigade status`, `brigade log` or `brigade approvals` instead")
-        );
-    }
-    let context = Arc::new(context);
+    let instead = "use `brigade status`, `brigade log` or `brigade approvals` instead";
+    check_terminal(ui).map_err(|error| error.hint(instead))?;
     let theme = Theme { color: ui.color };
     let (mut screen, source) = match &ui.replay {
         Some(path) => open_replay(path, ui.speed, theme).await?,
         None => open_initial_team(&context, theme).await?,
     };
     screen.view = ui.view;
+    show(context, ui, screen, source).await
+}
+
+/// Shows the transcript of one member, with a line to write to it, until the person detaches.
+pub async fn attach(
+    context: Context,
+    member: &MemberName,
+    ui: &UiOptions,
+) -> Result<(), HostError> {
+    let instead = format!("`brigade logs --member {member} --work -f` prints its transcript");
+    check_terminal(ui).map_err(|error| error.hint(instead))?;
+    let theme = Theme { color: ui.color };
+    let (screen, source) = open_attached(&context, member, theme).await?;
+    show(context, ui, screen, source).await
+}
+
+/// Fails if there is no terminal, or if the terminal cannot position its cursor.
+fn check_terminal(ui: &UiOptions) -> Result<(), HostError> {
+    if ui.is_dumb || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        return Err(HostError::usage(NoTerminal));
+    }
+    Ok(())
+}
+
+async fn show(
+    context: Context,
+    ui: &UiOptions,
+    screen: Screen,
+    source: RecordSource,
+) -> Result<(), HostError> {
+    let context = Arc::new(context);
     let (sender, results) = mpsc::unbounded_channel();
     let terminal =
         Terminal::set_up(!ui.no_mouse).map_err(|source| failed("set up the terminal", source))?;
@@ -136,6 +167,8 @@ pub async fn run(context: Context, ui: &UiOptions) -> Result<(), HostError> {
         sender,
         fetching_approvals: false,
         fetch_again: false,
+        fetching_summary: false,
+        is_summary_stale: false,
     };
     event_loop.run_loop().await.map_err(|source| failed("draw on the terminal", source))
 }
@@ -153,7 +186,11 @@ impl EventLoop<'_> {
         let mut drawn_at = Instant::now();
         let mut stale = false;
         loop {
-            let frame = if self.is_loading() { LOADING_FRAME_INTERVAL } else { FRAME_INTERVAL };
+            let frame = match (self.is_loading(), &self.screen.attached) {
+                (true, _) => LOADING_FRAME_INTERVAL,
+                (false, None) => FRAME_INTERVAL,
+                (false, Some(_)) => ATTACHED_FRAME_INTERVAL,
+            };
             let event = tokio::select! {
                 biased;
                 () = poll_fn(|context| poll_signals(&mut end_signals, context)) => return Ok(()),
@@ -186,6 +223,12 @@ impl EventLoop<'_> {
                     self.fetching_approvals = false;
                     if std::mem::take(&mut self.fetch_again) {
                         self.fetch_approvals();
+                    }
+                }
+                if matches!(event, ScreenEvent::Summary(_)) {
+                    self.fetching_summary = false;
+                    if std::mem::take(&mut self.is_summary_stale) {
+                        self.fetch_summary();
                     }
                 }
                 // Redraw immediately after a key press, and as soon as the history is loaded.
@@ -270,6 +313,7 @@ impl EventLoop<'_> {
                 self.run_program(program).await?;
             }
             Effect::FetchApprovals => self.fetch_approvals(),
+            Effect::FetchSummary => self.fetch_summary(),
             Effect::FetchTeams => {
                 let (context, sender) = (Arc::clone(self.context), self.sender.clone());
                 tokio::spawn(async move {
@@ -300,10 +344,49 @@ impl EventLoop<'_> {
         let Some(me) = self.screen.me.clone() else { return };
         self.screen.show_progress(action.progress_text());
         let (context, sender) = (Arc::clone(self.context), self.sender.clone());
+        let is_answer =
+            self.screen.attached.is_some() && matches!(action, TeamAction::Answer { .. });
+        let written = match &action {
+            TeamAction::Write { text, .. } => Some(text.clone()),
+            _ => None,
+        };
         tokio::spawn(async move {
             let result = actions::carry_out(&context, &team, &me, action).await;
-            let _ignored =
-                sender.send(ScreenEvent::Done(result.map_err(|error| error.to_one_line())));
+            let result = result.map_err(|error| error.to_one_line());
+            let event = match (result, written) {
+                (Err(why), Some(text)) => ScreenEvent::NotSent { text, why },
+                (result, _) if is_answer => ScreenEvent::AnswerDone(result),
+                (result, _) => ScreenEvent::Done(result),
+            };
+            let _ignored = sender.send(event);
+        });
+    }
+
+    /// Fetches the state of the attached member. If a fetch is already running, one more fetch follows it.
+    fn fetch_summary(&mut self) {
+        let Some(attached) = &self.screen.attached else { return };
+        let Ok(team) = self.screen.team.parse::<TeamName>() else { return };
+        if std::mem::replace(&mut self.fetching_summary, true) {
+            self.is_summary_stale = true;
+            return;
+        }
+        let (name, request) = (attached.member.clone(), self.screen.attached_request().cloned());
+        let earlier = attached.summary.clone();
+        let (context, sender) = (Arc::clone(self.context), self.sender.clone());
+        tokio::spawn(async move {
+            let lead = context.seat_of(team, MemberName::lead());
+            let fetched = async {
+                state::member_summary(&context.host()?, &lead, &name, request.as_ref()).await
+            };
+            let summary = match fetched.await {
+                Ok(summary) => summary,
+                Err(error) => MemberSummary {
+                    words: format!("state unknown: {}", error.to_one_line()),
+                    liveness: None,
+                    ..earlier.unwrap_or_default()
+                },
+            };
+            let _ignored = sender.send(ScreenEvent::Summary(summary));
         });
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Nothing here reads a clock, a file or a terminal. Work for the event loop is returned as [`Effect`]s.
 
+pub(crate) mod attached;
 mod dialog;
 mod frame;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use brigade_core::pulse::{Judgement, Liveness};
 use brigade_core::store::event_log::{RecordBatch, RecordLookupHandle, RecordRef};
 use brigade_core::text;
 use brigade_core::wire::inbox::with_message;
+use brigade_host::state::MemberSummary;
 use brigade_wire::name::{MemberName, TeamName};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jiff::Timestamp;
@@ -31,6 +33,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Position;
 use ratatui::text::Span;
 
+use self::attached::AttachedState;
 use self::dialog::Dialog;
 use super::actions::TeamAction;
 use super::canvas::{ClickTarget, FrameInfo};
@@ -51,6 +54,15 @@ pub(crate) enum ScreenEvent {
     Teams(Vec<TeamName>),
     /// The result of an action, as text to show.
     Done(Result<String, String>),
+    /// A message to the attached member was not sent.
+    NotSent {
+        text: String,
+        why: String,
+    },
+    /// The request of the attached member was answered, or why it was not.
+    AnswerDone(Result<String, String>),
+    /// The state of the attached member.
+    Summary(MemberSummary),
     Key(KeyEvent),
     Mouse(MouseEvent),
     Paste(String),
@@ -71,6 +83,8 @@ pub(crate) enum Effect {
     OpenShell(MemberName),
     /// Fetch the open approval requests.
     FetchApprovals,
+    /// Fetch the state of the attached member.
+    FetchSummary,
     /// Copy this text to the clipboard.
     Copy(String),
     /// Open this link in a browser.
@@ -136,6 +150,8 @@ pub(crate) struct Screen {
     approvals_loaded: bool,
     pub(crate) health: HashMap<String, ProcessHealth>,
     pub(crate) view: View,
+    /// The state of the screen of one member; `None` in the dashboard.
+    pub(crate) attached: Option<AttachedState>,
     /// The selected items. They are identified by name or number and not by index, so that new records do not
     /// move the selection.
     pub(crate) member: Option<String>,
@@ -169,6 +185,7 @@ impl Screen {
             approvals_loaded: false,
             health: HashMap::new(),
             view: View::Team,
+            attached: None,
             member: None,
             message: None,
             task: None,
@@ -194,6 +211,28 @@ impl Screen {
             }
             ScreenEvent::Done(Ok(text)) => self.show_notice(text),
             ScreenEvent::Done(Err(why)) | ScreenEvent::Approvals(Err(why)) => self.show_error(why),
+            ScreenEvent::NotSent { text, why } => {
+                if let Some(attached) = &mut self.attached {
+                    attached.put_back(&text);
+                }
+                self.show_error(format!("not sent: {why}"));
+            }
+            ScreenEvent::AnswerDone(result) => {
+                if let Some(attached) = &mut self.attached {
+                    attached.end_answer();
+                }
+                match result {
+                    Ok(text) => self.show_notice(text),
+                    Err(why) => self.show_error(why),
+                }
+                return vec![Effect::FetchApprovals];
+            }
+            ScreenEvent::Summary(summary) => {
+                if let Some(attached) = &mut self.attached {
+                    attached.summary = Some(summary);
+                }
+            }
+            ScreenEvent::Paste(text) if self.attached.is_some() => attached::paste(self, &text),
             ScreenEvent::Paste(text) => {
                 if let Some(dialog) = &mut self.dialog {
                     dialog.paste(&text);
@@ -203,6 +242,9 @@ impl Screen {
                 self.now = now;
                 let is_old = |notice: &Notice| now.duration_since(notice.at) > NOTICE_DURATION;
                 self.notice = self.notice.take().filter(|notice| !is_old(notice));
+                if self.attached.is_some() {
+                    return vec![Effect::FetchSummary];
+                }
             }
             ScreenEvent::Replay(replay) => self.replay = Some(replay),
         }
@@ -211,7 +253,10 @@ impl Screen {
 
     /// Draws the whole screen and returns its click targets and scroll limits.
     pub(crate) fn draw(&self, buffer: &mut Buffer) -> FrameInfo {
-        frame::draw(self, buffer)
+        match &self.attached {
+            Some(state) => attached::draw(self, state, buffer),
+            None => frame::draw(self, buffer),
+        }
     }
 
     /// Shows a notice that has no time limit: only the next notice replaces it.
@@ -230,6 +275,14 @@ impl Screen {
     }
 
     fn apply_records(&mut self, batch: &RecordBatch) -> Vec<Effect> {
+        let mut effects = self.update_projection(batch);
+        if self.attached.is_some() && self.caught_up {
+            effects.push(Effect::FetchSummary);
+        }
+        effects
+    }
+
+    fn update_projection(&mut self, batch: &RecordBatch) -> Vec<Effect> {
         let asked = self.projection.request_counts();
         for (spot, record) in &batch.records {
             self.projection.update(*spot, record);
@@ -261,7 +314,7 @@ impl Screen {
 
     /// Returns the requests that are open according to the history. Used if the person is not allowed to answer
     /// requests.
-    fn approvals_from_history(&self) -> Vec<Approval> {
+    pub(crate) fn approvals_from_history(&self) -> Vec<Approval> {
         let is_approval =
             |kind| matches!(kind, MessageKind::PlanRequest | MessageKind::PermissionRequest);
         let asked = self.projection.requests().iter().filter(|asked| is_approval(asked.kind));
@@ -287,10 +340,17 @@ impl Screen {
         let is_there = |id: &String| approvals.iter().any(|approval| approval.request_id == *id);
         self.request = self.request.take().filter(is_there);
         self.approvals = approvals;
+        let request = self.attached_request().map(|approval| approval.request_id.clone());
+        if let Some(attached) = &mut self.attached {
+            attached.set_request(request);
+        }
         notify.map(Effect::Notify).into_iter().collect()
     }
 
     fn handle_key(&mut self, key: &KeyEvent) -> Vec<Effect> {
+        if self.attached.is_some() {
+            return attached::handle_key(self, key);
+        }
         // On a slow connection the terminal may report Escape and the next key as one key with Alt. Handle
         // that as two keys, except in a form: a form binds keys with Alt, and Escape would discard the typed
         // text.
@@ -336,6 +396,9 @@ impl Screen {
     }
 
     fn handle_mouse(&mut self, mouse: MouseEvent) -> Vec<Effect> {
+        if self.attached.is_some() {
+            return attached::handle_mouse(self, mouse);
+        }
         match mouse.kind {
             MouseEventKind::ScrollDown => self.scroll(KeyCommand::Down),
             MouseEventKind::ScrollUp => self.scroll(KeyCommand::Up),

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use brigade_core::store::event_log::{EventStream, RecordBatch};
 use brigade_files::stream_records_file;
-use brigade_host::{Context, HostError};
-use brigade_wire::name::TeamName;
+use brigade_host::{Context, HostError, claude_led};
+use brigade_wire::name::{MemberName, TeamName};
 
 use super::keys::KeyCommand;
 use super::replay::ReplayPlayer;
 use super::screen::Screen;
+use super::screen::attached::AttachedState;
 use super::style::Theme;
 
 /// The source of the records on the screen: a live team or a journal.
@@ -63,6 +64,33 @@ pub(crate) async fn open_team(
     }
     screen.teams = context.teams().await?;
     Ok((screen, RecordSource::Live(feed)))
+}
+
+/// Opens the screen of one member.
+pub(crate) async fn open_attached(
+    context: &Context,
+    member: &MemberName,
+    theme: Theme,
+) -> Result<(Screen, RecordSource), HostError> {
+    let team = context.team().await?;
+    let seat = context.seat_of(team.clone(), member.clone());
+    if seat.role().await?.is_none() {
+        return Err(seat.not_a_member_error().await?.into());
+    }
+    let (mut screen, source) = open_team(context, team, theme).await?;
+    let view_only = match claude_led::sending_seat(context, member.as_str()).await {
+        Ok(sender) if sender.name == *member => Some(format!("you are {member}")),
+        Ok(sender) => {
+            screen.me = Some(sender.name);
+            None
+        }
+        Err(error) => Some(error.to_one_line()),
+    };
+    if view_only.is_some() {
+        screen.me = None;
+    }
+    screen.attached = Some(AttachedState::new(member.clone(), view_only));
+    Ok((screen, source))
 }
 
 /// Opens a journal file for a replay.

@@ -45,6 +45,11 @@ impl Theme {
         self.colored(Color::Green)
     }
 
+    /// Returns the style of removed lines.
+    pub(crate) fn removed(self) -> Style {
+        self.colored(Color::Red)
+    }
+
     /// Returns the style of work in progress.
     pub(crate) fn busy(self) -> Style {
         self.colored(Color::Cyan)

@@ -4,7 +4,8 @@ use brigade_core::projection::Millis;
 use jiff::Timestamp;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use unicode_width::UnicodeWidthChar;
+use tui_input::Input;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use brigade_core::text::plain;
 
@@ -35,6 +36,35 @@ pub(crate) fn wrap(spans: &[Span<'_>], width: usize) -> Vec<Line<'static>> {
 pub(crate) fn wrap_plain(text: &str, width: usize, style: Style) -> Vec<Line<'static>> {
     let text = plain(text);
     text.trim_end().lines().flat_map(|line| wrap(&[Span::styled(line, style)], width)).collect()
+}
+
+/// Inserts text at the cursor in one step. Inserting a long text character by character would be slow.
+pub(crate) fn insert_at_cursor(input: &Input, text: impl Iterator<Item = char>) -> Input {
+    let (value, cursor) = (input.value(), input.cursor());
+    let text: String = text.collect();
+    let cursor_after = cursor + text.chars().count();
+    let before: String = value.chars().take(cursor).collect();
+    let after: String = value.chars().skip(cursor).collect();
+    Input::new(before + &text + &after).with_cursor(cursor_after)
+}
+
+/// Wraps the text that a person is editing at a fixed width. Keeps all spaces.
+pub(crate) fn wrap_input(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for character in text.chars() {
+        let is_break = character == '\n';
+        let character = if character.is_control() { ' ' } else { character };
+        let Some(last) = lines.last_mut() else { break };
+        if is_break
+            || last.width() + UnicodeWidthStr::width(character.encode_utf8(&mut [0; 4]) as &str)
+                > room
+        {
+            lines.push(if is_break { String::new() } else { character.to_string() });
+        } else {
+            last.push(character);
+        }
+    }
+    lines
 }
 
 /// Returns the index where the first line ends and the index where the next line starts.

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod ask;
+mod attach;
 mod demo;
 mod doctor;
 mod duration;
@@ -31,6 +32,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::approvals::{ApprovalsArgs, ApproveArgs, DenyArgs, NewRuleArgs};
 pub(crate) use self::ask::AskArgs;
+pub(crate) use self::attach::AttachArgs;
 pub(crate) use self::demo::DemoArgs;
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::global::{DurabilityWord, GlobalArgs};
@@ -382,6 +384,15 @@ Examples:
     /// member in brigade.toml.
     #[command(after_help = host::SPAWN_EXAMPLES)]
     Spawn(SpawnArgs),
+
+    /// Watch one member's work, write to it, and answer its requests
+    ///
+    /// Shows the member's live transcript. Text that you type is sent to the member as a message. Ctrl-C
+    /// interrupts the member's turn, Ctrl-D detaches, F1 shows all keys. With --takeover, waits for the end of
+    /// the turn and opens the agent's own program on the same session; when you leave it, the member
+    /// continues the session and gets the mail that came meanwhile.
+    #[command(after_help = attach::EXAMPLES)]
+    Attach(AttachArgs),
 
     /// End a member's turn and keep its session
     ///

@@ -83,6 +83,7 @@ fn team_file_reference_and_schema_are_current() {
 #[test]
 fn dashboard_key_table_is_current() {
     check_part("docs/ui.md", "keys", &brigade_tui::key_table());
+    check_part("docs/steer.md", "attach-keys", &brigade_tui::attached_key_table());
 }
 
 #[test]

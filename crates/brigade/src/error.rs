@@ -21,6 +21,8 @@ pub(crate) enum CliTrouble {
     WatchNeedsTerminal,
     #[error("cannot offer the tools of team {team}: the member name is missing")]
     NoMemberName { team: String },
+    #[error("there is no terminal to open the agent's program in")]
+    NoTerminal,
     #[error("no team was named")]
     WhichTeam,
     #[error("the argument {what} is missing or invalid")]

@@ -32,19 +32,27 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::ErrorKind;
 
+use crate::commands::GuardPlace;
 use crate::error::ErrorFormat;
 
 fn main() -> ExitCode {
     allocator::configure_malloc();
-    // The caller may have left files open, such as a lock or a secret. Members and agents must not inherit them.
-    close_fds::set_fds_cloexec(3, &[]);
     let args: Vec<OsString> = std::env::args_os().collect();
+    let is_terminal_guard = args.get(1).is_some_and(|arg| arg == commands::TERMINAL_GUARD);
+    if !is_terminal_guard {
+        // The caller may have left files open, such as a lock or a secret. Members and agents must not inherit them.
+        // `brigade attach` opens one file for the program below the guard: the lock of the session.
+        close_fds::set_fds_cloexec(3, &[]);
+    }
     let format = ErrorFormat::from_args(&args);
     error::catch_bugs(format);
     let done = match args.get(1) {
         // One guard process runs beside every agent. Skipping the command-line parser keeps the guard small.
         Some(arg) if arg == commands::GUARD => {
-            commands::run_guard(args.get(2..).unwrap_or_default())
+            commands::run_guard(args.get(2..).unwrap_or_default(), GuardPlace::OwnSession)
+        }
+        Some(_) if is_terminal_guard => {
+            commands::run_guard(args.get(2..).unwrap_or_default(), GuardPlace::Terminal)
         }
         _ => run_command_line(&cli::normalize_args(args.into_iter()), format),
     };

@@ -28,6 +28,7 @@ pub const AGENTS: &[Agent] = &[
             resumes: ResumeTiming::AtOnce,
         },
         interactive: &["resume", "--no-daemon", "{session}"],
+        busy_session: "active writer",
         driver: |launch| Box::new(codex::Codex::new(launch)),
     },
     Agent {
@@ -63,6 +64,7 @@ pub const AGENTS: &[Agent] = &[
             resumes: ResumeTiming::AtOnce,
         },
         interactive: &["--resume", "{session}"],
+        busy_session: "",
         driver: |launch| Box::new(claude::Claude::new(launch)),
     },
     Agent {
@@ -86,6 +88,7 @@ pub const AGENTS: &[Agent] = &[
             resumes: ResumeTiming::NextMinute,
         },
         interactive: &["--resume", "{session}"],
+        busy_session: "",
         driver: |launch| Box::new(acp::Acp::new(&acp::GEMINI, launch)),
     },
     Agent {
@@ -119,6 +122,7 @@ pub const AGENTS: &[Agent] = &[
             resumes: ResumeTiming::AtOnce,
         },
         interactive: &["-s", "{session}"],
+        busy_session: "",
         driver: |launch| Box::new(acp::Acp::new(&acp::OPENCODE, launch)),
     },
     Agent {
@@ -142,6 +146,7 @@ pub const AGENTS: &[Agent] = &[
             resumes: ResumeTiming::AtOnce,
         },
         interactive: &["--resume={session}"],
+        busy_session: "",
         driver: |launch| Box::new(acp::Acp::new(&acp::COPILOT, launch)),
     },
     // ANCHOR: qwen
@@ -166,6 +171,7 @@ pub const AGENTS: &[Agent] = &[
             resumes: ResumeTiming::AtOnce,
         },
         interactive: &["--resume", "{session}"],
+        busy_session: "",
         driver: |launch| Box::new(acp::Acp::new(&acp::QWEN, launch)),
     },
     // ANCHOR_END: qwen
@@ -189,6 +195,7 @@ const GENERIC_ACP: Agent = Agent {
         resumes: ResumeTiming::AtOnce,
     },
     interactive: &[],
+    busy_session: "",
     driver: |launch| Box::new(acp::Acp::new(&acp::GENERIC, launch)),
 };
 
@@ -258,6 +265,11 @@ pub fn agent(name: &str) -> Option<AgentChoice> {
 }
 
 impl Agent {
+    /// Returns whether an error says that another program has the agent's session open.
+    pub fn is_session_busy(&self, why: &str) -> bool {
+        !self.busy_session.is_empty() && why.contains(self.busy_session)
+    }
+
     /// Returns the reason of a failure in the words of the vendor. If the agent is not logged in, adds what to do.
     pub fn explain_failure(&self, why: &str) -> String {
         let text = why.to_lowercase();

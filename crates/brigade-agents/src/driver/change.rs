@@ -37,6 +37,36 @@ impl FileChange {
     }
 }
 
+impl FileChange {
+    /// Returns the changed lines with one unchanged line around them, at most `limit` bytes. Each line begins with a space, a
+    /// minus or a plus. Returns `None` if the agent did not report the lines.
+    pub fn diff_text(&self, limit: usize) -> Option<String> {
+        let mut text = String::new();
+        for part in &self.parts {
+            let diff =
+                TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(&part.before, &part.after);
+            for change in diff.grouped_ops(1).iter().flatten().flat_map(|op| diff.iter_changes(op))
+            {
+                let sign = match change.tag() {
+                    ChangeTag::Equal => ' ',
+                    ChangeTag::Insert => '+',
+                    ChangeTag::Delete => '-',
+                };
+                let line = change.value().trim_end_matches(['\n', '\r']);
+                if text.len() + line.len() + 2 > limit {
+                    text.push_str(" …");
+                    return Some(text);
+                }
+                text.push(sign);
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        text.truncate(text.trim_end_matches('\n').len());
+        Some(text).filter(|text| !text.is_empty())
+    }
+}
+
 /// A changed part of a file. `before` is empty for an addition, and `after` is empty for a deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangedPart {
@@ -103,6 +133,21 @@ mod tests {
             after: after.to_owned(),
         };
         assert_eq!(parts_of_diff(diff), expected.iter().map(part).collect::<Vec<_>>(), "{diff}");
+    }
+
+    #[test]
+    fn the_text_of_a_change_has_the_changed_lines_and_is_cut() {
+        let change = |before: &str, after: &str| FileChange {
+            path: "a".into(),
+            parts: vec![ChangedPart { before: before.into(), after: after.into() }],
+        };
+        let text = change("1\n2\n3\n4\n", "1\n2\n3\nfour\n").diff_text(100);
+        assert_eq!(text.as_deref(), Some(" 3\n-4\n+four"));
+        assert_eq!(
+            change("", "a long line\nb\n").diff_text(16).as_deref(),
+            Some("+a long line\n …")
+        );
+        assert_eq!(change("a\n", "a\n").diff_text(16), None);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The settings with which a member is run.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::running_agent::AgentRunner;
 use crate::driver::{Agent, AgentChoice, IN_PROCESS, LaunchOptions, ToolServer};
@@ -11,6 +13,35 @@ use brigade_core::authority::Role;
 use brigade_core::pulse::Process;
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
+
+/// Checks whether another program has the agent's session open, for example because a person continues the session in a
+/// terminal. The member starts its agent only when that program has ended.
+#[derive(Clone)]
+pub struct SessionUse(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl SessionUse {
+    /// Uses this function to check.
+    pub fn new(is_used: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(is_used))
+    }
+
+    pub(super) fn is_used(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl Default for SessionUse {
+    /// No other program uses the session.
+    fn default() -> Self {
+        Self::new(|| false)
+    }
+}
+
+impl fmt::Debug for SessionUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SessionUse").finish_non_exhaustive()
+    }
+}
 
 /// The settings with which a member is run.
 #[derive(Debug)]
@@ -30,6 +61,8 @@ pub struct TeammateConfig {
     pub host: String,
     /// Whether a person has paused the member, so that it starts no turn.
     pub paused: bool,
+    /// Whether another program has the agent's session open.
+    pub session_use: SessionUse,
 }
 
 impl TeammateConfig {
@@ -66,6 +99,16 @@ impl TeammateConfig {
     /// Returns these settings, with the current process as `process`.
     pub fn new(seat: Seat, agent: Agent, runner: AgentRunner, launch: LaunchOptions) -> Self {
         let process = Process { pid: std::process::id(), began: String::new() };
-        Self { seat, agent, runner, launch, process, host: String::new(), paused: false }
+        let session_use = SessionUse::default();
+        Self {
+            seat,
+            agent,
+            runner,
+            launch,
+            process,
+            host: String::new(),
+            paused: false,
+            session_use,
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -11,6 +12,9 @@ use super::input::{CommandResult, InteractiveCommand, MemberCommand, MemberInput
 use super::running_agent::RunningAgent;
 use super::{AgentRunner, REPORT_INTERVAL, TeammateEvent, TeammateLoop};
 use crate::driver::AgentEvent;
+
+/// How often a member checks whether the program that has its session open has ended.
+const USE_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The commands that have not taken effect yet.
 #[derive(Debug, Default)]
@@ -32,6 +36,15 @@ pub(super) struct PendingCommands {
 struct RestartCommand {
     fresh: Option<String>,
     model: Option<String>,
+}
+
+/// Waits until the terminal that has the session reports back. Never returns if there is none.
+async fn reported_back(release: &mut Option<oneshot::Receiver<()>>) {
+    match release {
+        // The sender is dropped without a value if the terminal was killed.
+        Some(release) => drop(release.await),
+        None => std::future::pending().await,
+    }
 }
 
 /// The tool calls that the agent has started and not finished.
@@ -212,10 +225,10 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         }
     }
 
-    /// Waits while a person continues the session. Returns `false` if the member has left the team meanwhile.
+    /// Hands the session over, and waits while a person continues it. Returns `false` if the member has left the team meanwhile.
     async fn hand_over(
         &mut self,
-        mut release: oneshot::Receiver<()>,
+        release: oneshot::Receiver<()>,
         reply: oneshot::Sender<CommandResult>,
         inputs: &mut Option<mpsc::UnboundedReceiver<MemberInput>>,
     ) -> bool {
@@ -226,15 +239,38 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             self.hold_if_needed().await;
             return true;
         }
+        self.wait_until_released(Some(release), inputs).await
+    }
+
+    /// If another program has the session open, waits until that program has ended: the process of this member was started again
+    /// while a person continues the session. Returns `false` if the member has left the team meanwhile.
+    pub(super) async fn wait_while_used(
+        &mut self,
+        inputs: &mut Option<mpsc::UnboundedReceiver<MemberInput>>,
+    ) -> bool {
+        !self.config.session_use.is_used() || self.wait_until_released(None, inputs).await
+    }
+
+    /// Waits until the terminal that has the session reports back, and until no other program has the session open. A terminal that
+    /// was killed reports back before its program has ended.
+    async fn wait_until_released(
+        &mut self,
+        mut release: Option<oneshot::Receiver<()>>,
+        inputs: &mut Option<mpsc::UnboundedReceiver<MemberInput>>,
+    ) -> bool {
         self.handed_over = true;
         let stays = loop {
+            if release.is_none() && !self.config.session_use.is_used() {
+                break true;
+            }
             if self.noticed.take() == Some(EventEffect::Left) {
                 break false;
             }
             self.beat().await;
+            let pause = if release.is_some() { REPORT_INTERVAL } else { USE_CHECK_INTERVAL };
             tokio::select! {
-                _released = &mut release => break true,
-                () = tokio::time::sleep(REPORT_INTERVAL) => self.send_unsent().await,
+                () = reported_back(&mut release) => release = None,
+                () = tokio::time::sleep(pause) => self.send_unsent().await,
                 record = self.watch.next_shared() => match record.map(|record| self.on_team_event(&record)) {
                     Some(EventEffect::Left) | None => break false,
                     // The next conversation reads the inbox.
@@ -283,6 +319,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             env,
             cwd: start.cwd.clone(),
             session,
+            title: self.config.agent.title.to_owned(),
         })
     }
 }

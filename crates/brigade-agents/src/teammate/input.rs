@@ -69,6 +69,8 @@ pub struct InteractiveCommand {
     pub cwd: PathBuf,
     /// The id of the session.
     pub session: String,
+    /// The display name of the agent.
+    pub title: String,
 }
 
 /// Waits for the next input. Never returns once the channel is closed.

@@ -24,6 +24,8 @@ const MAX_QUEUED: usize = 256;
 const MAX_SPEECH: usize = 8 * 1024;
 /// Maximum length of any other field of an event, in bytes.
 const MAX_FIELD: usize = 1024;
+/// Maximum length of the changed lines in one event, in bytes.
+const MAX_DIFF: usize = 4 * 1024;
 /// If an agent has written nothing for this long, its text so far is recorded, even if more text follows later.
 const SILENCE: Duration = Duration::from_secs(1);
 /// How long to wait for queued events to be written when the member stops.
@@ -128,6 +130,7 @@ impl PendingWork {
                     path: truncate(&change.path, MAX_FIELD),
                     added,
                     removed,
+                    diff: change.diff_text(MAX_DIFF),
                 });
             }
             AgentEvent::Asks(_) => self.end_speech(),

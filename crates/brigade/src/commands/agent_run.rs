@@ -16,7 +16,7 @@ use brigade_host::location::Location;
 use brigade_host::registry::forget_turn_rules;
 use brigade_host::signals::{self, StopSignal};
 use brigade_host::spec::ApprovalAuthority;
-use brigade_host::{claude_led, process, process_tree};
+use brigade_host::{claude_led, process, process_tree, takeover};
 use brigade_wire::name::TeamName;
 use tokio::sync::mpsc;
 
@@ -113,6 +113,9 @@ pub(crate) async fn play(
     plan.process = process::current();
     plan.host = env::host_name();
     plan.paused = settings.paused;
+    if let Some(folder) = &settings.folder {
+        plan.session_use = takeover::session_use(folder);
+    }
     let signal = tokio::select! {
         ended = teammate::run_observed(plan, received, |event| {
             if let Some(folder) = &folder {

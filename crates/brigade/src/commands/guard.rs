@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, getpid, getppid, setsid};
 use tokio::process::Command;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use brigade_host::process_tree;
 
@@ -18,15 +18,35 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long to wait after SIGTERM until the agent's processes have exited.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Runs a program in a new process session. Terminates the whole session when the program exits, on SIGTERM, or
-/// when the parent process dies.
-pub(crate) async fn run(program: &[OsString]) -> Result<u8, CliError> {
+/// Where the guarded program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GuardPlace {
+    /// In a process session of its own, without a terminal.
+    OwnSession,
+    /// In the terminal of the caller, where a person uses the program.
+    Terminal,
+}
+
+/// Runs a program, in a new process session or in the caller's terminal. Terminates all its processes when the program exits,
+/// on SIGTERM, when the parent process dies, or when the terminal is closed.
+pub(crate) async fn run(program: &[OsString], place: GuardPlace) -> Result<u8, CliError> {
     let mut parent_ended = std::pin::pin!(until_parent_ends(getppid()));
-    // Fails only if this process already leads a session, which is fine.
-    let _already_leads = setsid();
+    if place == GuardPlace::OwnSession {
+        // Fails only if this process already leads a session, which is fine.
+        let _already_leads = setsid();
+    }
     process_tree::adopt();
     let listen = |kind| signal(kind).map_err(|source| failed("listen for signals", source));
     let mut terminate = listen(SignalKind::terminate())?;
+    // In a terminal, ctrl-c is for the program. The program does not inherit these handlers.
+    let mut in_terminal = match place {
+        GuardPlace::OwnSession => None,
+        GuardPlace::Terminal => Some((
+            listen(SignalKind::hangup())?,
+            listen(SignalKind::interrupt())?,
+            listen(SignalKind::quit())?,
+        )),
+    };
     let mut child_ended = listen(SignalKind::child())?;
     let [name, args @ ..] = program else { return Ok(exit::USAGE) };
     let mut child = Command::new(name)
@@ -40,12 +60,21 @@ pub(crate) async fn run(program: &[OsString]) -> Result<u8, CliError> {
                 break code.and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::FAILED);
             }
             _ = terminate.recv() => break exit::DONE,
+            () = terminal_closed(&mut in_terminal) => break exit::DONE,
             () = &mut parent_ended => break exit::DONE,
             _ = child_ended.recv() => process_tree::reap_orphans(child.id()),
         }
     };
     process_tree::end(getpid(), GRACE).await;
     Ok(code)
+}
+
+/// Waits until the terminal is closed. Never returns without a terminal.
+async fn terminal_closed(signals: &mut Option<(Signal, Signal, Signal)>) {
+    match signals {
+        Some((hang_up, ..)) => drop(hang_up.recv().await),
+        None => std::future::pending().await,
+    }
 }
 
 /// Waits until the parent process has ended. The kernel reports its end, so an idle guard needs no processor time.

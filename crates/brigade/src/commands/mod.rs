@@ -6,6 +6,7 @@ mod agents;
 mod answer;
 mod approvals;
 mod ask;
+mod attach;
 mod broadcast;
 mod check;
 mod claude_member;
@@ -48,6 +49,8 @@ mod wait;
 #[cfg(all(test, feature = "nats"))]
 pub(crate) use self::agents::capability_text as agent_capability_text;
 
+pub(crate) use self::guard::GuardPlace;
+
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::sync::Mutex;
@@ -81,6 +84,7 @@ pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
             cli.command,
             Some(
                 CliCommand::Agents
+                    | CliCommand::Attach(_)
                     | CliCommand::Demo(_)
                     | CliCommand::Doctor(_)
                     | CliCommand::Down(_)
@@ -120,9 +124,13 @@ fn build(runtime: &mut tokio::runtime::Builder) -> Result<tokio::runtime::Runtim
 /// The first argument when brigade starts itself as the guard of an agent's program.
 pub(crate) const GUARD: &str = "guard";
 
+/// The first argument when brigade starts itself as the guard of a program that a person uses in this terminal.
+pub(crate) const TERMINAL_GUARD: &str = "terminal-guard";
+
 /// Runs a program under a guard. `program` is the program's name, followed by its arguments.
-pub(crate) fn run_guard(program: &[OsString]) -> Result<u8, CliError> {
-    build(tokio::runtime::Builder::new_current_thread().enable_all())?.block_on(guard::run(program))
+pub(crate) fn run_guard(program: &[OsString], place: GuardPlace) -> Result<u8, CliError> {
+    build(tokio::runtime::Builder::new_current_thread().enable_all())?
+        .block_on(guard::run(program, place))
 }
 
 /// Returns the store that holds the teams. `init`, and the commands that brigade or Claude Code starts, take
@@ -194,6 +202,7 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
             let home = if ui.replay.is_some() { Location::Files } else { global.home };
             ui::run(CliContext::new(GlobalArgs { home, ..global }).await?, ui).await
         }
+        Some(CliCommand::Attach(args)) => attach::run(CliContext::new(global).await?, args).await,
         Some(CliCommand::Task(args)) => {
             changing(global, async |context| task::run(context, args.command).await).await
         }

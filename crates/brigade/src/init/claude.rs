@@ -81,6 +81,7 @@ mod tests {
                 resumes: ResumeTiming::AtOnce,
             },
             interactive: &[],
+            busy_session: "",
             driver: |_| unreachable!("never started"),
         }
     }

@@ -91,10 +91,10 @@ fn failed_members_are_reported_but_not_restarted() {
 }
 
 /// A tmux server that is killed at the end of the test.
-struct TmuxServer(String);
+pub(crate) struct TmuxServer(pub(crate) String);
 
 impl TmuxServer {
-    fn tmux(&self, args: &[&str]) -> String {
+    pub(crate) fn tmux(&self, args: &[&str]) -> String {
         let mut tmux = Command::new("tmux");
         tmux.args(["-L", &self.0, "-f", "/dev/null"]).args(args);
         for name in ["TMUX", "TMUX_TMPDIR"] {

@@ -11,6 +11,7 @@ mod absences;
 mod agents;
 mod approvals;
 mod ask;
+mod attach;
 mod claude_led;
 mod client;
 mod clock;

@@ -114,6 +114,7 @@ fn plan(env: &TestEnv, name: &str, plan: Option<&str>) -> TeammateConfig {
         variables: &[],
         can,
         interactive: &[],
+        busy_session: "",
         driver: asker,
     };
     // `cat` prints nothing and exits when its input is closed.

@@ -10,7 +10,7 @@ use super::{CONFIRM_WIDTH, ConfirmDialog, Dialog, FormDialog, ListDialog};
 use crate::canvas::{Canvas, ClickTarget, first_visible};
 use crate::keys::{KeyBinding, KeyScope, bindings_for};
 use crate::screen::Screen;
-use crate::text_layout::wrap;
+use crate::text_layout::{wrap, wrap_input};
 use brigade_core::text::{cut, one_line, plain};
 
 /// Draws the open dialog over the view.
@@ -157,25 +157,6 @@ fn form(form: &FormDialog, canvas: &mut Canvas<'_>, area: Rect) {
             ),
         ),
     }
-}
-
-/// Wraps the text of a form field at a fixed width. Keeps all spaces, because the person is editing the text.
-fn wrap_input(text: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for character in text.chars() {
-        let is_break = character == '\n';
-        let character = if character.is_control() { ' ' } else { character };
-        let Some(last) = lines.last_mut() else { break };
-        if is_break
-            || last.width() + UnicodeWidthStr::width(character.encode_utf8(&mut [0; 4]) as &str)
-                > room
-        {
-            lines.push(if is_break { String::new() } else { character.to_string() });
-        } else {
-            last.push(character);
-        }
-    }
-    lines
 }
 
 fn confirm(confirm: &ConfirmDialog, canvas: &mut Canvas<'_>, area: Rect) {

@@ -9,6 +9,7 @@ use tui_input::backend::crossterm::EventHandler;
 
 use crate::actions::TeamAction;
 use crate::screen::Effect;
+use crate::text_layout::insert_at_cursor;
 
 /// The action that is run with the values of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,16 +180,6 @@ impl FormDialog {
             },
         })
     }
-}
-
-/// Inserts text at the cursor in one step. Inserting a long text character by character would be slow.
-pub(super) fn insert_at_cursor(input: &Input, text: impl Iterator<Item = char>) -> Input {
-    let (value, cursor) = (input.value(), input.cursor());
-    let text: String = text.collect();
-    let cursor_after = cursor + text.chars().count();
-    let before: String = value.chars().take(cursor).collect();
-    let after: String = value.chars().skip(cursor).collect();
-    Input::new(before + &text + &after).with_cursor(cursor_after)
 }
 
 /// Parses task numbers separated by commas or spaces.

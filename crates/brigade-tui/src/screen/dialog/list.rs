@@ -6,10 +6,10 @@ use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
 use super::Dialog;
-use super::form::insert_at_cursor;
 use crate::keys::{KEYS, KeyBinding, KeyCommand, KeyScope};
 use crate::screen::views::step;
 use crate::screen::{Effect, Screen};
+use crate::text_layout::insert_at_cursor;
 use crate::view::View;
 
 /// The action for a chosen entry.

@@ -1,6 +1,6 @@
 //! The approvals view: a list of the open requests, and the selected request in full.
 
-mod document;
+pub(crate) mod document;
 mod history;
 
 use brigade_core::action::text_of;

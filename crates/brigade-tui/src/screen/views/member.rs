@@ -9,7 +9,8 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use self::activity::{ActivityItem, ActivityList, ActivityPosition};
+pub(crate) use self::activity::{ActivityItem, ActivityList, ActivityPosition};
+pub(crate) use self::item::{ItemDetail, lines as item_lines};
 use super::member_status;
 use crate::canvas::{Canvas, ClickTarget};
 use crate::keys::KeyCommand;
@@ -39,7 +40,7 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let [body, below] = Layout::vertical(parts).areas(body);
     canvas.frame.page = usize::from(body.height);
     canvas.frame.columns = usize::from(body.width);
-    draw_activity(screen, canvas, body, person, position);
+    draw_activity(screen, canvas, body, person, position, ItemDetail::Brief);
     let more = "▼ newer activity below; press end to follow";
     canvas.line(below, Line::styled(more, canvas.theme.urgent()));
 }
@@ -51,6 +52,7 @@ pub(crate) fn draw_activity(
     area: Rect,
     person: &MemberView,
     position: Option<ActivityPosition>,
+    detail: ItemDetail,
 ) {
     let activity = ActivityList::new(&screen.projection, person);
     let (width, height) = (usize::from(area.width), usize::from(area.height));
@@ -61,7 +63,7 @@ pub(crate) fn draw_activity(
         && let Some((before, item)) = activity.previous(at)
     {
         // The lines are collected from the bottom up.
-        lines.extend(item::lines(screen, person, item, width).into_iter().rev());
+        lines.extend(item::lines(screen, person, item, width, detail).into_iter().rev());
         at = before;
     }
     let seen: Vec<Line<'_>> = lines.into_iter().skip(hidden).take(height).collect();
@@ -151,11 +153,25 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
         return Some(());
     }
     let person = screen.selected_member()?;
+    let target = moved(screen, person, position(screen, person), command, ItemDetail::Brief)?;
+    screen.states.member.at = target.map(|target| (person.index, target));
+    Some(())
+}
+
+/// Returns the scroll position after a movement command: `Some(None)` if the latest activity is followed then, and `None` if
+/// the command is no movement.
+pub(crate) fn moved(
+    screen: &Screen,
+    person: &MemberView,
+    current: Option<ActivityPosition>,
+    command: KeyCommand,
+    detail: ItemDetail,
+) -> Option<Option<ActivityPosition>> {
     let (page, width) = (screen.frame.page.max(1), screen.frame.columns);
     let activity = ActivityList::new(&screen.projection, person);
-    let height = |item: ActivityItem| item::lines(screen, person, item, width).len();
-    let current = position(screen, person).unwrap_or_else(|| activity.end());
-    let target = match command {
+    let height = |item: ActivityItem| item::lines(screen, person, item, width, detail).len();
+    let current = current.unwrap_or_else(|| activity.end());
+    Some(match command {
         KeyCommand::Up => activity.up(current, 1, page, height),
         KeyCommand::Down => activity.down(current, 1, height),
         KeyCommand::PageUp => activity.up(current, page.saturating_sub(1).max(1), page, height),
@@ -163,9 +179,7 @@ pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
         KeyCommand::First => activity.first(page, height),
         KeyCommand::Last | KeyCommand::Back => None,
         _ => return None,
-    };
-    screen.states.member.at = target.map(|target| (person.index, target));
-    Some(())
+    })
 }
 
 /// Returns the last visible text: what the agent said, or a message.

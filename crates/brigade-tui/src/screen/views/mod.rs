@@ -1,10 +1,10 @@
 //! The views. Each module draws one view and handles its keys.
 
-mod approvals;
+pub(crate) mod approvals;
 pub(crate) mod board;
 pub(crate) mod mail;
-mod member;
-mod member_status;
+pub(crate) mod member;
+pub(crate) mod member_status;
 mod team;
 mod timeline;
 

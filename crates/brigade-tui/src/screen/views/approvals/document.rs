@@ -14,7 +14,7 @@ use brigade_core::text::one_line;
 /// Width of the column with the labels.
 const LABEL_WIDTH: usize = 11;
 
-pub(super) fn lines(screen: &Screen, approval: &Approval, width: usize) -> Vec<Line<'static>> {
+pub(crate) fn lines(screen: &Screen, approval: &Approval, width: usize) -> Vec<Line<'static>> {
     let theme = screen.theme;
     let room = width.saturating_sub(LABEL_WIDTH);
     let mut lines = Vec::new();

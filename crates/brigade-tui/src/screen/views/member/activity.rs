@@ -5,7 +5,7 @@ use brigade_core::projection::{MemberView, MessageRef, TeamProjection, WorkRef};
 
 /// One entry of the activity list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ActivityItem {
+pub(crate) enum ActivityItem {
     Event(WorkRef),
     Message(MessageRef),
 }
@@ -16,18 +16,18 @@ pub(super) enum ActivityItem {
 pub(crate) struct ActivityPosition {
     acts: usize,
     messages: usize,
-    pub(super) hidden: usize,
+    pub(crate) hidden: usize,
 }
 
 /// A member's events and messages as one list.
-pub(super) struct ActivityList<'t> {
+pub(crate) struct ActivityList<'t> {
     acts: &'t [WorkRef],
     numbers: &'t [u32],
     messages: &'t [MessageRef],
 }
 
 impl<'t> ActivityList<'t> {
-    pub(super) fn new(projection: &'t TeamProjection, person: &'t MemberView) -> Self {
+    pub(crate) fn new(projection: &'t TeamProjection, person: &'t MemberView) -> Self {
         Self { acts: &person.work, numbers: &person.messages, messages: projection.messages() }
     }
 
@@ -37,12 +37,12 @@ impl<'t> ActivityList<'t> {
     }
 
     /// Returns the position after the last item.
-    pub(super) fn end(&self) -> ActivityPosition {
+    pub(crate) fn end(&self) -> ActivityPosition {
         ActivityPosition { acts: self.acts.len(), messages: self.numbers.len(), hidden: 0 }
     }
 
     /// Returns the item before a position, and the position before that item.
-    pub(super) fn previous(
+    pub(crate) fn previous(
         &self,
         position: ActivityPosition,
     ) -> Option<(ActivityPosition, ActivityItem)> {
@@ -67,7 +67,10 @@ impl<'t> ActivityList<'t> {
     }
 
     /// Returns the item after a position, and the position after that item.
-    fn next(&self, position: ActivityPosition) -> Option<(ActivityPosition, ActivityItem)> {
+    pub(crate) fn next(
+        &self,
+        position: ActivityPosition,
+    ) -> Option<(ActivityPosition, ActivityItem)> {
         let act = self.acts.get(position.acts).copied();
         let message = self.message(position.messages);
         let is_act = match (&act, &message) {
@@ -89,7 +92,7 @@ impl<'t> ActivityList<'t> {
 
     /// Moves a position up by `lines`, but keeps a full page visible. Returns `None` if all items fit on one
     /// page.
-    pub(super) fn up(
+    pub(crate) fn up(
         &self,
         from: ActivityPosition,
         lines: usize,
@@ -119,7 +122,7 @@ impl<'t> ActivityList<'t> {
     }
 
     /// Moves a position down by `lines`. Returns `None` if the new position is the end of the list.
-    pub(super) fn down(
+    pub(crate) fn down(
         &self,
         from: ActivityPosition,
         lines: usize,
@@ -137,7 +140,7 @@ impl<'t> ActivityList<'t> {
     }
 
     /// Returns the position at the bottom of the first page; `None` if all items fit on one page.
-    pub(super) fn first(
+    pub(crate) fn first(
         &self,
         page: usize,
         height: impl Fn(ActivityItem) -> usize,

@@ -16,23 +16,38 @@ use super::activity::ActivityItem;
 use crate::markdown;
 use crate::screen::views::{approvals, mail};
 use crate::screen::{Screen, record_text};
-use crate::text_layout::{age, prepend, since, with_label};
+use crate::style::Theme;
+use crate::text_layout::{age, prepend, since, with_label, wrap_plain};
 use crate::time::local;
-use brigade_core::text::{cut, one_line};
+use brigade_core::text::{cut, one_line, plain};
 
 /// Maximum number of lines of a message in the member view. The mail view shows all lines.
 const MAX_MESSAGE_LINES: usize = 12;
+/// Maximum number of lines of a folded diff.
+const MAX_DIFF_LINES: usize = 12;
 /// How many later events are searched for the result of a tool call.
 const MAX_LOOKAHEAD: usize = 64;
 /// Minimum width of the view at which the time column is shown.
 const MIN_WIDTH_WITH_TIME: usize = 50;
 
+/// How much of an activity item is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ItemDetail {
+    /// The dashboard: the beginning of a message, one line for a tool call or a file change.
+    Brief,
+    /// Whole messages, one line for a tool call, and the first lines of a diff.
+    Folded,
+    /// Everything that is recorded.
+    Unfolded,
+}
+
 /// Renders an activity item. An event that only ends an earlier event, such as a tool result, has no lines.
-pub(super) fn lines(
+pub(crate) fn lines(
     screen: &Screen,
     person: &MemberView,
     item: ActivityItem,
     width: usize,
+    detail: ItemDetail,
 ) -> Vec<Line<'static>> {
     let (at, spot) = match item {
         ActivityItem::Event(act) => (act.at, act.record),
@@ -43,8 +58,10 @@ pub(super) fn lines(
     let room = width.saturating_sub(margin);
     let Some(record) = screen.record(spot) else { return Vec::new() };
     let lines = match item {
-        ActivityItem::Event(act) => event_lines(screen, person, act, &record, room),
-        ActivityItem::Message(message) => message_lines(screen, person, &message, &record, room),
+        ActivityItem::Event(act) => event_lines(screen, person, act, &record, room, detail),
+        ActivityItem::Message(message) => {
+            message_lines(screen, person, &message, &record, room, detail)
+        }
     };
     with_label(&time, margin, screen.theme.faint(), lines)
 }
@@ -66,6 +83,7 @@ fn event_lines(
     act_ref: projection::WorkRef,
     record: &Arc<Record>,
     room: usize,
+    detail: ItemDetail,
 ) -> Vec<Line<'static>> {
     let theme = screen.theme;
     let Event::Worked { act, .. } = &record.event else { return Vec::new() };
@@ -76,16 +94,26 @@ fn event_lines(
             indent(markdown::lines(text.trim_end(), room.saturating_sub(2), theme))
         }
         WorkEvent::ToolStarted { id, tool, about } => {
-            vec![tool_line(screen, person, act_ref, (id, tool, about), room)]
+            let line = tool_line(screen, person, act_ref, (id, tool, about), room);
+            let is_cut = about.contains('\n') || about.width() + 12 > room;
+            let whole = match detail {
+                ItemDetail::Unfolded if is_cut => {
+                    indent(wrap_plain(about, room.saturating_sub(2), theme.faint()))
+                }
+                _ => Vec::new(),
+            };
+            [vec![line], whole].concat()
         }
-        WorkEvent::Changed { path, added, removed } => {
+        WorkEvent::Changed { path, added, removed, diff } => {
             let counts = format!("  +{added} −{removed}");
             let path = cut(&one_line(path), room.saturating_sub(counts.width() + 2));
-            vec![Line::from(vec![
+            let line = Line::from(vec![
                 Span::styled("± ", theme.success()),
                 Span::raw(path),
                 Span::styled(counts, theme.faint()),
-            ])]
+            ]);
+            let diff = diff.as_deref().map(|diff| diff_lines(diff, theme, room, detail));
+            [vec![line], diff.unwrap_or_default()].concat()
         }
         WorkEvent::Limited { why } => {
             symbol_line("■", &format!("rate-limited: {why}"), theme.error(), room)
@@ -108,6 +136,38 @@ fn event_lines(
         }
         _ => Vec::new(),
     }
+}
+
+/// Renders a recorded diff. Each of its lines begins with a space, a minus or a plus.
+fn diff_lines(diff: &str, theme: Theme, room: usize, detail: ItemDetail) -> Vec<Line<'static>> {
+    let most = match detail {
+        ItemDetail::Brief => return Vec::new(),
+        ItemDetail::Folded => MAX_DIFF_LINES,
+        ItemDetail::Unfolded => usize::MAX,
+    };
+    let room = room.saturating_sub(2);
+    let line = |line: &str| {
+        let style = match line.as_bytes().first() {
+            Some(b'+') => theme.success(),
+            Some(b'-') => theme.removed(),
+            _ => theme.faint(),
+        };
+        match detail {
+            ItemDetail::Unfolded => wrap_plain(line, room, style),
+            _ => vec![Line::styled(cut(&one_line_with_indentation(line), room), style)],
+        }
+    };
+    let mut lines: Vec<Line<'static>> = diff.lines().take(most).flat_map(line).collect();
+    let more = diff.lines().count().saturating_sub(most);
+    if more > 0 {
+        lines.push(Line::styled(format!("… {more} more lines"), theme.faint()));
+    }
+    indent(lines)
+}
+
+/// Makes control characters visible and keeps the spaces at the start of the line.
+fn one_line_with_indentation(line: &str) -> String {
+    plain(&line.replace('\t', "    "))
 }
 
 /// Renders a tool call and its result.
@@ -212,6 +272,7 @@ fn message_lines(
     message: &MessageRef,
     record: &Arc<Record>,
     room: usize,
+    detail: ItemDetail,
 ) -> Vec<Line<'static>> {
     let theme = screen.theme;
     let is_outgoing = message.from == person.index;
@@ -233,7 +294,12 @@ fn message_lines(
         let mut lines = vec![prepend(who, Line::styled(state, theme.urgent()))];
         let text_lines = markdown::lines(text.trim_end(), room.saturating_sub(2), theme);
         // If only one more line is left, show it: a note about the rest would take one line too.
-        let most = MAX_MESSAGE_LINES + usize::from(text_lines.len() == MAX_MESSAGE_LINES + 1);
+        let most = match detail {
+            ItemDetail::Brief => {
+                MAX_MESSAGE_LINES + usize::from(text_lines.len() == MAX_MESSAGE_LINES + 1)
+            }
+            ItemDetail::Folded | ItemDetail::Unfolded => usize::MAX,
+        };
         let more = text_lines.len().saturating_sub(most);
         lines.extend(indent(text_lines.into_iter().take(most).collect()));
         if more > 0 {

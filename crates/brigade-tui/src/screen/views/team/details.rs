@@ -73,7 +73,7 @@ fn recent_activity(
     }
     let head = Rect { y: head.bottom().saturating_sub(1), height: 1, ..head };
     canvas.line(head, Line::styled("RECENT ACTIVITY", canvas.theme.faint()));
-    member::draw_activity(screen, canvas, rest, person, None);
+    member::draw_activity(screen, canvas, rest, person, None, member::ItemDetail::Brief);
 }
 
 fn labelled(screen: &Screen, label: &'static str, lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
