@@ -48,6 +48,18 @@ def approve_all(run, homes):
     run.eventually("both commands have run", lambda: made(home, "one") and made(home, "two"))
 
 
+@check("Allow a command until the turn ends")
+def turn(run, homes):
+    home = homes.live()
+    step = RUN_COMMAND[homes.bob]("mkdir -p twice")
+    home.brigade("send", "bob", f"Twice. {script(step, step, say('It ran twice.'))}")
+    home.brigade("wait", "--approval", "--timeout", "60s")
+    run.replace(n1=home.approvals()[0]["number"])
+    run.all(home)
+    ended = lambda: "It ran twice." in str(home.inbox()[-1:])  # noqa: E731
+    run.eventually("the command runs twice with one request", ended, 20)
+
+
 @check("Always allow a command")
 def always(run, homes):
     home = homes.live()

@@ -3,7 +3,10 @@
 import re
 import subprocess
 
+from homes import RUN_COMMAND
 from recipes import check
+
+from lib.scripted_model import say, script, tool
 
 
 def team_without_members(homes):
@@ -39,6 +42,66 @@ def plan(run, homes):
     run.all(home)
     run.eventually("the plan waits for an answer", lambda: [one for one in home.approvals() if one["kind"] == "plan"])
     run.contains(home.brigade("status"), "wants its plan approved")
+
+
+@check("Give an agent its own worktree")
+def worktree(run, homes):
+    home = team_without_members(homes)
+    run.all(home)
+    branch = ["git", "branch", "--show-current"]
+    shown = subprocess.run(branch, cwd=home.worktree("bob"), env=home.environ, check=True, capture_output=True, text=True)
+    run.holds("the branch is the member's", shown.stdout.strip() == "brigade/parser/bob", shown)
+
+
+@check("Let an agent work in another folder")
+def folder(run, homes):
+    home = team_without_members(homes)
+    (home.project / "core").mkdir()
+    run.all(home)
+    home.wait_for("bob", "idle")
+    home.brigade("approve", str(homes.request(home, "touch here")))
+    run.eventually("the agent works in the folder", (home.project / "core/here").exists)
+
+
+@check("Let an agent run some commands without asking")
+def allow(run, homes):
+    home = team_without_members(homes)
+    run.all(home)
+    decisions = [home.json("policy", "test", line, "--member", "bob")[0]["decision"] for line in ("cargo test -q", "git push")]
+    run.holds("the rules decide", decisions == ["allow", "deny"], decisions)
+
+
+@check("Let an agent do everything without asking")
+def access(run, homes):
+    home = team_without_members(homes)
+    run.all(home)
+    # Codex rejects the request for more permissions if it has all of them.
+    step = tool("exec_command", cmd="touch made") if homes.bob == "codex" else RUN_COMMAND[homes.bob]("touch made")
+    home.brigade("ask", "bob", f"Make a file. {script(step, say('Made.'))}")
+    run.holds("the command has run without a request", (home.project / "made").exists(), home.approvals())
+
+
+@check("Start a second agent with the same settings")
+def like(run, homes):
+    home = team_without_members(homes)
+    home.brigade("spawn", "bob", "--agent", homes.bob, "--allow", "cargo test *")
+    run.all(home)
+    tested = home.json("policy", "test", "cargo test -q", "--member", "bob2")
+    run.holds("the second has the same rule", tested[0]["decision"] == "allow", tested)
+    run.holds("the second has the same agent", home.members()["bob2"]["agent"] == homes.bob, home.members())
+
+
+@check("Apply changes of the team file to a running team")
+def recreate(run, homes):
+    home = homes.team("bob", "ann")
+    path = home.project / "brigade.toml"
+    path.write_text(path.read_text().split("[members.ann]")[0] + 'deny = ["git push*"]\n')
+    home.brigade("trust", "--yes")
+    run.contains(run.one(home), "ann", "bob")
+    run.all(home)
+    run.holds("ann is gone", "ann" not in home.members(), home.members())
+    tested = home.json("policy", "test", "git push", "--member", "bob")
+    run.holds("bob has the new rule", tested[0]["decision"] == "deny", tested)
 
 
 @check("List the members of a team")

@@ -83,7 +83,7 @@ class RecipeRun:
         step = self._left.pop(0)
         command = step.command
         if self._exchange:
-            command = re.sub(r"\b(codex|gemini)\b", lambda found: EXCHANGED[found[0]], command)
+            command = re.sub(r"(?<![\w-])(codex|gemini)\b", lambda found: EXCHANGED[found[0]], command)
         if self._replace:
             pattern = r"(?<![\w.-])(" + "|".join(map(re.escape, self._replace)) + r")(?![\w-])"
             command = re.sub(pattern, lambda found: self._replace[found[0]], command)

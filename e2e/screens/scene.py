@@ -47,7 +47,12 @@ subject = "Write the changelog"
 subject = "Publish version 0.4"
 after = ["changelog"]
 """
-PLAN = "# Split the parser\n\n1. Move the tokens to `lexer.rs`\n2. Keep `parse()` as the only public function\n3. Add tests for each module"
+PLAN = """# Split the parser
+
+1. Move the tokens to `lexer.rs`
+2. Keep `parse()` as the only public function
+3. Add tests for each module"""
+QUESTION = "The changelog is written. Does the new error format need an entry?"
 BROKEN_AGENT = "#!/bin/sh\necho 'not logged in; run my-agent login' >&2\nexit 1\n"
 # Maps texts that an agent receives to the steps of its model.
 SCRIPTS = {
@@ -56,7 +61,7 @@ SCRIPTS = {
     "Write the changelog": [
         claim_step("dave", "4", False),
         tool("exec_command", cmd="printf '## 0.4\\n\\n- New parser\\n' > CHANGELOG.md"),
-        team_tool("send_message", to="team-lead", message="The changelog is written. Does the new error format need an entry?"),
+        team_tool("send_message", to="team-lead", message=QUESTION),
         complete_step("4", False),
         say("Task 4 is done."),
     ],
