@@ -1,7 +1,9 @@
 """Checks of the recipes in the group Watch."""
 
 import json
+import time
 
+from mail import model_saw
 from recipes import check
 
 from lib.scripted_model import say, script
@@ -84,6 +86,46 @@ def watch_agent(run, homes):
     home = homes.live()
     later = lambda: home.brigade("send", "bob", f"Go on. {script(say('I begin with the grammar.'))}")  # noqa: E731
     run.in_terminal(home, "bob", meanwhile=later, after=["I begin with the grammar."])
+
+
+@check("Attach to a member")
+def attach(run, homes):
+    home = homes.live()
+    write = ["h", "e", "l", "l", "o", "Space", "b", "o", "b", "Enter"]
+    seen = lambda: run.eventually("the model sees the message", lambda: model_saw(homes, "hello bob"), 20)  # noqa: E731
+    terminal = run.in_terminal(home, "bob", keys=write, meanwhile=seen)
+    terminal.press("C-d")
+    run.eventually("Ctrl-D detaches", lambda: terminal.screen().rstrip().endswith("$"), 10)
+    home.wait_for("bob", "idle")
+
+
+@check("Use the agent's own program")
+def take_over(run, homes):
+    # Gemini CLI has to wait for the next minute, so this is checked with Codex only; e2e/attach checks all agents.
+    run.keep_agents()
+    home = homes.empty()
+    home.brigade("team", "create", "parser")
+    home.brigade("spawn", "bob", "--agent", "codex")
+    homes.say(home, "bob", "Remember 4711.")
+    session = home.saved_session("bob")
+    terminal = run.in_terminal(home)
+
+    def shows_session():
+        if "Do you trust the contents" in terminal.screen():
+            terminal.press("Enter")
+        return "I have read: Remember 4711." in terminal.screen()
+
+    run.eventually("Codex shows the session", shows_session)
+    run.contains(home.brigade("status"), "used in a terminal")
+    # Codex takes fast typing for a paste, so Enter follows later.
+    time.sleep(2)
+    terminal.type("/quit")
+    time.sleep(1)
+    terminal.press("Enter")
+    run.eventually("bob continues", lambda: home.liveness("bob") == "idle")
+    homes.say(home, "bob", "After the takeover.")
+    run.contains(homes.model.last_input(), "Remember 4711.")
+    run.holds("the session is the same", home.saved_session("bob") == session, home.saved_session("bob"))
 
 
 @check("Read the log of a team that has ended")

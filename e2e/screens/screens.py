@@ -67,6 +67,8 @@ SCREENS = (
     Screen("ui-timeline", UI, ((("5",), "6 Member"),), "per column", True),
     Screen("ui-member", UI, ((("6",), "6 Member"),), "alice", True),
     Screen("ui-keys", UI, ((("?",), "6 Member"),), "quit", True),
+    Screen("attach", "brigade attach dave", shown="dave", interactive=True),
+    Screen("attach-request", "brigade attach bob", shown="cargo publish", interactive=True),
     Screen("help", "brigade --help"),
     Screen("help-short", "brigade -h"),
     Screen("help-spawn", "brigade spawn --help"),
