@@ -38,8 +38,8 @@ pub(crate) struct UpArgs {
     pub(crate) adopt: bool,
     /// Restart members whose settings differ from the file, with the new settings
     ///
-    /// Without names, all such members. An agent continues its session, unless its agent, folder or worktree changes:
-    /// then it begins a new one, with a briefing.
+    /// Without names, all such members. A member continues its session, unless its agent, folder or worktree
+    /// changes: then it begins a new session, with a briefing.
     #[arg(long, value_name = "MEMBER", num_args = 0.., conflicts_with = "check")]
     pub(crate) recreate: Option<Vec<MemberName>>,
     /// Stop and remove members that are not in the file, as `brigade stop` does
