@@ -25,6 +25,7 @@ EXPECTED = {
     "state/link/*/*.json": "the state of a link, with which the next link of the team continues",
     "state/link/*/*.lock": "the lock file of a link",
     "state/trust/*": "the team files that the user trusts",
+    "state/use/*.json": "the person's default team",
     "state/commands": "the commands that were started on this host as members",
     "state/host": "folder for running teams, empty",
     "claude/teams": "Claude Code's folder for teams, empty",

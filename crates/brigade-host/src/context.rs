@@ -1,5 +1,6 @@
 //! The store, the team and the member that a command works with.
 
+mod default_team;
 mod ended_session;
 
 use std::error::Error as _;
@@ -30,6 +31,7 @@ use crate::origin::{self, FolderTeam};
 use crate::progress::ReportProgress;
 use crate::registry::Registry;
 use crate::start::SelfCommand;
+use crate::team_choice::{AnnounceTeam, TeamChoice, TeamSource};
 use crate::variables;
 
 pub use self::ended_session::EndedSession;
@@ -71,6 +73,8 @@ pub struct ContextSettings {
     pub claude_session: Option<String>,
     /// The task list that Claude Code named for this process, if any.
     pub task_list: Option<TeamName>,
+    /// Receives the team that was chosen among several.
+    pub announce: AnnounceTeam,
 }
 
 /// The store, the team and the member that a front end acts for.
@@ -95,6 +99,7 @@ pub struct Context {
     programs: Arc<Programs>,
     host_name: String,
     claude_session: Option<String>,
+    announce: AnnounceTeam,
 }
 
 impl Context {
@@ -136,6 +141,7 @@ impl Context {
             programs: settings.programs,
             host_name: settings.host_name,
             claude_session: settings.claude_session,
+            announce: settings.announce,
         })
     }
 
@@ -235,49 +241,73 @@ impl Context {
     }
 
     /// Returns the team to work with: the named team, the team of the `brigade.toml` for the current folder or, if
-    /// there is no such file, the team of the Claude Code session in which the caller runs, or the only team in the store.
-    /// Fails if the team does not exist.
+    /// there is no such file, the team of the Claude Code session in which the caller runs, the person's default team, or the
+    /// only team in the store. Fails if the team does not exist. Announces a team that was chosen among several.
     pub async fn team(&self) -> Result<TeamName, HostError> {
         if let Some(team) = &self.team {
-            if self.team_exists(team).await? {
-                return Ok(team.clone());
-            }
-            let error = brigade_core::store::StoreError::NoTeam { team: team.clone() };
-            let error = HostError::from(error);
-            if ClaudeSession::names_team(team) {
-                return Err(error.hint(format!(
-                    "if Claude Code's session has ended, `brigade resume {team}` shows how to continue it"
-                )));
-            }
-            return Err(match team_names(&self.teams().await?).as_slice() {
-                [] => error.hint(format!("`brigade team create {team}` creates it")),
-                teams => error
-                    .hint(format!("{}teams: {}", did_you_mean(team, teams), teams.join(", ")))
-                    .hint(format!("`brigade team create {team}` creates a new one")),
-            });
+            self.check_exists(team).await?;
+            return Ok(team.clone());
         }
-        let folder = origin::folder_team(&self.cwd)?;
         let teams = self.teams().await?;
-        match (folder, teams.as_slice()) {
+        let choice = self.choose_among(&teams).await?;
+        if teams.len() > 1 {
+            (self.announce)(&choice);
+        }
+        Ok(choice.team)
+    }
+
+    /// Returns the team to work with like [`team`](Self::team), and why. Announces nothing.
+    pub async fn team_choice(&self) -> Result<TeamChoice, HostError> {
+        if let Some(team) = &self.team {
+            self.check_exists(team).await?;
+            return Ok(TeamChoice::new(team.clone(), TeamSource::Named));
+        }
+        self.choose_among(&self.teams().await?).await
+    }
+
+    /// Chooses one of the teams in the store, if the caller named none.
+    async fn choose_among(&self, teams: &[TeamName]) -> Result<TeamChoice, HostError> {
+        match (origin::folder_team(&self.cwd)?, teams) {
             (Some(folder), teams) if teams.contains(&folder.team) => {
-                self.check_folder_team(folder).await
+                let team = self.check_folder_team(folder).await?;
+                Ok(TeamChoice::new(team, TeamSource::Folder))
             }
             (Some(FolderTeam { file, team }), [_, ..]) => {
                 let team = team.to_string();
                 let error = HostError::failed(Trouble::FolderNotStarted { team, file });
                 Err(error.hint("`brigade up` starts it").hint(format!(
                     "there are other teams ({}); {}",
-                    team_names(&teams).join(", "),
+                    team_names(teams).join(", "),
                     origin::choose_hint()
                 )))
             }
             (folder, []) => Err(self.no_team_error(folder.is_some()).await?),
-            (None, [team]) => Ok(team.clone()),
+            (None, [team]) => Ok(TeamChoice::new(team.clone(), TeamSource::Only)),
             (None, teams) => match self.session_team(teams).await? {
-                Some(team) => Ok(team),
-                None => Err(several_teams(team_names(teams))),
+                Some(team) => Ok(TeamChoice::new(team, TeamSource::Session)),
+                None => self.default_among(teams),
             },
         }
+    }
+
+    /// Fails if the store does not have this team.
+    pub async fn check_exists(&self, team: &TeamName) -> Result<(), HostError> {
+        if self.team_exists(team).await? {
+            return Ok(());
+        }
+        let error = brigade_core::store::StoreError::NoTeam { team: team.clone() };
+        let error = HostError::from(error);
+        if ClaudeSession::names_team(team) {
+            return Err(error.hint(format!(
+                "if Claude Code's session has ended, `brigade resume {team}` shows how to continue it"
+            )));
+        }
+        Err(match team_names(&self.teams().await?).as_slice() {
+            [] => error.hint(format!("`brigade team create {team}` creates it")),
+            teams => error
+                .hint(format!("{}teams: {}", did_you_mean(team, teams), teams.join(", ")))
+                .hint(format!("`brigade team create {team}` creates a new one")),
+        })
     }
 
     /// Returns which of these teams the Claude Code session leads in which the caller runs.
@@ -522,7 +552,11 @@ impl Context {
 
 /// Returns the error for a command that could mean several teams.
 pub(crate) fn several_teams(names: Vec<String>) -> HostError {
-    HostError::usage(Trouble::SeveralTeams(names)).hint(origin::choose_hint())
+    let error = HostError::usage(Trouble::SeveralTeams(names));
+    error.hint(format!(
+        "choose a team with `--team TEAM` or `brigade use TEAM`, or set {}",
+        variables::TEAM
+    ))
 }
 
 /// Returns a question if the name of a team is similar to this one.

@@ -279,7 +279,7 @@ async fn unfinished_tasks(lead: &Seat) -> usize {
 }
 
 /// Returns the named team, the team of the `brigade.toml` for the current folder or, if there is no such file, the
-/// only team that is up.
+/// only team that is up, or the person's default team if there are several.
 pub async fn choose_team(
     context: &Context,
     host: &Host,
@@ -317,7 +317,13 @@ pub async fn choose_team(
         return Err(error.hint(no_team_hint(context, host)));
     }
     match (origin::folder_team(&context.cwd)?, up.as_slice()) {
-        (Some(folder), _) if up.contains(&folder.team) => context.check_folder_team(folder).await,
+        (Some(folder), up) if up.contains(&folder.team) => {
+            let team = context.check_folder_team(folder).await?;
+            if up.len() > 1 {
+                context.announce_folder_team(&team);
+            }
+            Ok(team)
+        }
         (Some(FolderTeam { team, .. }), _) => {
             let error = Trouble::NotUp { team: team.to_string() };
             let error = HostError::new(ErrorKind::Nothing, error);
@@ -328,7 +334,7 @@ pub async fn choose_team(
             )))
         }
         (None, [team]) => Ok(team.clone()),
-        (None, _) => Err(several_teams(names)),
+        (None, up) => context.choose_running(up),
     }
 }
 

@@ -14,6 +14,7 @@
 //! | [`context`], [`location`] | the store, team and member that a front end acts for; where teams are stored |
 //! | [`host`], [`registry`], [`process_lock`] | this host, the members that should run, the processes that run them |
 //! | [`team_file`], [`trust`], [`spec`] | reading `brigade.toml`; the files that the user trusts; the settings of a team and its members |
+//! | [`team_choice`] | the team of a command that names none, and the person's default team |
 //! | [`origin`] | the file that a team belongs to, and the team of a folder |
 //! | [`member_options`] | the settings of a new member from the options of a command |
 //! | [`differences`] | what differs between a team file and the running team |
@@ -129,6 +130,7 @@ pub mod supervisor;
 pub mod supervisor_environment;
 pub mod takeover;
 pub mod task_story;
+pub mod team_choice;
 pub mod team_file;
 mod team_lock;
 pub mod tmux;

@@ -55,7 +55,7 @@ pub(crate) use self::task::{
     GraphFormat, StateWord, TaskAddArgs, TaskArgs, TaskCommand, TaskEditArgs, TaskFileFormat,
     TaskListArgs,
 };
-pub(crate) use self::team::{ActivityWord, TeamCommand, TeamJoinArgs};
+pub(crate) use self::team::{ActivityWord, TeamCommand, TeamJoinArgs, UseArgs};
 pub(crate) use self::trust::TrustArgs;
 pub(crate) use self::ui::UiArgs;
 pub(crate) use self::up::{NewArgs, STARTER, UpArgs};
@@ -186,6 +186,16 @@ Example:
     /// Create, show and delete teams; add and remove members
     #[command(subcommand)]
     Team(TeamCommand),
+
+    /// Choose the team of commands that name none
+    ///
+    /// Sets your default team on this host, for this store. A command uses the team of --team, else of
+    /// BRIGADE_TEAM, else of the brigade.toml of the folder, else of the Claude Code session in which it
+    /// runs, else your default team, else the only team. If it had a choice, it says which team it took.
+    /// Without a team, shows the team that a command here uses, and why.
+    #[command(after_help = team::USE_EXAMPLES)]
+    #[expect(clippy::doc_markdown, reason = "the help shows names of variables without backticks")]
+    Use(UseArgs),
 
     /// Send a message to a member
     ///

@@ -3,11 +3,13 @@
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use brigade_files::DEFAULT_LOCK_WAIT;
 use brigade_host::Host;
 use brigade_host::context::{self, ContextSettings};
+use brigade_host::team_choice::TeamChoice;
 use brigade_host::trust::{Trust, TrustPolicy};
 use brigade_wire::name::TeamName;
 use clap::ValueEnum;
@@ -15,6 +17,7 @@ use clap::ValueEnum;
 use crate::cli::{DurabilityWord, GlobalArgs};
 use crate::env;
 use crate::error::{CliError, CliTrouble};
+use crate::output::{self, FAINT};
 use crate::progress;
 
 /// How long commands that only read wait for a lock. After that, they show what they can read without it.
@@ -107,6 +110,7 @@ impl CliContext {
             cwd: current_dir(),
             task_list,
             claude_session: env::read(env::CLAUDE_SESSION).and_then(|id| id.into_string().ok()),
+            announce: if global.json || global.is_silent { |_| {} } else { announce_team },
         };
         let host = brigade_host::Context::open(settings, &progress::print).await?;
         Ok(Self { host, json: global.json })
@@ -120,6 +124,15 @@ impl CliContext {
     /// Returns the host's context, without the output format, for another front end.
     pub(crate) fn into_host(self) -> brigade_host::Context {
         self.host
+    }
+}
+
+/// Prints the team that the command works with. A command that asks for its team again prints it once.
+fn announce_team(choice: &TeamChoice) {
+    static ANNOUNCED: AtomicBool = AtomicBool::new(false);
+    if !ANNOUNCED.swap(true, Ordering::Relaxed) {
+        let (team, why) = (&choice.team, choice.source.as_text());
+        output::eprint_line(&format!("{FAINT}team: {team} ({why}){FAINT:#}"));
     }
 }
 

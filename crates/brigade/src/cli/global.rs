@@ -18,7 +18,8 @@ use super::duration::wait;
 pub(crate) struct GlobalArgs {
     /// Team to work on [env: BRIGADE_TEAM]
     ///
-    /// Default: the team of this folder's brigade.toml or, without such a file, the only team.
+    /// Default: the team of this folder's brigade.toml or, without such a file, the team that you chose with
+    /// `brigade use`, or the only team.
     #[arg(long, global = true, value_name = "TEAM")]
     pub(crate) team: Option<TeamName>,
 
@@ -85,6 +86,10 @@ pub(crate) struct GlobalArgs {
     /// How long to wait for the first connection without --wait.
     #[arg(skip = ServerWait::DEFAULT)]
     pub(crate) default_wait: Duration,
+
+    /// Whether the command does not say which team it works with.
+    #[arg(skip)]
+    pub(crate) is_silent: bool,
 
     /// Where the teams are stored, as resolved from the options, the environment and brigade.toml.
     #[arg(skip)]

@@ -8,6 +8,23 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::RevokeArgs;
 
+pub(super) const USE_EXAMPLES: &str = "\
+Examples:
+  brigade use demo
+  brigade use                   show the team, and why
+  brigade use --clear";
+
+/// Arguments of `brigade use`.
+#[derive(Args, Debug)]
+pub(crate) struct UseArgs {
+    /// The team to use from now on
+    #[arg(value_name = "TEAM", conflicts_with = "clear")]
+    pub(crate) which: Option<TeamName>,
+    /// Forget the default team
+    #[arg(long)]
+    pub(crate) clear: bool,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum TeamCommand {
     /// Create a team and lead it

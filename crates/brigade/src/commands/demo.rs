@@ -85,6 +85,7 @@ async fn open(folder: &DemoFolder) -> Result<Context, CliError> {
         cwd: current_dir(),
         claude_session: None,
         task_list: None,
+        announce: |_| {},
     };
     Context::open(settings, &progress::print).await
 }

@@ -44,6 +44,7 @@ mod teammate;
 mod trust;
 mod ui;
 mod up;
+mod use_team;
 mod wait;
 
 #[cfg(all(test, feature = "nats"))]
@@ -76,6 +77,18 @@ use brigade_host::supervisor;
 pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
     start_log()?;
     cli.global.home = home(&cli)?;
+    // The dashboard shows its team, and other programs start the other commands.
+    cli.global.is_silent = matches!(
+        cli.command,
+        Some(
+            CliCommand::Ui(_)
+                | CliCommand::Mcp
+                | CliCommand::Play
+                | CliCommand::Supervise
+                | CliCommand::Teammate { .. }
+                | CliCommand::Use(_)
+        )
+    );
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_time();
     let uses_nats = cli.global.home.nats().is_some();
@@ -191,6 +204,10 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         }
         Some(CliCommand::Inbox(args)) => inbox::run(&CliContext::new(global).await?, args).await,
         Some(CliCommand::Logs(args)) => logs::run(&CliContext::reading(global).await?, &args).await,
+        Some(CliCommand::Use(args)) => {
+            let named = global.team.is_some();
+            use_team::run(&CliContext::reading(global).await?, &args, named).await
+        }
         Some(CliCommand::Wait(args)) => {
             wait::run(&CliContext::reading(global).await?, args.request()).await
         }

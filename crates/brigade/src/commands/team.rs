@@ -8,6 +8,7 @@ use brigade_core::roster::{self, MemberPlan, SkipChecks, TeamPlan};
 use brigade_core::store::StoreError;
 use brigade_core::wire::backend;
 use brigade_host::delete;
+use brigade_host::team_choice::TeamSource;
 use brigade_wire::name::{MemberName, TeamName};
 use serde_json::json;
 
@@ -66,14 +67,19 @@ async fn create(context: &CliContext, name: TeamName, description: &str) -> Resu
     } else {
         let name = &seat.name;
         output::print(&format!("created team {STRONG}{team}{STRONG:#}; you are its {name}\n"))?;
-        // With another team, or in the folder of a brigade.toml, a command without `--team` would not use this team.
-        if context.named_team().is_none()
-            && !matches!(context.team().await, Ok(used) if used == *team)
-        {
-            output::hint(&format!(
+    }
+    if context.named_team().is_none() {
+        match context.use_created(team).await? {
+            _ if context.json => {}
+            Some(TeamSource::Chosen) => output::hint(
+                "commands without `--team` use this team from now on; `brigade use TEAM` chooses another one",
+            ),
+            Some(_) => {}
+            // In the folder of a brigade.toml, a command without `--team` does not use this team.
+            None => output::hint(&format!(
                 "run `export {}={team}`, or add `--team {team}` to commands for this team",
                 env::TEAM
-            ));
+            )),
         }
     }
     Ok(exit::DONE)

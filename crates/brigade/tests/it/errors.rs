@@ -101,7 +101,7 @@ fn invalid_command_lines_exit_with_code_2() {
     --- stderr
     error: unrecognized subcommand 'sned'
 
-      tip: some similar subcommands exist: 'new', 'send'
+      tip: some similar subcommands exist: 'new', 'use', 'send'
 
     Usage: brigade [OPTIONS] [COMMAND]
 
@@ -167,7 +167,7 @@ fn b26_errors_are_json_with_json() {
     // An error in the command line itself.
     assert_snapshot!(cli.run(&["--json", "sned", "bob", "hi"]), @r#"
     --- stderr
-    {"error":{"message":"unrecognized subcommand 'sned'","hint":"tip: some similar subcommands exist: 'new', 'send'\n\nUsage: brigade [OPTIONS] [COMMAND]\n\nFor more information, try '--help'.","code":2}}
+    {"error":{"message":"unrecognized subcommand 'sned'","hint":"tip: some similar subcommands exist: 'new', 'use', 'send'\n\nUsage: brigade [OPTIONS] [COMMAND]\n\nFor more information, try '--help'.","code":2}}
     --- exit 2
     "#);
     // `--json` after `--` is an argument.

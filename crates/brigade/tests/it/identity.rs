@@ -8,15 +8,17 @@ use crate::env::CliEnv;
 fn the_team_is_named_or_taken_from_the_folder() {
     let cli = CliEnv::with_team();
     cli.run_ok(&["team", "create", "other"]);
+    cli.run_ok(&["use", "--clear"]);
     assert_snapshot!(cli.run(&["send", "bob", "hi"]), @"
     --- stderr
     error: there are several teams: demo, other
-    hint: choose a team with `--team TEAM`, or set BRIGADE_TEAM
+    hint: choose a team with `--team TEAM` or `brigade use TEAM`, or set BRIGADE_TEAM
     --- exit 2
     ");
     cli.write("work/brigade.toml", "team = \"other\"\n");
     assert_snapshot!(cli.run(&["send", "bob", "hi"]), @r#"
     --- stderr
+    team: other (from brigade.toml)
     error: no member named "bob" in team "other"
     hint: members: team-lead
     --- exit 1

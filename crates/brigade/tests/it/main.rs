@@ -69,5 +69,6 @@ mod team_file;
 mod teammate;
 mod teams;
 mod trust;
+mod use_team;
 mod version;
 mod wait;

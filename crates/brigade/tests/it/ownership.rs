@@ -232,6 +232,7 @@ fn b24_several_teams_have_one_exit_code() {
     let teams = TwoFolders(CliEnv::with_team());
     let cli = &teams.0;
     cli.run_ok(&["team", "create", "other"]);
+    cli.run_ok(&["use", "--clear"]);
     for team in ["demo", "other"] {
         let agent = format!("acp:{FAKE_AGENT}");
         cli.run_ok(&["--team", team, "spawn", "carol", "--agent", &agent]);
@@ -239,19 +240,24 @@ fn b24_several_teams_have_one_exit_code() {
     for args in [&["send", "bob", "hi"] as &[&str], &["down"], &["inbox"], &["diff", "bob"]] {
         let refused = cli.run(args);
         let why = "error: there are several teams: demo, other\n\
-                   hint: choose a team with `--team TEAM`, or set BRIGADE_TEAM\n";
+                   hint: choose a team with `--team TEAM` or `brigade use TEAM`, or set BRIGADE_TEAM\n";
         assert_eq!((refused.code, refused.stderr.as_str()), (Some(2), why), "{args:?}");
     }
 }
 
 #[test]
-fn b29_team_create_says_how_to_use_the_team_if_there_are_others() {
+fn b29_a_new_team_is_used_from_now_on() {
     let cli = CliEnv::new();
     assert_snapshot!(cli.run(&["team", "create", "one"]), @"created team one; you are its team-lead");
     assert_snapshot!(cli.run(&["team", "create", "two"]), @"
     created team two; you are its team-lead
     --- stderr
-    hint: run `export BRIGADE_TEAM=two`, or add `--team two` to commands for this team
+    hint: commands without `--team` use this team from now on; `brigade use TEAM` chooses another one
+    ");
+    assert_snapshot!(cli.run(&["team", "join", "bob"]), @"
+    bob joined team two (color: blue)
+    --- stderr
+    team: two (chosen with `brigade use`)
     ");
     cli.write("work/brigade.toml", "team = \"three\"\n");
     cli.run_ok(&["team", "delete", "one"]);
