@@ -120,6 +120,8 @@ pub enum Trouble {
     NotAPerson { team: String },
     #[error("only a person may {what}")]
     PersonOnly { what: &'static str },
+    #[error("{} exists, and brigade did not write it", path.display())]
+    ForeignService { path: PathBuf },
     #[error("there is no home directory, so there is no place for your rules")]
     NoConfigDir,
     #[error("{} is not valid: {why}", path.display())]

@@ -28,6 +28,7 @@
 //! | [`wait_for`], [`ask`] | waiting for a task, a member, a request, a message or a reply |
 //! | [`preflight`], [`installed`], [`login`], [`worktree`], [`tmux`] | required programs and logins, git worktrees, tmux windows |
 //! | [`process`], [`process_tree`], [`signals`] | processes and signals |
+//! | [`service`] | the service that starts teams again at login |
 //! | [`demo`] | a team of scripted agents that shows brigade |
 //! | [`progress`], [`error`], [`history_text`], [`log_query`], [`suggest`] | text for front ends to show |
 //!
@@ -115,6 +116,7 @@ mod renewal;
 mod restarts;
 pub mod resume;
 pub mod rules;
+pub mod service;
 pub mod shutdown;
 pub mod signals;
 pub mod spawn;

@@ -33,7 +33,7 @@ pub struct SelfCommand {
 }
 
 impl SelfCommand {
-    fn command_line(&self, command: &[&str]) -> Vec<OsString> {
+    pub(crate) fn command_line(&self, command: &[&str]) -> Vec<OsString> {
         let command = command.iter().map(OsString::from);
         [self.program.clone()].into_iter().chain(self.options.clone()).chain(command).collect()
     }

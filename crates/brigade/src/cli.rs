@@ -14,6 +14,7 @@ mod logs;
 #[cfg(feature = "nats")]
 mod org;
 mod policy;
+mod service;
 mod steer;
 #[cfg(feature = "nats")]
 mod store;
@@ -48,6 +49,7 @@ pub(crate) use self::org::{
     OrgRevokeArgs, OrgShardArgs,
 };
 pub(crate) use self::policy::{PolicyCommand, PolicyTestArgs};
+pub(crate) use self::service::ServiceCommand;
 pub(crate) use self::steer::{MembersArgs, RestartArgs};
 #[cfg(feature = "nats")]
 pub(crate) use self::store::{StoreAddArgs, StoreCommand};
@@ -384,6 +386,13 @@ Examples:
   brigade resume session-1a2b3c4d
   brigade resume session-1a2b3c4d --take-over parser")]
     Resume(ResumeArgs),
+
+    /// Start this host's teams again at every login
+    ///
+    /// Installs a systemd user unit, or a launchd agent on macOS (untested), that runs `brigade resume` when you
+    /// log in. Teams that you took down stay down.
+    #[command(subcommand, after_help = service::EXAMPLES)]
+    Service(ServiceCommand),
 
     /// Start one agent as a team member
     ///

@@ -71,6 +71,10 @@ pub(crate) enum CliTrouble {
     NotTrusted,
     #[error("{path} was not trusted")]
     WasNotTrusted { path: String },
+    #[error("the service is not installed")]
+    NoService,
+    #[error("wrote {path}, but the service is not enabled: {why}")]
+    ServiceNotEnabled { path: String, why: String },
     #[error("there is nothing to undo")]
     NothingToUndo,
     #[error("the team has no tasks; --until-done has nothing to wait for")]

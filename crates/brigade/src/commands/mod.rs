@@ -33,6 +33,7 @@ mod play;
 mod policy;
 mod resume;
 mod send;
+mod service;
 mod spawn;
 mod status;
 mod steer;
@@ -204,6 +205,7 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         }
         Some(CliCommand::Inbox(args)) => inbox::run(&CliContext::new(global).await?, args).await,
         Some(CliCommand::Logs(args)) => logs::run(&CliContext::reading(global).await?, &args).await,
+        Some(CliCommand::Service(command)) => service::run(&global, &command),
         Some(CliCommand::Use(args)) => {
             let named = global.team.is_some();
             use_team::run(&CliContext::reading(global).await?, &args, named).await

@@ -56,6 +56,7 @@ mod policy;
 mod process;
 mod read_only;
 mod review;
+mod service;
 mod spawn;
 mod starter;
 mod status;
