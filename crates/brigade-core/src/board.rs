@@ -195,6 +195,14 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
         let metadata = update.metadata_changes(task);
         task.with(&TaskChange { metadata: &metadata, ..change.clone() }).into_owned()
     };
+    let moves = update.status.is_some() || update.owner != Change::Keep;
+    if moves && !lead && update.changes_dependencies() {
+        // Refuse before the dependencies change. The owner is checked again when the task is written.
+        let document = show(seat, id).await?;
+        if let Ok(task) = Task::read(&document.bytes) {
+            check_owner(seat, id, &task)?;
+        }
+    }
     let grows = update.adds_text();
     let dependencies = update.add_blocked_by.len() + update.add_blocks.len();
     if grows || dependencies > 0 {
@@ -217,7 +225,6 @@ pub async fn update(seat: &Seat, id: TaskId, update: &Update) -> Result<(), Boar
     for &blocker in &update.remove_blocked_by {
         remove_dependency(seat, id, blocker).await?;
     }
-    let moves = update.status.is_some() || update.owner != Change::Keep;
     let mut before = None;
     let document = edit(seat, id, |task| {
         if moves && !lead {

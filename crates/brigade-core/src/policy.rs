@@ -82,6 +82,17 @@ pub enum RuleDecision {
     Deny,
 }
 
+impl RuleDecision {
+    /// Returns the decision as files and messages write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
 /// The use of a tool that an agent requests permission for.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolUse<'c> {

@@ -80,6 +80,7 @@ pub mod detach;
 pub mod differences;
 pub mod down;
 pub mod environment;
+mod empty_folder;
 pub mod error;
 mod error_core;
 #[cfg(feature = "nats")]

@@ -13,6 +13,7 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use crate::empty_folder::private_empty_folder;
 use crate::installed::Programs;
 use crate::spec::MemberSpec;
 
@@ -34,8 +35,8 @@ pub struct LoginSettings<'s> {
     pub inherited: fn(&Agent, Option<&[String]>) -> EnvVariables,
     /// Returns the arguments that the person adds to the program of the agent with this name.
     pub arguments: fn(&str) -> Vec<String>,
-    /// A folder in which programs may leave records of empty sessions.
-    pub neutral_folder: PathBuf,
+    /// The folder for temporary files. Programs that are asked for no member run in an empty folder in it.
+    pub temp_dir: PathBuf,
 }
 
 /// A question to the program of an agent.
@@ -44,9 +45,11 @@ struct LoginQuery {
     program: PathBuf,
     arguments: Vec<String>,
     variables: EnvVariables,
-    /// The folder of the member.
+    /// The folder of the member, or the folder of the person.
     folder: PathBuf,
-    neutral_folder: PathBuf,
+    /// Whether the question is for a member, which would run the program in its folder.
+    is_for_member: bool,
+    temp_dir: PathBuf,
 }
 
 /// The answer about the agent of some members.
@@ -78,7 +81,8 @@ pub async fn check_agents(
 ) -> Vec<Option<LoginState>> {
     let query = |agent: &Agent| {
         let program = settings.programs.program(agent)?;
-        Some(settings.query(*agent, program, None, folder))
+        let query = settings.query(*agent, program, None, folder);
+        Some(LoginQuery { is_for_member: false, ..query })
     };
     ask_all(agents.iter().map(query).collect()).await
 }
@@ -129,7 +133,8 @@ impl LoginSettings<'_> {
             arguments: (self.arguments)(agent.name),
             variables: (self.inherited)(&agent, listed),
             folder: folder.to_owned(),
-            neutral_folder: self.neutral_folder.clone(),
+            is_for_member: true,
+            temp_dir: self.temp_dir.clone(),
         }
     }
 }
@@ -155,18 +160,28 @@ async fn ask_all(queries: Vec<Option<LoginQuery>>) -> Vec<Option<LoginState>> {
 
 /// Asks one program. Whatever goes wrong, the answer is unknown.
 async fn ask(query: &LoginQuery) -> LoginState {
-    let (arguments, environment, folder) = match &query.agent.login_check {
-        LoginCheck::Command { arguments, .. } => (*arguments, &[][..], query.folder.as_path()),
-        LoginCheck::CodexAccount => (&["app-server"][..], &[][..], query.folder.as_path()),
-        LoginCheck::AcpSession { arguments, environment, .. } => {
-            (*arguments, *environment, existing(&query.neutral_folder))
-        }
+    let (arguments, environment, is_neutral) = match &query.agent.login_check {
+        LoginCheck::Command { arguments, .. } => (*arguments, &[][..], !query.is_for_member),
+        LoginCheck::CodexAccount => (&["app-server"][..], &[][..], !query.is_for_member),
+        // The program would leave the record of an empty session among those of the member's folder.
+        LoginCheck::AcpSession { arguments, environment, .. } => (*arguments, *environment, true),
         LoginCheck::None => return LoginState::Unknown,
+    };
+    let folder = match is_neutral {
+        true => private_empty_folder(&query.temp_dir),
+        false => Ok(query.folder.clone()),
+    };
+    let folder = match folder {
+        Ok(folder) => folder,
+        Err(error) => {
+            tracing::warn!(%error, "cannot create a folder to ask {} in", query.agent.name);
+            return LoginState::Unknown;
+        }
     };
     let mut command = Command::new(&query.program);
     command.args(&query.arguments).args(arguments);
     command.env_clear().envs(query.variables.iter().cloned()).envs(environment.iter().copied());
-    command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.current_dir(&folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let Ok(mut child) = command.process_group(0).kill_on_drop(true).spawn() else {
         return LoginState::Unknown;
     };
@@ -203,11 +218,6 @@ fn has_project_files(query: &LoginQuery) -> bool {
     let is_home = |folder: &Path| home.is_some_and(|home| folder == Path::new(home));
     let mut folders = query.folder.ancestors().take_while(|folder| !is_home(folder));
     folders.any(|folder| project_files.iter().any(|file| folder.join(file).exists()))
-}
-
-/// Returns the path, or the nearest folder above it that exists.
-fn existing(folder: &Path) -> &Path {
-    folder.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"))
 }
 
 /// Kills the processes of a group when it is dropped.

@@ -82,7 +82,7 @@ impl PersonalRule {
         // A JSON string is also a TOML string, except that TOML does not allow the character U+007F in it.
         let quoted =
             |text: &str| serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f");
-        let mut text = format!("[[rules]]\nruling = \"{}\"\n", ruling_word(self.rule.ruling));
+        let mut text = format!("[[rules]]\nruling = \"{}\"\n", self.rule.ruling.as_str());
         let folder = self.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
         for (key, value) in
             [("tool", &self.rule.tool), ("command", &self.rule.command), ("folder", &folder)]
@@ -92,15 +92,6 @@ impl PersonalRule {
             }
         }
         text
-    }
-}
-
-/// Returns a ruling as it is written in a file.
-pub fn ruling_word(ruling: RuleDecision) -> &'static str {
-    match ruling {
-        RuleDecision::Allow => "allow",
-        RuleDecision::Ask => "ask",
-        RuleDecision::Deny => "deny",
     }
 }
 
@@ -119,6 +110,11 @@ pub struct PersonalPolicy {
 }
 
 impl PersonalPolicy {
+    /// Returns the path of the policy file in the folder of the person's configuration.
+    pub fn path_in(config_dir: &Path) -> PathBuf {
+        config_dir.join(FILE)
+    }
+
     /// Reads the policy file of the person who runs the command. There are no rules without a home directory.
     pub fn of_context(context: &Context) -> Result<Self, HostError> {
         match context.config_dir() {

@@ -333,12 +333,16 @@ pub async fn member(host: &Host, lead: &Seat, spec: MemberSpec) -> Result<Member
     let (process, pulse, judged) = liveness(host, lead, &spec.name).await?;
     let unread = unread(lead, &spec.name).await.ok();
     let worktree = host.worktree(&lead.team, &spec).filter(Worktree::exists);
+    let mut words = words::describe(pulse.as_ref(), &judged, lead.clock.now());
+    if judged.liveness == Liveness::Working && host.registry.is_paused(&lead.team, &spec.name) {
+        words.push_str(", then paused");
+    }
     Ok(MemberState {
         // Show the member even if git cannot read its repository.
         worktree: worktree.and_then(|worktree| worktree.distance().ok()),
         agent: spec.agent,
         model: spec.model,
-        words: words::describe(pulse.as_ref(), &judged, lead.clock.now()),
+        words,
         since: pulse.as_ref().map(|pulse| pulse.since),
         cost: pulse.as_ref().and_then(|pulse| pulse.cost),
         task: None,

@@ -143,6 +143,8 @@ pub(crate) const CHECKS: &[Check] = &[
         means: "members that run in a tmux window cannot be started" },
     Check { name: "team-file", scope: ThisHost, run: machine::team_file,
         means: "`brigade up` will refuse the file" },
+    Check { name: "policy-file", scope: ThisHost, run: machine::policy_file,
+        means: "no rule answers requests, so each of them waits for you" },
     Check { name: "settings", scope: ThisHost, run: machine::settings,
         means: "Claude Code starts its teammates without brigade, or not at all" },
 ];

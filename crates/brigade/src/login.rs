@@ -1,7 +1,5 @@
 //! Asks agents whether a person has logged in, with the environment that members would get.
 
-use std::path::PathBuf;
-
 use brigade_agents::driver::{Agent, LoginState};
 use brigade_host::installed::Programs;
 use brigade_host::login::{self, LoginSettings, MemberLogin};
@@ -40,11 +38,10 @@ pub(crate) fn logged_out_text(login: &MemberLogin) -> String {
 }
 
 fn settings(programs: &Programs) -> LoginSettings<'_> {
-    let neutral_folder = env::state_dir().unwrap_or_else(|| PathBuf::from("/"));
     LoginSettings {
         programs,
         inherited: env::inherited,
         arguments: env::agent_arguments,
-        neutral_folder,
+        temp_dir: std::env::temp_dir(),
     }
 }

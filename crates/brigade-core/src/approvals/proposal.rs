@@ -50,11 +50,7 @@ pub enum NoRule {
 
 fn text(rule: &AppliedRule) -> String {
     let pattern = rule.rule.command.as_ref().or(rule.rule.tool.as_ref());
-    let ruling = match rule.rule.ruling {
-        RuleDecision::Allow => "allow",
-        RuleDecision::Ask => "ask",
-        RuleDecision::Deny => "deny",
-    };
+    let ruling = rule.rule.ruling.as_str();
     format!("{ruling} {}", pattern.map_or("everything", String::as_str))
 }
 

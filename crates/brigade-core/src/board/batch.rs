@@ -11,6 +11,7 @@ use super::{
     BoardError, MAX_TASK_BYTES, TaskPlan, add_with, delete, limit, list, notify_owner_once, role,
     show,
 };
+use crate::authority::Role;
 use crate::seat::Seat;
 use crate::task_details::{SOURCE_KEY, TaskDetails};
 
@@ -105,8 +106,10 @@ pub async fn add_all(
     tasks: &[BatchTask],
     rerun: Rerun,
 ) -> Result<BatchReport, BatchError> {
-    let order = check(seat, tasks).await?;
+    let (role, order) = check(seat, tasks).await?;
     let mut known = known_sources(seat, rerun).await.map_err(BatchError::NotAdded)?;
+    let new = tasks.iter().filter(|task| !known.contains_key(&task.source)).count();
+    limit::check_new_tasks(seat, role, new).await.map_err(BatchError::NotAdded)?;
     let mut report = BatchReport::default();
     let mut ids: BTreeMap<usize, TaskId> = BTreeMap::new();
     for &index in &order {
@@ -178,8 +181,9 @@ async fn roll_back(seat: &Seat, report: &BatchReport, source: BoardError) -> Bat
     }
 }
 
-/// Checks all tasks, and returns their positions in an order in which each comes after its dependencies.
-async fn check(seat: &Seat, tasks: &[BatchTask]) -> Result<Vec<usize>, BatchError> {
+/// Checks all tasks, and returns the role of the seat, and the positions of the tasks in an order in which each comes after its
+/// dependencies.
+async fn check(seat: &Seat, tasks: &[BatchTask]) -> Result<(Role, Vec<usize>), BatchError> {
     let board = |error: BoardError| BatchError::NotAdded(error);
     let store = |error| BatchError::NotAdded(BoardError::Store(error));
     let role = role(seat).await.map_err(board)?;
@@ -216,8 +220,7 @@ async fn check(seat: &Seat, tasks: &[BatchTask]) -> Result<Vec<usize>, BatchErro
     if !found.is_empty() {
         return Err(BatchError::Mistakes(found));
     }
-    limit::check_new_tasks(seat, role, tasks.len()).await.map_err(board)?;
-    Ok(order)
+    Ok((role, order))
 }
 
 /// Returns the positions in an order in which each task comes after its dependencies, and the positions that have none

@@ -77,6 +77,12 @@ impl Update {
         text || form || data || !self.add_labels.is_empty() || self.priority.is_some()
     }
 
+    /// Returns whether the update adds or removes dependencies.
+    pub(super) fn changes_dependencies(&self) -> bool {
+        let lists = [&self.add_blocks, &self.add_blocked_by, &self.remove_blocked_by];
+        lists.into_iter().any(|list| !list.is_empty())
+    }
+
     /// Returns the metadata keys that this update of the task changes.
     pub(super) fn metadata_changes(&self, task: &Task<'_>) -> Vec<(String, Option<Value>)> {
         let mut changes = self.metadata.clone();

@@ -2,6 +2,7 @@
 
 use super::TaskRow;
 use crate::board::TaskMistake;
+use crate::text;
 
 /// The columns of an exported file. An imported file needs only `subject`.
 pub(super) const COLUMNS: &[&str] = &[
@@ -19,9 +20,12 @@ pub(super) const COLUMNS: &[&str] = &[
 /// Spreadsheets run a cell that begins with one of these characters as a formula.
 const FORMULA_SIGNS: [char; 4] = ['=', '+', '-', '@'];
 
-/// Returns one line of CSV. A value that a spreadsheet would run as a formula gets an apostrophe in front.
+/// Returns one line of CSV. A value that a spreadsheet would run as a formula gets an apostrophe in front. Characters that
+/// control a terminal are escaped; only JSON keeps them.
 pub(super) fn line(values: &[&str]) -> String {
     let quoted = |value: &&str| {
+        let value = value.replace("\r\n", "\n");
+        let value = value.split('\t').map(text::plain).collect::<Vec<_>>().join("\t");
         let sign =
             if value.starts_with(FORMULA_SIGNS) || value.starts_with('\'') { "'" } else { "" };
         let value = format!("{sign}{value}");

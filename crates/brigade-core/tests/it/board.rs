@@ -53,6 +53,22 @@ fn dependencies_are_written_to_both_tasks() {
     });
 }
 
+/// The dependencies were changed before the change of the owner was refused.
+#[test]
+fn a_refused_update_changes_no_dependency() {
+    in_memory(async |env| {
+        let (lead, bob) = (env.seat("team-lead"), env.seat("bob"));
+        add(&lead, "dig", &[]).await;
+        let plan = TaskPlan::new("build");
+        board::add_for(&lead, &plan, &member("alice")).await.unwrap();
+        let update = Update { status: Some(Status::Completed), ..after(1) };
+        let refused = board::update(&bob, id(2), &update).await.unwrap_err();
+        assert_eq!(refused.to_string(), "task 2 belongs to alice");
+        assert_eq!(line(&env, 1).await, "- pending [] []");
+        assert_eq!(line(&env, 2).await, "alice pending [] []");
+    });
+}
+
 #[test]
 fn a_cycle_is_rejected_and_changes_nothing() {
     in_memory(async |env| {

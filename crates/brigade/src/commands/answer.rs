@@ -78,10 +78,10 @@ fn these(requests: usize) -> String {
     if requests == 1 { "this request".to_owned() } else { format!("these {requests} requests") }
 }
 
-/// Shows requests as `brigade approvals` does.
+/// Shows whole requests: the answer is for all of their text.
 fn show_requests(context: &CliContext, requests: &[Approval]) -> Result<(), CliError> {
     let now = context.clock.now();
-    let text = |approval| show(approval, now, output::width(), ShownAmount::Short);
+    let text = |approval| show(approval, now, output::width(), ShownAmount::Everything);
     output::print(&format!("{}\n", requests.iter().map(text).collect::<Vec<_>>().join("\n")))
 }
 

@@ -3,7 +3,7 @@
 use brigade_core::approvals::{AppliedRule, RuleSource};
 use brigade_core::policy::{Rule, RuleDecision};
 use brigade_core::text::exact;
-use brigade_host::personal_policy::{PersonalPolicy, ruling_word};
+use brigade_host::personal_policy::PersonalPolicy;
 use brigade_host::rules::{ListedRule, TestedCommand, list_rules, test_command};
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ fn rule_table(rules: &[ListedRule]) -> Table {
         };
         table.row([
             Cell::new(STRONG, &rule.to_string()),
-            ruling_word(rule.rule.ruling).into(),
+            rule.rule.ruling.as_str().into(),
             pattern_text(&rule.rule).into(),
             Cell::new(FAINT, &exact(&applies_to)),
         ]);
@@ -125,7 +125,7 @@ fn tested_text(tested: &TestedCommand) -> String {
         None => format!("a member in {}", exact(&tested.cwd.to_string_lossy())),
     };
     let rule_text = |rule: &AppliedRule| {
-        format!("{rule}: {} {}", ruling_word(rule.rule.ruling), pattern_text(&rule.rule))
+        format!("{rule}: {} {}", rule.rule.ruling.as_str(), pattern_text(&rule.rule))
     };
     let (result, shows_parts) = match (&verdict.decision, &explained.obstacle) {
         (Some((_, RuleDecision::Allow)), None) if !explained.parts.is_empty() => {
@@ -164,7 +164,7 @@ fn remove(context: &CliContext, number: usize) -> Result<u8, CliError> {
     if context.json {
         output::print_json(&json!({ "removed": removed }))?;
     } else {
-        let ruling = ruling_word(removed.rule.ruling);
+        let ruling = removed.rule.ruling.as_str();
         output::print(&format!("removed: {ruling} {}\n", pattern_text(&removed.rule)))?;
     }
     Ok(exit::DONE)

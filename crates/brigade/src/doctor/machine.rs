@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_agents::driver::{self, AGENTS, LoginState};
 use brigade_host::login::MemberLogin;
+use brigade_host::personal_policy::PersonalPolicy;
 use brigade_host::trust::TrustState;
 use brigade_wire::name::MemberName;
 use brigade_wire::settings::{SettingPath as SettingPlace, SettingsFile};
@@ -85,6 +86,15 @@ fn read_team_file() -> Option<(PathBuf, Result<TeamFile, TeamFileError>)> {
     let path = team_file::find(&std::env::current_dir().ok()?).ok()?;
     let file = team_file::read(&path, OutsidePaths::Skip);
     Some((path, file))
+}
+
+pub(super) fn policy_file(_: &DoctorSnapshot, found: &mut Findings) {
+    let Some(path) = env::config_dir().map(|dir| PersonalPolicy::path_in(&dir)) else { return };
+    if let Err(error) = PersonalPolicy::read(&path) {
+        let advice = error.hints.first().cloned();
+        let advice = advice.unwrap_or_else(|| "make the file readable".to_owned());
+        found.advise(path.as_path(), error.to_string(), advice);
+    }
 }
 
 pub(super) fn missing(snapshot: &DoctorSnapshot, found: &mut Findings) {

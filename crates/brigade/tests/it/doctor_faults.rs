@@ -369,6 +369,9 @@ pub(crate) const FAULTS: &[Fault] = &[
     fault("an invalid team file", "team-file", |cli| {
         file(cli, "work/brigade.toml", "team = 7\n", 0)
     }),
+    fault("a policy file with a mistake", "policy-file", |cli| {
+        file(cli, "home/.config/brigade/policy.toml", "rules = 7\n", 0)
+    }),
     fault("a teammate command that does not exist", "settings", |cli| {
         settings(cli, "/nowhere/brigade", "1", "tmux")
     })
