@@ -32,7 +32,7 @@ use crate::progress::ReportProgress;
 use crate::registry::Registry;
 use crate::start::SelfCommand;
 use crate::team_choice::{AnnounceTeam, TeamChoice, TeamSource};
-use crate::variables;
+use crate::{suggest, variables};
 
 pub use self::ended_session::EndedSession;
 
@@ -305,7 +305,7 @@ impl Context {
         Err(match team_names(&self.teams().await?).as_slice() {
             [] => error.hint(format!("`brigade team create {team}` creates it")),
             teams => error
-                .hint(format!("{}teams: {}", did_you_mean(team, teams), teams.join(", ")))
+                .hint(format!("{}teams: {}", suggest::question(team.as_str(), teams), teams.join(", ")))
                 .hint(format!("`brigade team create {team}` creates a new one")),
         })
     }
@@ -557,13 +557,6 @@ pub(crate) fn several_teams(names: Vec<String>) -> HostError {
         "choose a team with `--team TEAM` or `brigade use TEAM`, or set {}",
         variables::TEAM
     ))
-}
-
-/// Returns a question if the name of a team is similar to this one.
-fn did_you_mean(team: &TeamName, teams: &[String]) -> String {
-    let known: Vec<&str> = teams.iter().map(String::as_str).collect();
-    let nearest = crate::suggest::nearest(team.as_str(), &known);
-    nearest.map(|name| format!("did you mean {name}? ")).unwrap_or_default()
 }
 
 /// Returns how to choose a member if credentials are for these members: `None` if there is no choice, or if the lead is one of

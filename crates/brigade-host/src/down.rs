@@ -21,7 +21,7 @@ use crate::process::send_signal;
 use crate::progress::{Ended, Progress, ReportProgress};
 use crate::shutdown::{self, StopOptions, TeamAfterwards};
 use crate::worktree::IgnoredFiles;
-use crate::{signals, state, team_file, team_lock, variables};
+use crate::{signals, state, suggest, team_file, team_lock, variables};
 
 /// Options for stopping members that have finished their work. The members get only 15 seconds to agree, because
 /// stopping them loses no work.
@@ -135,7 +135,10 @@ pub(crate) fn not_here(host: &Host, team: &TeamName, name: &MemberName) -> HostE
     let here: Vec<String> = here.iter().map(ToString::to_string).collect();
     match here.as_slice() {
         [] => error.hint("no member of this team runs on this host"),
-        here => error.hint(format!("members on this host: {}", here.join(", "))),
+        here => {
+            let question = suggest::question(name.as_str(), here);
+            error.hint(format!("{question}members on this host: {}", here.join(", ")))
+        }
     }
 }
 

@@ -12,6 +12,8 @@ use brigade_core::text;
 use brigade_wire::name::TaskId;
 use thiserror::Error;
 
+use crate::suggest;
+
 /// The kind of an error, which determines the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -327,8 +329,13 @@ pub fn output_failed(source: io::Error) -> HostError {
 }
 
 /// Returns the hint that lists the members of a team.
-pub fn members_hint(members: &[String]) -> String {
+pub(crate) fn members_hint(members: &[String]) -> String {
     format!("members: {}", members.join(", "))
+}
+
+/// Returns the hint for a name that no member of the team has: a similar name, and all members.
+pub fn no_member_hint(name: &str, members: &[String]) -> String {
+    format!("{}{}", suggest::question(name, members), members_hint(members))
 }
 
 fn task_names(tasks: &[TaskId]) -> String {

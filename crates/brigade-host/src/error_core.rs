@@ -9,7 +9,7 @@ use brigade_core::roster::RosterError;
 use brigade_core::store::{Refusal, StoreError, WriteObstacle};
 use brigade_wire::name::NameError;
 
-use crate::error::{ErrorKind, HostError, members_hint, output_failed};
+use crate::error::{ErrorKind, HostError, no_member_hint, output_failed};
 
 impl HostError {
     /// Adds a hint for people and a hint for agents. An empty text adds no hint.
@@ -28,8 +28,8 @@ pub(crate) fn join_hint(team: &str, name: &str) -> String {
     format!("the lead adds it with `brigade --team {team} team join {name}`")
 }
 
-fn member_hints(members: &[String]) -> (String, String) {
-    hints(members_hint(members), format!("members are {}", members.join(", ")))
+fn member_hints(name: &str, members: &[String]) -> (String, String) {
+    hints(no_member_hint(name, members), format!("members are {}", members.join(", ")))
 }
 
 impl From<StoreError> for HostError {
@@ -114,7 +114,7 @@ impl From<Denied> for HostError {
         const ACT_AS: &str = "`--as NAME` sets the member you act as";
         let hints = match &error {
             Denied::NotAMember { who, team, members } => {
-                let (person, agent) = member_hints(members);
+                let (person, agent) = member_hints(who.as_str(), members);
                 let hint = join_hint(team, who.as_str());
                 let agent = format!("{agent}; {hint}");
                 return Self::failed(error).hint(person).hint(hint).agent_hint(agent);
@@ -143,7 +143,7 @@ impl From<MailError> for HostError {
         let hints = match error {
             MailError::Store(error) => return error.into(),
             MailError::Denied(error) => return error.into(),
-            MailError::NoMember { ref members, .. } => member_hints(members),
+            MailError::NoMember { ref to, ref members, .. } => member_hints(to, members),
             MailError::Protocol { .. } => hints(
                 "to send it as data, put text or a code fence around it",
                 "use the tool for it (request_shutdown, answer_shutdown, answer_plan, …), or put \
@@ -186,7 +186,7 @@ impl From<BoardError> for HostError {
             BoardError::NoTask(_) => {
                 hints("`brigade task list` shows the tasks", "task_list shows the existing tasks")
             }
-            BoardError::NoMember { ref members, .. } => member_hints(members),
+            BoardError::NoMember { ref name, ref members } => member_hints(name, members),
             BoardError::Taken { ref owner, .. } => hints(
                 format!("if {owner} is gone, `brigade task release {owner}` releases its tasks"),
                 "choose another task with task_list, or write to the owner",
@@ -246,7 +246,9 @@ impl From<RosterError> for HostError {
             RosterError::Name(NameError::Taken { .. }) => {
                 hints("`brigade team show` lists the members", "")
             }
-            RosterError::NoMember { ref members, .. } => hints(members_hint(members), ""),
+            RosterError::NoMember { ref name, ref members, .. } => {
+                hints(no_member_hint(name.as_str(), members), "")
+            }
             RosterError::Full { .. } => hints(
                 "remove a member with `brigade team leave NAME` first",
                 "ask the lead to remove a member first",

@@ -133,8 +133,7 @@ pub fn known_agent(name: &str) -> Result<AgentChoice, HostError> {
         return Ok(choice);
     }
     let known: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
-    let similar = suggest::nearest(name, &known);
-    let question = similar.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
+    let question = suggest::question(name, &known);
     let error = HostError::usage(Trouble::NoAgent { name: name.to_owned() });
     Err(error.hint(format!("{question}supported agents: {}, acp:COMMAND", known.join(", "))))
 }

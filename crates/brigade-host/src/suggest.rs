@@ -21,6 +21,12 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
         .map(|(_, known)| known)
 }
 
+/// Returns the question whether a similar known name was meant, followed by a space; empty if no known name is similar.
+pub fn question(word: &str, known: &[impl AsRef<str>]) -> String {
+    let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    nearest(word, &known).map(|name| format!("did you mean {name}? ")).unwrap_or_default()
+}
+
 /// Returns the edit distance, which counts insertions, deletions, replacements and swaps of neighbours.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();

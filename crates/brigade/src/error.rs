@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use brigade_core::text::plain;
 pub(crate) use brigade_host::error::{
-    ErrorKind as Kind, HostError as CliError, Trouble, failed, members_hint,
+    ErrorKind as Kind, HostError as CliError, Trouble, failed, no_member_hint,
 };
 use serde::Serialize;
 use thiserror::Error;

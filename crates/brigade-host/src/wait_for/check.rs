@@ -11,7 +11,7 @@ use brigade_wire::task::{Status, Task};
 
 use super::{CheckedCondition, ConcernedMailboxes, WaitCondition, check_member};
 use crate::Context;
-use crate::error::{HostError, Trouble, members_hint};
+use crate::error::{HostError, Trouble, no_member_hint};
 use crate::rules;
 
 /// Checks the conditions of one wait.
@@ -182,9 +182,9 @@ async fn check_known(context: &Context, seat: &Seat, name: &MemberName) -> Resul
     {
         return Ok(());
     }
+    let hint = no_member_hint(name.as_str(), &roster.team().member_names());
     let (name, team) = (name.to_string(), seat.team.to_string());
-    let error = HostError::failed(Trouble::NoMember { name, team });
-    Err(error.hint(members_hint(&roster.team().member_names())))
+    Err(HostError::failed(Trouble::NoMember { name, team }).hint(hint))
 }
 
 fn is_no_team(error: &HostError) -> bool {

@@ -19,10 +19,10 @@ use crate::error::{CliError, CliTrouble, failed};
 use crate::output::STRONG;
 use crate::{env, exit, output};
 use brigade_host::installed::Programs;
-use brigade_host::origin;
 use brigade_host::team_file::starter::{self, StarterData};
 use brigade_host::team_file::templates::{TEMPLATES, Template};
 use brigade_host::team_file::{self, NAME, OutsidePaths};
+use brigade_host::{origin, suggest};
 
 /// File name of the schema, written next to `brigade.toml`.
 const SCHEMA: &str = "brigade.schema.json";
@@ -150,8 +150,10 @@ fn choose(
     };
     let found = TEMPLATES.iter().find(|known| known.name == template);
     if found.is_none() && template != STARTER {
+        let known: Vec<&str> = [STARTER].into_iter().chain(names.iter().copied()).collect();
+        let question = suggest::question(&template, &known);
         let error = CliError::usage(CliTrouble::NoTemplate { name: template });
-        return Err(error.hint(format!("templates: {STARTER}, {}", names.join(", "))));
+        return Err(error.hint(format!("{question}templates: {}", known.join(", "))));
     }
     let agents = match asks && new.agents.is_empty() {
         true => ask_text("Agents, separated by commas", &data.agents.join(","))?,
@@ -162,7 +164,8 @@ fn choose(
         let Some(agent) = AGENTS.iter().find(|agent| agent.name == name) else {
             let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
             let error = CliError::usage(CliTrouble::NoAgent { name: name.to_owned() });
-            return Err(error.hint(format!("agents: {}", names.join(", "))));
+            let question = suggest::question(name, &names);
+            return Err(error.hint(format!("{question}agents: {}", names.join(", "))));
         };
         if programs.program(agent).is_none() && data.is_staffed {
             output::note(&format!(

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::cli::{TaskAddArgs, TaskCommand, TaskListArgs};
 use crate::context::CliContext;
-use crate::error::{CliError, ErrorFormat, report};
+use crate::error::{CliError, ErrorFormat, Kind, report};
 use crate::exit;
 use crate::output::{self, STRONG};
 use crate::slow_notice::with_lock_notice;
@@ -107,11 +107,13 @@ async fn each(
 ) -> Result<u8, CliError> {
     let seat = context.seat().await?;
     if let &[id] = ids {
-        let text = with_lock_notice(change(&seat, id)).await?;
-        return answer(context, id, &text);
+        return match with_lock_notice(change(&seat, id)).await {
+            Ok(text) => answer(context, id, &text),
+            Err(error) => Err(with_last_task(&seat, error).await),
+        };
     }
     let mut outcomes: Vec<TaskOutcome> = Vec::new();
-    let mut failed = 0;
+    let (mut failed, mut incomplete) = (0, 0);
     for &id in ids {
         if outcomes.iter().any(|outcome| outcome.task_id == id) {
             continue;
@@ -124,7 +126,12 @@ async fn each(
                 None
             }
             Err(error) => {
-                failed += 1;
+                let error = with_last_task(&seat, error).await;
+                // The task was changed, and a later step failed: its owner could not be notified.
+                match error.kind {
+                    Kind::Partly => incomplete += 1,
+                    _ => failed += 1,
+                }
                 if !context.json {
                     report(&error, ErrorFormat::Text);
                 }
@@ -137,10 +144,22 @@ async fn each(
         output::print_json(&json!({ "tasks": outcomes }))?;
     }
     Ok(match failed {
-        0 => exit::DONE,
+        0 if incomplete == 0 => exit::DONE,
         _ if failed == outcomes.len() => exit::FAILED,
         _ => exit::PARTLY,
     })
+}
+
+/// Adds the number of the last task to an error about a number that no task has.
+pub(super) async fn with_last_task(seat: &Seat, error: CliError) -> CliError {
+    if !matches!(error.source.downcast_ref(), Some(BoardError::NoTask(_))) {
+        return error;
+    }
+    let Ok((tasks, _)) = board::list(seat).await else { return error };
+    match tasks.last() {
+        Some((last, _)) => error.hint(format!("the last task is {last}")),
+        None => error,
+    }
 }
 
 async fn add(context: &CliContext, task: TaskAddArgs) -> Result<u8, CliError> {

@@ -17,7 +17,7 @@ use brigade_core::task_view;
 use super::changing;
 use crate::cli::{ActivityWord, GlobalArgs, RevokeArgs, TeamCommand, TeamJoinArgs};
 use crate::context::{CliContext, cwd};
-use crate::error::{CliError, Trouble, members_hint};
+use crate::error::{CliError, Trouble, no_member_hint};
 use crate::output::{self, STRONG};
 use crate::slow_notice::{with_lock_notice, with_notice};
 use crate::{env, exit};
@@ -149,7 +149,7 @@ async fn leave(
     let team = &seat.team;
     if released.is_empty() && !was_there {
         let error = Trouble::NoMember { name: name.to_string(), team: team.to_string() };
-        return Err(CliError::failed(error).hint(members_hint(&members)));
+        return Err(CliError::failed(error).hint(no_member_hint(name.as_str(), &members)));
     }
     if context.json {
         let released = task_view::texts(released);

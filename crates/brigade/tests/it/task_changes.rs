@@ -23,14 +23,17 @@ fn several_tasks_are_done_and_deleted_with_one_command() {
     --- stderr
     error: no task 9
     hint: `brigade task list` shows the tasks
+    hint: the last task is 4
     --- exit 3
     ");
     assert_snapshot!(cli.run(&["task", "delete", "8", "9"]), @"
     --- stderr
     error: no task 8
     hint: `brigade task list` shows the tasks
+    hint: the last task is 4
     error: no task 9
     hint: `brigade task list` shows the tasks
+    hint: the last task is 4
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["task", "rm", "3", "9", "--json"]), @r#"
@@ -230,4 +233,20 @@ fn a_task_is_edited_in_the_editor_of_the_person() {
     assert!(shown.contains(r##""description": "# A heading\nMore.""##), "{shown}");
     assert!(edit_on_terminal(&cli, "true").contains("note: nothing was changed"));
     assert!(edit_on_terminal(&cli, "false").contains("the editor \"false\" failed"));
+}
+
+/// All tasks were changed, but the exit code said that none was.
+#[test]
+fn tasks_that_were_assigned_to_a_member_that_cannot_be_notified_count_as_changed() {
+    let cli = board();
+    let files = cli.path("state/brigade/files");
+    let folder = std::fs::read_dir(files).unwrap().next().unwrap().unwrap().path();
+    let journal = folder.join("demo/mail/bob.jsonl");
+    let _created = std::fs::remove_file(&journal);
+    std::fs::create_dir_all(&journal).unwrap();
+    let outcome = cli.run(&["task", "assign", "1", "2", "bob"]);
+    assert_eq!(outcome.code, Some(3), "{outcome}");
+    let told = "task 1 was assigned to bob, but the notification to bob failed";
+    assert!(outcome.stderr.contains(told), "{outcome}");
+    assert_eq!(cli.json(&["task", "list", "--owner", "bob"]).as_array().unwrap().len(), 2);
 }

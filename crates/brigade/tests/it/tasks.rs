@@ -124,6 +124,7 @@ fn a_task_is_changed_reassigned_and_deleted() {
     --- stderr
     error: no task 2
     hint: `brigade task list` shows the tasks
+    hint: the last task is 3
     --- exit 1
     ");
     assert_snapshot!(cli.run(&["task", "list"]), @"
@@ -200,6 +201,7 @@ fn incomplete_task_files_are_noted_and_skipped() {
     --- stderr
     error: no task 8
     hint: `brigade task list` shows the tasks
+    hint: the last task is 7
     --- exit 1
     ");
 }

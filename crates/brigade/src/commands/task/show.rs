@@ -14,6 +14,7 @@ use brigade_wire::task::Task;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::with_last_task;
 use crate::context::CliContext;
 use crate::error::CliError;
 use crate::exit;
@@ -24,7 +25,10 @@ const MAX_MAIL_WIDTH: usize = 100;
 
 pub(crate) async fn run(context: &CliContext, id: TaskId, brief: bool) -> Result<u8, CliError> {
     let seat = context.reader().await?;
-    let document = board::show(&seat, id).await?;
+    let document = match board::show(&seat, id).await {
+        Ok(document) => document,
+        Err(error) => return Err(with_last_task(&seat, error.into()).await),
+    };
     let task = Task::read(&document.bytes).map_err(CliError::failed)?;
     if context.json && brief {
         output::print_raw(&document.bytes)?;
