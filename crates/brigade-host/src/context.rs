@@ -282,7 +282,6 @@ impl Context {
                 )))
             }
             (folder, []) => Err(self.no_team_error(folder.is_some()).await?),
-            (None, [team]) => Ok(TeamChoice::new(team.clone(), TeamSource::Only)),
             (None, teams) => match self.session_team(teams).await? {
                 Some(team) => Ok(TeamChoice::new(team, TeamSource::Session)),
                 None => self.default_among(teams),
@@ -305,7 +304,11 @@ impl Context {
         Err(match team_names(&self.teams().await?).as_slice() {
             [] => error.hint(format!("`brigade team create {team}` creates it")),
             teams => error
-                .hint(format!("{}teams: {}", suggest::question(team.as_str(), teams), teams.join(", ")))
+                .hint(format!(
+                    "{}teams: {}",
+                    suggest::question(team.as_str(), teams),
+                    teams.join(", ")
+                ))
                 .hint(format!("`brigade team create {team}` creates a new one")),
         })
     }

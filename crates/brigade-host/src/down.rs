@@ -336,7 +336,6 @@ pub async fn choose_team(
                 origin::choose_hint()
             )))
         }
-        (None, [team]) => Ok(team.clone()),
         (None, up) => context.choose_running(up),
     }
 }

@@ -57,6 +57,8 @@ pub enum Trouble {
         .teams.join(", team ")
     )]
     SessionEnded { teams: Vec<String> },
+    #[error("team {team}, which you chose with `brigade use`, is not running or does not exist")]
+    DefaultTeamGone { team: String },
     #[error("there are several teams: {}", .0.join(", "))]
     SeveralTeams(Vec<String>),
     #[error("Claude Code leads team {team}; name the member you act as")]
@@ -96,6 +98,8 @@ pub enum Trouble {
     StillRunning { names: Vec<String>, why: String },
     #[error("another command has been bringing team {team} up or down for {seconds} s")]
     TeamLocked { team: String, seconds: u64 },
+    #[error("branch {branch} of the worktree has no folder {}", folder.display())]
+    NotInWorktree { folder: PathBuf, branch: String },
     #[error("{} is not a worktree of the team's repository", dir.display())]
     NotAWorktree { dir: PathBuf },
     #[error("the folder {} leads to {} and no longer to {}", dir.display(), now.display(), recorded.display())]

@@ -79,8 +79,8 @@ pub mod demo;
 pub mod detach;
 pub mod differences;
 pub mod down;
-pub mod environment;
 mod empty_folder;
+pub mod environment;
 pub mod error;
 mod error_core;
 #[cfg(feature = "nats")]

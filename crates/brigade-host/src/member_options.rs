@@ -118,7 +118,13 @@ impl MemberOptions {
     }
 
     fn prompt(&self, cwd: &Path) -> Result<Option<String>, HostError> {
-        let Some(file) = &self.prompt_file else { return Ok(self.prompt.clone()) };
+        let Some(file) = &self.prompt_file else {
+            if self.prompt.as_ref().is_some_and(|prompt| prompt.trim().is_empty()) {
+                let why = "the prompt is empty".to_owned();
+                return Err(HostError::usage(Trouble::BadPrompt { why }));
+            }
+            return Ok(self.prompt.clone());
+        };
         let path = cwd.join(file);
         let name = file.to_string_lossy();
         if let Err(source) = std::fs::metadata(&path) {

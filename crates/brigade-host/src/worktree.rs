@@ -135,7 +135,7 @@ impl Worktree {
     }
 
     /// Creates the worktree if it does not exist. Returns the folder in the worktree that corresponds to `cwd` in
-    /// the original repository.
+    /// the original repository. Fails if the branch does not have that folder.
     pub fn make(&self, cwd: &Path) -> Result<PathBuf, HostError> {
         let original = self.original();
         let top = original.line(&["rev-parse", "--show-toplevel"])?;
@@ -160,7 +160,14 @@ impl Worktree {
             };
             original.run(&args)?;
         }
-        Ok(self.dir.join(inside.unwrap_or_default()))
+        let inside = inside.unwrap_or_default();
+        let folder = self.dir.join(&inside);
+        if !folder.is_dir() {
+            let branch = self.branch.clone();
+            let error = HostError::failed(Trouble::NotInWorktree { folder: inside, branch });
+            return Err(error.hint("commit the folder, or start the member without a worktree"));
+        }
+        Ok(folder)
     }
 
     /// Cleans up after a `git worktree add` that was killed. Git marks a worktree as locked while it creates it, and writes

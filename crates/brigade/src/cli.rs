@@ -435,9 +435,10 @@ Examples:
     #[command(after_help = steer::RESTART_EXAMPLES)]
     Restart(RestartArgs),
 
-    /// Ask members on this host to stop
+    /// Stop members on this host and remove them from the team
     ///
-    /// A member that refuses keeps running; a member that does not answer within the limit is
+    /// `brigade up` or `brigade spawn` starts a stopped member again, in a new session. To keep the session,
+    /// use `brigade pause` or `brigade restart`. The member is asked first: a member that refuses keeps running; a member that does not answer within the limit is
     /// killed. --now kills the member without asking. The unfinished tasks of a stopped member
     /// become unassigned.
     #[command(after_help = "\

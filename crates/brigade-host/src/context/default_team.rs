@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use brigade_wire::name::TeamName;
 
 use super::{Context, several_teams, team_names};
-use crate::error::HostError;
+use crate::error::{HostError, Trouble};
 use crate::origin;
 use crate::registry::{self, Registry};
 use crate::team_choice::{TeamChoice, TeamSource};
@@ -58,17 +58,22 @@ impl Context {
         Ok(Some(TeamSource::Chosen))
     }
 
-    /// Returns the person's default team. Fails if it is none of these teams.
+    /// Returns the person's default team or, if the person chose none, the only one of these teams. Fails if the default team is
+    /// gone: a command that was meant for it must not act on another team.
     pub(super) fn default_among(&self, teams: &[TeamName]) -> Result<TeamChoice, HostError> {
-        let default = self.default_team()?;
-        match default {
-            Some(team) if teams.contains(&team) => Ok(TeamChoice::new(team, TeamSource::Chosen)),
-            default => {
-                let error = several_teams(team_names(teams));
-                Err(default.into_iter().fold(error, |error, team| {
-                    error.hint(format!("team {team}, chosen with `brigade use`, is not among them"))
-                }))
+        match (self.default_team()?, teams) {
+            (Some(team), teams) if teams.contains(&team) => {
+                Ok(TeamChoice::new(team, TeamSource::Chosen))
             }
+            (Some(team), teams) => {
+                let error = HostError::usage(Trouble::DefaultTeamGone { team: team.to_string() });
+                let teams = team_names(teams).join("` or `--team ");
+                Err(error.hint(format!(
+                    "add `--team {teams}`, or forget the choice with `brigade use --clear`"
+                )))
+            }
+            (None, [team]) => Ok(TeamChoice::new(team.clone(), TeamSource::Only)),
+            (None, teams) => Err(several_teams(team_names(teams))),
         }
     }
 
@@ -76,7 +81,9 @@ impl Context {
     /// the team.
     pub(crate) fn choose_running(&self, teams: &[TeamName]) -> Result<TeamName, HostError> {
         let choice = self.default_among(teams)?;
-        (self.announce)(&choice);
+        if teams.len() > 1 {
+            (self.announce)(&choice);
+        }
         Ok(choice.team)
     }
 

@@ -186,7 +186,7 @@ place = \"headless\"
 restart = \"always\"
 # Give each member its own git worktree, on its own branch.
 #worktree = true
-# The environment variables that members inherit; all of them by default.
+# Names of more environment variables that members inherit. They always inherit those of build tools and of their vendor.
 #env = [\"OPENAI_API_KEY\"]
 # Commands that members may run without asking. A * matches any text.
 ";

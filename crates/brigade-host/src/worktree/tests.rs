@@ -458,3 +458,18 @@ fn a_repository_whose_own_filter_is_in_use_gets_no_worktree() {
     git(dir, &["config", "filter.git-crypt.required", "false"]);
     bob.make(dir).unwrap();
 }
+
+/// Git creates only committed folders. Without this error, the agent's program would seem to be missing.
+#[test]
+fn a_folder_that_is_not_committed_is_named() {
+    let repository = TestRepository::new();
+    let folder = repository.dir.join("src");
+    std::fs::create_dir(&folder).unwrap();
+    let bob = repository.worktree("bob");
+    let error = bob.make(&folder).unwrap_err();
+    assert!(error.to_string().contains("of the worktree has no folder src"), "{error}");
+    std::fs::write(folder.join("lib.rs"), "").unwrap();
+    commit(&repository.dir);
+    git(&bob.dir, &["merge", "--quiet", "main"]);
+    assert_eq!(bob.make(&folder).unwrap(), bob.dir.join("src"));
+}

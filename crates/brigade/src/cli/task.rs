@@ -184,7 +184,7 @@ pub(crate) struct TaskIdArgs {
 #[derive(Args, Debug)]
 pub(crate) struct TaskAddArgs {
     /// One-line subject
-    #[arg(allow_hyphen_values = true, required_unless_present = "from")]
+    #[arg(required_unless_present = "from")]
     pub(crate) subject: Option<String>,
     /// Add the tasks of this Markdown checklist; `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = [

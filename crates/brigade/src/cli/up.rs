@@ -45,13 +45,13 @@ pub(crate) struct UpArgs {
     /// Stop and remove members that are not in the file, as `brigade stop` does
     #[arg(long, conflicts_with = "check")]
     pub(crate) remove_orphans: bool,
-    /// Wait until every task is done, then stop the team
+    /// Wait until every task is done, then stop and delete the team (`brigade wait --tasks` keeps it)
     ///
     /// Prints events as they happen; as JSON lines with --json. Exits with code 0 only if every task
     /// is done.
     #[arg(long)]
     pub(crate) until_done: bool,
-    /// Stop waiting after this many seconds (with --until-done)
+    /// With --until-done: stop the team after this many seconds, and delete its unfinished tasks
     #[arg(long, value_name = "SECONDS", requires = "until_done")]
     pub(crate) limit: Option<u64>,
 }

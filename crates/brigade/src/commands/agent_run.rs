@@ -113,7 +113,7 @@ pub(crate) async fn play(
     plan.process = process::current();
     plan.host = env::host_name();
     plan.paused = settings.paused;
-    if let Some(folder) = &settings.folder {
+    if let Some(folder) = &folder {
         plan.session_use = takeover::session_use(folder);
     }
     let signal = tokio::select! {

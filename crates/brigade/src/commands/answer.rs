@@ -6,7 +6,7 @@ use brigade_core::policy::RuleDecision;
 use brigade_core::seat::Seat;
 use brigade_core::text::{self, count};
 use brigade_host::answer::{self as host, Confirmation, GivenAnswer};
-use brigade_host::personal_policy::{PersonalRule, ruling_word};
+use brigade_host::personal_policy::PersonalRule;
 use brigade_host::rules::{AnsweredWithRules, RuleProposal, RuleScope, answer_with_rules, propose};
 use serde::Serialize;
 
@@ -258,7 +258,7 @@ fn added_text(proposed: &RuleProposal, numbers: &[usize], member: &str) -> Strin
         return numbers.iter().map(|number| format!("added personal rule {number}\n")).collect();
     }
     let lines = proposed.rules.iter().map(|PersonalRule { rule, .. }| {
-        let (ruling, pattern) = (ruling_word(rule.ruling), pattern_text(rule));
+        let (ruling, pattern) = (rule.ruling.as_str(), pattern_text(rule));
         format!("until the turn of {member} ends: {ruling} {pattern}\n")
     });
     lines.collect()

@@ -78,11 +78,17 @@ fn a_default_team_that_is_gone_is_named() {
     cli.run_ok(&["team", "delete", "demo", "--force"]);
     assert_snapshot!(cli.run(&["task", "list"]), @"
     --- stderr
-    error: there are several teams: other, third
-    hint: choose a team with `--team TEAM` or `brigade use TEAM`, or set BRIGADE_TEAM
-    hint: team demo, chosen with `brigade use`, is not among them
+    error: team demo, which you chose with `brigade use`, is not running or does not exist
+    hint: add `--team other` or `--team third`, or forget the choice with `brigade use --clear`
     --- exit 2
     ");
+    // A command for a team that is gone must not act on another team, also if it is the only one.
+    cli.run_ok(&["team", "delete", "third", "--force"]);
+    let listed = cli.run(&["task", "list"]);
+    assert_eq!(listed.code, Some(2), "{listed}");
+    assert!(listed.stderr.contains("hint: add `--team other`, or forget"), "{listed}");
+    let refused = cli.run(&["down", "--now"]);
+    assert_ne!(refused.code, Some(0), "{refused}");
 }
 
 /// An agent could make the person's commands act on another team.
