@@ -16,7 +16,14 @@ from lib.util import eventually
 # How long an agent may take to open a session in its own program. Gemini CLI may have to wait for the next minute.
 OPENS_WITHIN = 150
 # The command that leaves each agent's own program.
-LEAVE = {"codex": "/quit", "gemini": "/quit", "claude": "/exit", "opencode": "/exit", "copilot": "/exit", "qwen": "/quit"}
+LEAVE = {
+    "codex": "/quit",
+    "gemini": "/quit",
+    "claude": "/exit",
+    "opencode": "/exit",
+    "copilot": "/exit",
+    "qwen": "/quit",
+}
 # Texts of dialogs at the start of a program, and the keys that answer them.
 DIALOGS = {
     "codex": [("Do you trust the contents", "Enter")],
@@ -39,7 +46,8 @@ class AttachEnv(SteerEnv):
     """Runs `brigade attach` in a terminal of a private tmux server."""
 
     def open_terminal(self):
-        variables = [f"{name}={value}" for name, value in (self.environ | {"TERM": "screen-256color", "PS1": "$ "}).items()]
+        environ = self.environ | {"TERM": "screen-256color", "PS1": "$ "}
+        variables = [f"{name}={value}" for name, value in environ.items()]
         size = ["-x", "120", "-y", "40", "-c", str(self.project)]
         self._tmux("-f", os.devnull, "new-session", "-d", *size, "--", "env", "-i", *variables, "sh")
         eventually(lambda: "$" in self.terminal(), 10)
@@ -64,7 +72,7 @@ class AttachEnv(SteerEnv):
         self.press("Enter")
 
     def take_over(self, mark):
-        """Runs `brigade attach --takeover` and returns its process id when the program shows the message with this mark."""
+        """Runs `brigade attach --takeover`. Returns its process id when the program shows the message with this mark."""
         file = self.root / "attach-pid"
         file.unlink(missing_ok=True)
         scope = f"--claude-dir {self.claude_dir} --team {self.team}"
@@ -109,7 +117,7 @@ def typed_turn(env, report, case, mark):
     state = env.member()
     report.check(f"{case}: the state says who uses the session", "terminal" in state["words"], state)
     env.type(f"{mark} {script(say('typed answer'))}")
-    answered = eventually(lambda: env.answered(mark), ANSWER_WITHIN)
+    answered = eventually(lambda: env.answered(mark), OPENS_WITHIN)
     report.check(f"{case}: the program answers a typed turn", answered, env.terminal())
     env.send(f"«mail {case}»", say("fine"))
     time.sleep(2)
@@ -160,8 +168,9 @@ def heard(env, mark):
 def print_table(agent, rows):
     print(f"      {agent:9}{'case':8}{'opened':>8}{'continued':>11}  mail  typed turn  session", flush=True)
     for row in rows:
+        times = f"{row.opened:6.1f} s{row.continued:9.1f} s"
         session = "kept" if row.same else "other"
-        print(f"      {agent:9}{row.case:8}{row.opened:6.1f} s{row.continued:9.1f} s  {row.mail:<5} {row.typed:<11} {session}", flush=True)
+        print(f"      {agent:9}{row.case:8}{times}  {row.mail:<5} {row.typed:<11} {session}", flush=True)
 
 
 run_scenario(scenario, AttachEnv)

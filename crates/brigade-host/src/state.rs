@@ -22,7 +22,7 @@ use brigade_wire::team::Team;
 use serde::Serialize;
 
 pub use self::attention::AttentionItem;
-pub use self::summary::{MemberSummary, member_summary};
+pub use self::summary::{StateSummary, member_summary};
 use crate::Host;
 use crate::claude_led::FollowedLead;
 use crate::claude_session::ClaudeSession;

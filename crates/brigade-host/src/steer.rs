@@ -251,7 +251,7 @@ pub async fn hand_over(
                 let why = "another terminal has its session".to_owned();
                 HostError::failed(Trouble::NotSteered { name: name.to_string(), why })
             })?;
-            // A process of the member that was started again before the lock was taken runs the agent.
+            // If the member's process was restarted before this process took the lock, the new one runs the agent.
             if !connection.is_open() {
                 return Err(not_running());
             }

@@ -2,7 +2,7 @@
 //!
 //! The lock file is in the member's folder of the registry. The command that takes a session over holds the lock, and the agent's
 //! program and its guard inherit it. The kernel releases the lock when the last of them has ended, however they end. The member
-//! starts its agent only while nobody holds the lock, also if the member's own process was started again meanwhile.
+//! starts its agent only while the lock is free, also if the member's own process was started again meanwhile.
 
 use std::path::Path;
 

@@ -15,7 +15,7 @@ use brigade_core::projection::MemberView;
 use brigade_core::pulse::{REPORT_INTERVAL, ReportedState};
 use brigade_core::store::event_log::RecordBatch;
 use brigade_host::error::failed;
-use brigade_host::state::MemberSummary;
+use brigade_host::state::StateSummary;
 use brigade_host::{Context, HostError, state};
 use brigade_wire::name::{MemberName, TeamName};
 use crossterm::event::{Event, EventStream, KeyEventKind};
@@ -380,7 +380,7 @@ impl EventLoop<'_> {
             };
             let summary = match fetched.await {
                 Ok(summary) => summary,
-                Err(error) => MemberSummary {
+                Err(error) => StateSummary {
                     words: format!("state unknown: {}", error.to_one_line()),
                     liveness: None,
                     ..earlier.unwrap_or_default()

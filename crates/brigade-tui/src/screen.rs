@@ -25,7 +25,7 @@ use brigade_core::pulse::{Judgement, Liveness};
 use brigade_core::store::event_log::{RecordBatch, RecordLookupHandle, RecordRef};
 use brigade_core::text;
 use brigade_core::wire::inbox::with_message;
-use brigade_host::state::MemberSummary;
+use brigade_host::state::StateSummary;
 use brigade_wire::name::{MemberName, TeamName};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jiff::Timestamp;
@@ -62,7 +62,7 @@ pub(crate) enum ScreenEvent {
     /// The request of the attached member was answered, or why it was not.
     AnswerDone(Result<String, String>),
     /// The state of the attached member.
-    Summary(MemberSummary),
+    Summary(StateSummary),
     Key(KeyEvent),
     Mouse(MouseEvent),
     Paste(String),
@@ -201,7 +201,12 @@ impl Screen {
     pub(crate) fn update(&mut self, event: ScreenEvent) -> Vec<Effect> {
         match event {
             ScreenEvent::Records(batch) => return self.apply_records(&batch),
-            ScreenEvent::Approvals(Ok(approvals)) => return self.set_approvals(approvals),
+            ScreenEvent::Approvals(Ok(approvals)) => {
+                let mut effects = self.set_approvals(approvals);
+                // The state of the attached member names its request.
+                effects.extend(self.attached.is_some().then_some(Effect::FetchSummary));
+                return effects;
+            }
             ScreenEvent::Key(key) => return self.handle_key(&key),
             ScreenEvent::Mouse(mouse) => return self.handle_mouse(mouse),
             ScreenEvent::Health(health) => self.health = health,

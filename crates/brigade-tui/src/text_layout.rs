@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use tui_input::Input;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use brigade_core::text::plain;
+use brigade_core::text::{is_hidden, plain};
 
 /// A character and its style.
 type StyledChar = (char, Style);
@@ -53,7 +53,8 @@ pub(crate) fn wrap_input(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for character in text.chars() {
         let is_break = character == '\n';
-        let character = if character.is_control() { ' ' } else { character };
+        // Pasted text may contain characters that would change how the terminal shows the rest.
+        let character = if is_hidden(character) { ' ' } else { character };
         let Some(last) = lines.last_mut() else { break };
         if is_break
             || last.width() + UnicodeWidthStr::width(character.encode_utf8(&mut [0; 4]) as &str)

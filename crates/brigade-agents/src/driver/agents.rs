@@ -299,6 +299,15 @@ mod tests {
         check("codex", "the model is overloaded", "the model is overloaded");
     }
 
+    /// Codex 0.166.0 refuses a thread that another process has open with this error.
+    #[test]
+    fn a_session_that_another_program_has_open_is_recognized() {
+        let busy = |name: &str, why: &str| agent(name).unwrap().agent.is_session_busy(why);
+        assert!(busy("codex", "thread 0198 already has an active writer"));
+        assert!(!busy("codex", "no rollout found for thread id 0198"));
+        assert!(!busy("gemini", "already has an active writer"));
+    }
+
     #[test]
     fn n21_the_model_of_another_vendors_agent_is_not_one_of_claudes() {
         let check = |agent_type: &str, pane: &str, expected: Option<&str>| {

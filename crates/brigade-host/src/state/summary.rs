@@ -11,7 +11,7 @@ use crate::error::HostError;
 
 /// The state of one member in few words.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct MemberSummary {
+pub struct StateSummary {
     /// Whether the member is alive; `None` if that is unknown.
     pub liveness: Option<Liveness>,
     /// The activity of the member and its duration, in the words of `brigade status`.
@@ -32,7 +32,7 @@ pub async fn member_summary(
     lead: &Seat,
     name: &MemberName,
     request: Option<&Approval>,
-) -> Result<MemberSummary, HostError> {
+) -> Result<StateSummary, HostError> {
     let host = host.of_member(&lead.team, name)?;
     let spec = host.registry.member(&lead.team, name)?;
     let (_, pulse, judged) = liveness(&host, lead, name).await?;
@@ -43,7 +43,7 @@ pub async fn member_summary(
         words = attention::request_words(request);
     }
     let (agent, model) = spec.map(|spec| (spec.agent, spec.model)).unzip();
-    Ok(MemberSummary {
+    Ok(StateSummary {
         liveness: Some(liveness),
         words,
         agent,

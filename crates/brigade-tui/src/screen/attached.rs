@@ -10,7 +10,7 @@ mod tests;
 
 use brigade_core::approvals::Approval;
 use brigade_core::projection::MemberView;
-use brigade_host::state::MemberSummary;
+use brigade_host::state::StateSummary;
 use brigade_wire::name::MemberName;
 use tui_input::Input;
 
@@ -27,7 +27,7 @@ pub(crate) struct AttachedState {
     /// Why the person cannot write to the member; `None` if the person can.
     pub(crate) view_only: Option<String>,
     /// The state of the member, as last fetched.
-    pub(crate) summary: Option<MemberSummary>,
+    pub(crate) summary: Option<StateSummary>,
     /// The scroll position; `None` if the screen follows the latest activity.
     at: Option<ActivityPosition>,
     is_unfolded: bool,

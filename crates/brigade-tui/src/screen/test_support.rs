@@ -142,6 +142,14 @@ impl ScriptedTeam {
         self.screen.update(ScreenEvent::Time(at(milliseconds)));
     }
 
+    /// Creates the team, with a lead.
+    pub(crate) fn create(&mut self, milliseconds: i64) {
+        let lead =
+            json!({"agentId": "team-lead@team", "name": "team-lead", "agentType": "team-lead"});
+        let team = json!({"name": "team", "leadAgentId": "team-lead@team", "members": [lead]});
+        self.add_record(milliseconds, Event::TeamCreated { team: to_raw_value(&team).unwrap() });
+    }
+
     pub(crate) fn join(&mut self, milliseconds: i64, name: &str) {
         let member = to_raw_value(&json!({"name": name, "agentType": "codex"})).unwrap();
         self.add_record(milliseconds, Event::Member { name: name.into(), member, joined: true });

@@ -126,8 +126,8 @@ fn the_screen_shows_the_work_and_sends_text_answers_and_interrupts() {
     terminal.wait_for("I am talking");
     assert!(team.received("a").contains("please TALK now"));
     terminal.type_line("please ASK");
-    let asked = terminal.wait_for("ctrl-y allow");
-    assert!(asked.contains("$ make") && asked.contains("wants to run: make"), "{asked}");
+    let asked = terminal.wait_for("── wants to run: make");
+    assert!(asked.contains("$ make") && asked.contains("ctrl-y allow"), "{asked}");
     terminal.press(&["C-y"]);
     terminal.wait_for("approved alice's permission");
     wait_until("the answer", || team.received("a").contains("allow-it"));
@@ -254,7 +254,8 @@ fn the_session_is_handed_over_only_after_the_turn() {
     terminal.wait_for("waiting for the end of bob's turn");
     assert!(!team.received("b").contains("opened"));
     terminal.press(&["C-c"]);
-    terminal.wait_for("code=130");
+    let attach = pid_in(&team.cli.path("attach-pid")).unwrap();
+    wait_until("the end of the command", || !is_alive(attach));
     team.cli.run_ok(&["interrupt", "bob"]);
     team.cli.run_ok(&["send", "bob", "go on"]);
     wait_until("the next turn", || team.received("b").contains("go on"));

@@ -8,7 +8,7 @@ use brigade_core::pulse::Liveness;
 use brigade_core::seat::Seat;
 use brigade_core::text::one_line;
 use brigade_host::down;
-use brigade_host::state::{self, MemberSummary};
+use brigade_host::state::{self, StateSummary};
 use brigade_host::steer::{self, HandedOver};
 use brigade_wire::name::MemberName;
 use rustix::process::{Pid, Signal, kill_process};
@@ -167,7 +167,7 @@ async fn until_continued(
     }
 }
 
-fn has_continued(summary: &MemberSummary) -> bool {
+fn has_continued(summary: &StateSummary) -> bool {
     match summary.liveness {
         None | Some(Liveness::Starting) => false,
         Some(Liveness::Paused) => !summary.words.starts_with("used in a terminal"),
