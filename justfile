@@ -19,7 +19,7 @@ nightly: model (bend "2000000") (store "all") (nats "all")
     bench/team/run
     bench/team/endure
     bench/capacity/run --check
-    for name in policy kills claude agents guest ends native host hosts steer attach teammates ui screens readme cookbook install; do e2e/$name/run || exit 1; done
+    for name in policy shell kills claude agents guest ends native host hosts steer attach teammates ui screens readme cookbook install; do e2e/$name/run || exit 1; done
     e2e/soak/run
     cargo build --release -p brigade -p brigade-bench-store -p brigade-bench-nats
     bench/table/run
@@ -175,6 +175,11 @@ guest *arguments:
 # Test lines that permission rules allow in real shells, under strace; see e2e/policy/README.md.
 policy *arguments:
     e2e/policy/run {{arguments}}
+
+# Complete command lines in bash, zsh and fish; see e2e/shell/README.md.
+shell *arguments:
+    cargo build --release -p brigade
+    e2e/shell/run {{arguments}}
 
 # Kill commands, the supervisor and members at each system call; see e2e/kills/README.md.
 kills *arguments:

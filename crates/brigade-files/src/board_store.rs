@@ -20,6 +20,9 @@ use brigade_core::store::{Actor, BoardSize, BoardStore, Document, Revision, Stor
 impl BoardStore for FileStore {
     async fn tasks(&self, team: &TeamName) -> Result<Vec<(TaskId, Document)>, StoreError> {
         let board = self.board(team)?;
+        if self.options.is_read_only {
+            return board.tasks();
+        }
         let team_state = self.readable_team_state(team)?;
         if let Some(team_state) = &team_state
             && let (Some(dir), Some(seen)) = (board.dir(), team_state.lock_seen()?)

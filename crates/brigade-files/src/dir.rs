@@ -90,6 +90,16 @@ impl Dir {
         }
     }
 
+    /// Fails as on a read-only file system if one of these files or folders does not exist.
+    pub(crate) fn check_exists(&self, names: &[&str]) -> Result<(), StoreError> {
+        for name in names {
+            if self.stamp(name)?.is_none() {
+                return Err(io_error("create", self.path.join(name), Errno::ROFS));
+            }
+        }
+        Ok(())
+    }
+
     /// Opens one of brigade's own subdirectories, creating it if needed. Only the current user may
     /// enter it, regardless of the umask.
     pub(crate) fn private_child(&self, name: &str) -> Result<Self, StoreError> {

@@ -137,6 +137,9 @@ pub struct FileStoreOptions {
     /// The task list of every team, if Claude Code named one for this process. Otherwise the store finds out each team's
     /// list itself.
     pub task_list: Option<TeamName>,
+    /// Whether reading leaves everything as it is. Other stores deliver pending mail, record the changes of other programs and
+    /// remove leftovers while they read. Only the index of a long journal is still brought up to date.
+    pub is_read_only: bool,
 }
 
 impl FileStoreOptions {
@@ -148,6 +151,7 @@ impl FileStoreOptions {
             durability: Durability::default(),
             lock_wait: DEFAULT_LOCK_WAIT,
             task_list: None,
+            is_read_only: false,
         }
     }
 
@@ -159,6 +163,11 @@ impl FileStoreOptions {
     /// Sets the task list of every team.
     pub fn with_task_list(self, task_list: Option<TeamName>) -> Self {
         Self { task_list, ..self }
+    }
+
+    /// Sets whether reading leaves everything as it is.
+    pub fn with_read_only(self, is_read_only: bool) -> Self {
+        Self { is_read_only, ..self }
     }
 
     /// Sets the maximum time to wait for a lock.
@@ -293,6 +302,7 @@ impl FileStore {
             None if dir.stamp(CONFIG)?.is_none() => {
                 return Err(StoreError::NoTeam { team: team.clone() });
             }
+            None if self.options.is_read_only => None,
             None => match dir.open_or_create_child(INBOXES) {
                 Ok(inboxes) => Some(inboxes),
                 Err(error) if is_read_only(&error) => None,
@@ -310,6 +320,9 @@ impl FileStore {
         let mut team_states = lock_mutex(&self.team_states);
         if let Some(team_state) = team_states.get(team).filter(|team_state| team_state.exists()) {
             return Ok(Arc::clone(team_state));
+        }
+        if self.options.is_read_only {
+            TeamStateDir::check_complete(&self.team_states_path.join(team.as_str()))?;
         }
         let team_state =
             Arc::new(TeamStateDir::open(&open_state_dir(&self.team_states_path)?, team.as_str())?);
@@ -369,10 +382,14 @@ impl FileStore {
             return Ok(Arc::clone(mailbox));
         }
         let team_state = self.team_state(team)?;
+        let (journal, state) = (member_journal(member), format!("{member}.state"));
+        if self.options.is_read_only {
+            team_state.mail.check_exists(&[&journal, &state])?;
+        }
         let mailbox = FileMailbox {
             member: member.to_string(),
-            journal: Journal::open(&team_state.mail, &member_journal(member))?,
-            state: MailboxStateFile::open(&team_state.mail, &format!("{member}.state"))?,
+            journal: Journal::open(&team_state.mail, &journal)?,
+            state: MailboxStateFile::open(&team_state.mail, &state)?,
             mail_dir: Arc::clone(&team_state.mail),
             team_state,
             counted: None,
@@ -390,6 +407,13 @@ impl FileStore {
         work: MailboxWork<'_>,
     ) -> Result<(), StoreError> {
         let native = self.native_dirs(team)?;
+        if self.options.is_read_only {
+            return Err(dir::io_error(
+                "change the inbox in",
+                native.team.path(INBOXES),
+                Errno::ROFS,
+            ));
+        }
         let mailbox = self.mailbox(team, member)?;
         self.do_work_on(team, &native, &mailbox, work).await
     }

@@ -8,15 +8,16 @@ pub(crate) mod seen;
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use brigade_wire::name::{MemberName, TaskId};
 use brigade_wire::team::Team;
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
-use super::dir::{Dir, Fsync, PRIVATE, is_read_only};
+use super::dir::{Dir, Fsync, PRIVATE, io_error, is_read_only};
 use super::index::{self, Index};
 use super::journal::Journal;
 use super::layout::{
@@ -51,6 +52,13 @@ pub(crate) struct TeamStateDir {
 }
 
 impl TeamStateDir {
+    /// Fails as on a read-only file system if [`TeamStateDir::open`] would create something in this folder.
+    pub(crate) fn check_complete(path: &Path) -> Result<(), StoreError> {
+        let missing = || io_error("open", path.to_owned(), Errno::ROFS);
+        let files = [MAIL, WORK, TEAM_JOURNAL, BOARD_SEEN, INTENT];
+        Dir::open(path)?.ok_or_else(missing)?.check_exists(&files)
+    }
+
     /// Opens the team's folder, creating it if needed. On a read-only file system, the folder can
     /// be read but not changed.
     pub(crate) fn open(teams: &Dir, team: &str) -> Result<Self, StoreError> {

@@ -51,6 +51,8 @@ pub struct ContextSettings {
     pub durability: Durability,
     /// How long to wait for a file lock.
     pub lock_wait: Duration,
+    /// Whether reading leaves the files of teams as they are.
+    pub is_read_only: bool,
     /// Whether the process keeps running and reconnects while the NATS server cannot be reached.
     pub is_lasting: bool,
     /// How long to wait for NATS servers that do not answer.
@@ -112,6 +114,7 @@ impl Context {
             FileStoreOptions::new(settings.claude_dir.clone(), settings.state_dir.clone())
                 .with_durability(settings.durability)
                 .with_lock_wait(settings.lock_wait)
+                .with_read_only(settings.is_read_only)
                 .with_task_list(settings.task_list);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let files = Arc::new(FileStore::new(options, Arc::clone(&clock)));

@@ -30,7 +30,7 @@
 //! | [`process`], [`process_tree`], [`signals`] | processes and signals |
 //! | [`service`] | the service that starts teams again at login |
 //! | [`demo`] | a team of scripted agents that shows brigade |
-//! | [`progress`], [`error`], [`history_text`], [`log_query`], [`suggest`] | text for front ends to show |
+//! | [`progress`], [`error`], [`history_text`], [`log_query`], [`suggest`], [`candidates`] | text for front ends to show |
 //!
 //! # Limits of this crate
 //!
@@ -67,6 +67,7 @@
 pub mod answer;
 pub mod ask;
 mod briefing;
+pub mod candidates;
 pub mod claude_led;
 pub mod claude_session;
 #[cfg(feature = "nats")]

@@ -66,12 +66,35 @@ impl CliContext {
         Self::open(global, SHORT_LOCK_WAIT, false, task_list).await
     }
 
+    /// Opens the context for reading in a way that changes no file and prints nothing.
+    pub(crate) async fn untouched(global: GlobalArgs) -> Result<Self, CliError> {
+        let json = global.json;
+        let task_list = variable(env::TASK_LIST, str::parse)?;
+        let settings = Self::settings(global, Duration::ZERO, false, task_list)?;
+        let settings = ContextSettings { is_read_only: true, announce: |_| {}, ..settings };
+        let host = brigade_host::Context::open(settings, &brigade_host::progress::silent).await?;
+        Ok(Self { host, json })
+    }
+
     async fn open(
         global: GlobalArgs,
         lock_wait: Duration,
         is_lasting: bool,
         task_list: Option<TeamName>,
     ) -> Result<Self, CliError> {
+        let json = global.json;
+        let settings = Self::settings(global, lock_wait, is_lasting, task_list)?;
+        let host = brigade_host::Context::open(settings, &progress::print).await?;
+        Ok(Self { host, json })
+    }
+
+    /// Returns what the options and the environment say.
+    fn settings(
+        global: GlobalArgs,
+        lock_wait: Duration,
+        is_lasting: bool,
+        task_list: Option<TeamName>,
+    ) -> Result<ContextSettings, CliError> {
         let (claude_dir, state_dir) = dirs(&global)?;
         let durability = match global.durability {
             Some(word) => word,
@@ -92,13 +115,14 @@ impl CliContext {
             "lead" => Ok(true),
             _ => Err("use person or lead"),
         })?;
-        let settings = ContextSettings {
+        Ok(ContextSettings {
             location: global.home,
             claude_dir,
             state_dir,
             config_dir: env::config_dir(),
             durability: durability.into(),
             lock_wait,
+            is_read_only: false,
             is_lasting,
             wait,
             team,
@@ -111,9 +135,7 @@ impl CliContext {
             task_list,
             claude_session: env::read(env::CLAUDE_SESSION).and_then(|id| id.into_string().ok()),
             announce: if global.json || global.is_silent { |_| {} } else { announce_team },
-        };
-        let host = brigade_host::Context::open(settings, &progress::print).await?;
-        Ok(Self { host, json: global.json })
+        })
     }
 
     /// Returns the same context for another team.

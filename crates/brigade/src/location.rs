@@ -24,6 +24,8 @@ pub(crate) enum TeamFileSource<'l> {
     WithoutStore,
     /// The file in the current folder or in the nearest parent folder.
     CurrentFolder,
+    /// The same file. If the user does not trust it, it is ignored without a note.
+    CurrentFolderIfTrusted,
     /// The file at this path.
     File(&'l Path),
 }
@@ -83,7 +85,7 @@ fn in_team_file(
 ) -> Result<Option<(StoreAddress, Option<PathBuf>)>, CliError> {
     let file = match source {
         TeamFileSource::Ignored | TeamFileSource::WithoutStore => None,
-        TeamFileSource::CurrentFolder => {
+        TeamFileSource::CurrentFolder | TeamFileSource::CurrentFolderIfTrusted => {
             std::env::current_dir().ok().and_then(|dir| team_file::find(&dir).ok())
         }
         TeamFileSource::File(file) => Some(file.to_owned()),
@@ -92,6 +94,9 @@ fn in_team_file(
     match trust()?.store(&file)? {
         StoreSetting::Absent => Ok(None),
         StoreSetting::Named(address, creds) => Ok(Some((address, creds))),
+        StoreSetting::Ignored(_) if matches!(source, TeamFileSource::CurrentFolderIfTrusted) => {
+            Ok(None)
+        }
         StoreSetting::Ignored(reason) => {
             output::note(&format!(
                 "{} {reason}, so brigade does not use its `store` and `creds`; `brigade trust` shows \

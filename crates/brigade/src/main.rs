@@ -6,6 +6,7 @@ mod approval;
 mod claude_args;
 mod cli;
 mod commands;
+mod complete;
 mod confirm;
 mod context;
 mod diff;
@@ -53,6 +54,10 @@ fn main() -> ExitCode {
         }
         Some(_) if is_terminal_guard => {
             commands::run_guard(args.get(2..).unwrap_or_default(), GuardPlace::Terminal)
+        }
+        // A shell asks how to complete a command line, which is not a valid one yet.
+        Some(arg) if arg == commands::COMPLETE => {
+            commands::run_complete(args.get(2..).unwrap_or_default())
         }
         _ => run_command_line(&cli::normalize_args(args.into_iter()), format),
     };

@@ -74,6 +74,7 @@ async fn open(folder: &DemoFolder) -> Result<Context, CliError> {
         config_dir: None,
         durability: brigade_files::Durability::Process,
         lock_wait: brigade_files::DEFAULT_LOCK_WAIT,
+        is_read_only: false,
         is_lasting: true,
         wait: brigade_host::location::ServerWait::NONE,
         team: Some(demo::TEAM.parse().map_err(CliError::failed)?),

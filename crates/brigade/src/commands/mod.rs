@@ -10,6 +10,7 @@ mod attach;
 mod broadcast;
 mod check;
 mod claude_member;
+mod complete;
 mod completions;
 mod credentials;
 mod demo;
@@ -168,6 +169,14 @@ fn home(cli: &Cli) -> Result<Location, CliError> {
         #[cfg(feature = "nats")]
         Some(CliCommand::Store(StoreCommand::Check { name: Some(name) })) => {
             let store = Some(StoreChoice::Named(name.clone()));
+/// The first argument of the command that completes command lines.
+pub(crate) const COMPLETE: &str = "__complete";
+
+/// Completes a command line. `args` are the shell and the words.
+pub(crate) fn run_complete(args: &[OsString]) -> Result<u8, CliError> {
+    complete::run(args)
+}
+
             let global = GlobalArgs { store, ..cli.global.clone() };
             location(&global, TeamFileSource::CurrentFolder)
         }

@@ -15,6 +15,7 @@ mod attach;
 mod claude_led;
 mod client;
 mod clock;
+mod complete;
 mod demo;
 mod differences;
 mod doctor;
