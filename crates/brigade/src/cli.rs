@@ -74,8 +74,8 @@ use crate::{exit, version};
     name = "brigade",
     version = version::SHORT,
     long_version = version::LONG,
-    after_help = EXAMPLES,
-    after_long_help = format!("{EXAMPLES}\n\n{}", exit::HELP),
+    after_help = format!("{EXAMPLES}\n\n{ALIASES}"),
+    after_long_help = format!("{EXAMPLES}\n\n{ALIASES}\n\n{}", exit::HELP),
     disable_help_subcommand = true
 )]
 pub(crate) struct Cli {
@@ -111,6 +111,12 @@ Examples:
   brigade task add \"Write docs\" --owner bob     assign bob a task
   brigade ui                                    watch the team
   brigade down                                  stop all members and delete the team";
+
+/// The other names of commands. The help lists them only here.
+pub(crate) const ALIASES: &str = "\
+Short forms:
+  s, ps = status    t, tasks = task    a = approvals    log = logs
+  task create = task add    task ls = task list    task update = task edit    task rm = task delete";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
@@ -254,7 +260,7 @@ Examples:
     /// Prints one line per event, with times of your time zone. The line of a message includes when it was
     /// read and when it was shown to the recipient's model. With --json, prints the journal records,
     /// including records of members' work. The history of a deleted team is still available.
-    #[command(visible_alias = "log", after_help = logs::EXAMPLES)]
+    #[command(alias = "log", after_help = logs::EXAMPLES)]
     Logs(LogsArgs),
 
     /// Show, limit, delete and export the history of teams
@@ -279,14 +285,14 @@ Examples:
     /// Manage the shared task board
     ///
     /// Without a command, lists the tasks.
-    #[command(visible_alias = "tasks")]
+    #[command(aliases = ["t", "tasks"])]
     Task(TaskArgs),
 
     /// List plans and permission requests waiting for you
     ///
     /// Each request has a stable number and an id; `approve` and `deny` accept either. Only the lead
     /// of the team can answer. Requests wait until they are answered. Exits with code 4 if there are none.
-    #[command(after_help = approvals::EXAMPLES)]
+    #[command(alias = "a", after_help = approvals::EXAMPLES)]
     Approvals(ApprovalsArgs),
 
     /// Approve a plan or permission request
@@ -362,7 +368,7 @@ Examples:
     /// For each member: its agent, its state and for how long, its task, unread messages, changes in its worktree, and tokens
     /// and cost. Below them, what waits for you, the most urgent first, each with the command that settles it. Also shows
     /// the links of this host. Exits with code 4 if no team is up.
-    #[command(alias = "ps", after_help = host::STATUS_EXAMPLES)]
+    #[command(aliases = ["s", "ps"], after_help = host::STATUS_EXAMPLES)]
     Status(StatusArgs),
 
     /// Stop a team and delete it
@@ -558,4 +564,39 @@ pub(crate) struct MessageArgs {
     /// Short summary, shown to people instead of the full text
     #[arg(long, short, allow_hyphen_values = true)]
     pub(crate) summary: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// Lists the aliases below a command as `alias = command`.
+    fn aliases(command: &clap::Command, path: &str, found: &mut BTreeSet<String>) {
+        let mut names = BTreeSet::new();
+        for subcommand in command.get_subcommands() {
+            let name = subcommand.get_name();
+            for alias in subcommand.get_all_aliases() {
+                assert!(names.insert(alias.to_owned()), "{path}{alias} has two meanings");
+                found.insert(format!("{path}{alias} = {path}{name}"));
+            }
+            assert!(names.insert(name.to_owned()), "{path}{name} has two meanings");
+            aliases(subcommand, &format!("{path}{name} "), found);
+        }
+    }
+
+    #[test]
+    fn the_help_lists_every_alias_and_none_has_two_meanings() {
+        let mut defined = BTreeSet::new();
+        aliases(&Cli::command(), "", &mut defined);
+        let mut listed = BTreeSet::new();
+        for entry in ALIASES.lines().skip(1).flat_map(|line| line.trim().split("    ")) {
+            let (names, command) = entry.split_once(" = ").unwrap();
+            listed.extend(names.split(", ").map(|name| format!("{name} = {command}")));
+        }
+        assert_eq!(listed, defined);
+    }
 }

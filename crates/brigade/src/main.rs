@@ -31,7 +31,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::commands::GuardPlace;
 use crate::error::ErrorFormat;
@@ -68,8 +68,25 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
+/// Removes names of one letter from the commands that the error suggests. They are similar to too many words.
+fn without_letters(mut invalid: clap::Error) -> clap::Error {
+    let names = match invalid.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(names)) => names.clone(),
+        Some(ContextValue::String(name)) => vec![name.clone()],
+        _ => return invalid,
+    };
+    let mut names: Vec<String> = names.into_iter().filter(|name| name.len() > 1).collect();
+    let names = match names.len() {
+        0 => ContextValue::None,
+        1 => ContextValue::String(names.remove(0)),
+        _ => ContextValue::Strings(names),
+    };
+    invalid.insert(ContextKind::SuggestedSubcommand, names);
+    invalid
+}
+
 fn run_command_line(args: &[OsString], format: ErrorFormat) -> Result<u8, error::CliError> {
-    match cli::Cli::try_parse_from(args) {
+    match cli::Cli::try_parse_from(args).map_err(without_letters) {
         Ok(cli) => commands::run(cli),
         // `clap` handles --version while parsing, before it has seen --json.
         Err(stopped)

@@ -29,7 +29,7 @@ pub(crate) enum TaskCommand {
     /// the line set owner, label and priority. If the file has a mistake, no task is added. An item
     /// that is already on the board as an unfinished task is not added again.
     #[command(
-        visible_alias = "create",
+        alias = "create",
         after_help = "\
 Examples:
   brigade task add \"Write the docs\" --owner bob --label docs
@@ -40,7 +40,7 @@ Examples:
 
     /// List the tasks
     #[command(
-        visible_alias = "ls",
+        alias = "ls",
         after_help = "\
 Examples:
   brigade task list --owner bob --status in_progress
@@ -67,7 +67,7 @@ Examples:
     /// Without options, opens the subject and the description in $VISUAL or $EDITOR. With options, several
     /// tasks can be changed at once. A new owner is notified by a message, as in Claude Code.
     #[command(
-        visible_alias = "update",
+        alias = "update",
         after_help = "\
 Examples:
   brigade task edit 3
@@ -124,7 +124,7 @@ Examples:
     },
 
     /// Delete tasks and unblock the tasks that wait for them
-    #[command(visible_alias = "rm", after_help = SEVERAL)]
+    #[command(alias = "rm", after_help = SEVERAL)]
     Delete(TaskIdArgs),
 
     /// Return a member's unfinished tasks to pending, without an owner

@@ -194,3 +194,31 @@ fn b17_man_does_not_create_a_folder_for_a_word() {
     cli.run_ok(&["man", "./pages"]);
     assert!(cli.path("work/pages/brigade-send.1").exists());
 }
+
+#[test]
+fn similar_names_are_suggested() {
+    let cli = CliEnv::with_team();
+    cli.run_ok(&["task", "add", "one"]);
+    for (args, hint) in [
+        (&["snd", "bob", "hi"][..], "similar subcommand exists: 'send'"),
+        (&["send", "bob", "hi", "--sumary", "x"], "similar argument exists: '--summary'"),
+        (&["send", "alcie", "hi"], "did you mean alice? members: team-lead, alice, bob"),
+        (&["task", "add", "x", "--owner", "bobb"], "did you mean bob? members"),
+        (&["wait", "--idle", "alic"], "did you mean alice? members"),
+        (&["team", "leave", "alic"], "did you mean alice? members"),
+        (&["--as", "alic", "send", "bob", "hi"], "did you mean alice? members"),
+        (&["--team", "dmo", "task", "list"], "did you mean demo? teams: demo"),
+        (&["spawn", "x", "--agent", "codx"], "did you mean codex? supported agents"),
+        (&["new", "--template", "reviw"], "similar value exists: 'review'"),
+        (&["task", "done", "9"], "the last task is 1"),
+        (&["task", "show", "9"], "the last task is 1"),
+        (&["approve", "7"], "no request is waiting"),
+    ] {
+        let outcome = cli.run(args);
+        assert_ne!(outcome.code, Some(0), "{args:?}");
+        assert!(outcome.stderr.contains(hint), "{args:?}: {outcome}");
+    }
+    // The short forms are similar to too many words.
+    let outcome = cli.run(&["statsu"]);
+    assert!(outcome.stderr.contains("subcommands exist: 'tasks', 'status'"), "{outcome}");
+}

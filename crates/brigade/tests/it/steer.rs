@@ -53,6 +53,17 @@ fn an_interrupt_ends_the_turn_and_the_commands_of_the_agent() {
 }
 
 #[test]
+fn the_status_of_a_working_member_says_that_it_pauses_afterwards() {
+    let team = HostedTeam::new();
+    team.cli.json(&["up"]);
+    team.cli.run_ok(&["send", "alice", "please SLEEP"]);
+    wait_until("alice works", || team.cli.member("alice")["liveness"] == "working");
+    team.cli.json(&["pause", "alice"]);
+    let status = team.cli.run_ok(&["status"]);
+    assert!(status.contains("working") && status.contains(", then paused"), "{status}");
+}
+
+#[test]
 fn a_paused_member_starts_no_turn_until_it_is_unpaused() {
     let team = HostedTeam::new();
     team.cli.json(&["up"]);
