@@ -26,6 +26,12 @@ pub const CA: &str = "BRIGADE_CA";
 pub const CERT: &str = "BRIGADE_CERT";
 /// The key file of the client certificate, if `--key` is absent.
 pub const KEY: &str = "BRIGADE_KEY";
+/// The command that shows long output in pages, if it differs from `PAGER`.
+pub const BRIGADE_PAGER: &str = "BRIGADE_PAGER";
+/// The command that shows long output in pages.
+pub const PAGER: &str = "PAGER";
+/// The options of the pager `less`.
+pub const LESS: &str = "LESS";
 /// `all` makes brigade use every team file without asking the user whether to trust it.
 pub const TRUST: &str = "BRIGADE_TRUST";
 /// The name of this host. The default is the system's host name.

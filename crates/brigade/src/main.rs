@@ -22,6 +22,7 @@ mod init;
 mod location;
 mod login;
 mod output;
+mod pager;
 mod pane;
 mod progress;
 mod slow_notice;
@@ -85,6 +86,16 @@ fn without_letters(mut invalid: clap::Error) -> clap::Error {
     invalid
 }
 
+/// Prints the help or the version, through a pager if it is too long for the terminal.
+fn print_help(help: &clap::Error, args: &[OsString]) -> Result<u8, error::CliError> {
+    if !args.iter().any(|arg| arg == "--no-pager") {
+        pager::start();
+    }
+    let printed = output::print(&help.render().ansi().to_string());
+    pager::finish().map_err(brigade_host::error::output_failed)?;
+    printed.map(|()| exit::DONE)
+}
+
 fn run_command_line(args: &[OsString], format: ErrorFormat) -> Result<u8, error::CliError> {
     match cli::Cli::try_parse_from(args).map_err(without_letters) {
         Ok(cli) => commands::run(cli),
@@ -99,6 +110,7 @@ fn run_command_line(args: &[OsString], format: ErrorFormat) -> Result<u8, error:
         Err(invalid) if format == ErrorFormat::Json && invalid.use_stderr() => {
             Ok(error::report_invalid(&invalid))
         }
+        Err(help) if !help.use_stderr() => print_help(&help, args),
         Err(invalid) => invalid.exit(),
     }
 }

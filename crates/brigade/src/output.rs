@@ -14,6 +14,8 @@ use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use unicode_width::UnicodeWidthStr;
 
+use crate::pager;
+
 /// Style of the word `error:`.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 /// Style of the words `hint:` and `note:`.
@@ -37,8 +39,11 @@ pub(crate) fn task_style(state: TaskView) -> Style {
     }
 }
 
-/// Writes text to standard output in one write.
+/// Writes text to standard output in one write, or to the pager.
 pub(crate) fn print(text: &str) -> Result<(), HostError> {
+    if let Some(written) = pager::write(text) {
+        return written.map_err(output_failed);
+    }
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_failed)
 }

@@ -39,6 +39,10 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
+    /// Do not show long output in a pager
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
+
     /// Durability of acknowledged messages [env: BRIGADE_DURABILITY] [default: process]
     #[arg(long, global = true, value_name = "LEVEL")]
     pub(crate) durability: Option<DurabilityWord>,

@@ -65,11 +65,12 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 #[cfg(feature = "nats")]
 use crate::cli::StoreCommand;
-use crate::cli::{Cli, CliCommand, GlobalArgs, UpArgs};
+use crate::cli::{Cli, CliCommand, GlobalArgs, TaskCommand, UpArgs};
 use crate::context::{CliContext, variable};
 use crate::error::{CliError, failed};
 use crate::location::{CONFIG_FILE, TeamFileSource, location};
-use crate::{allocator, env, exit, output};
+use crate::{allocator, env, exit, output, pager};
+use brigade_host::error::output_failed;
 use brigade_host::location::Location;
 #[cfg(feature = "nats")]
 use brigade_host::store_choice::StoreChoice;
@@ -127,9 +128,34 @@ pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
     if matches!(cli.command, Some(CliCommand::Org(_))) {
         runtime.enable_io();
     }
+    let is_paged = !cli.global.json && !cli.global.no_pager && can_be_long(&cli.command);
+    if is_paged {
+        // The pager needs signals.
+        runtime.enable_io();
+        pager::start();
+    }
     let runtime = build(&mut runtime)?;
     runtime.spawn(allocator::release_memory_periodically());
-    runtime.block_on(dispatch(cli))
+    let done = runtime.block_on(dispatch(cli));
+    let shown = pager::finish().map_err(output_failed);
+    done.and_then(|code| shown.map(|()| code))
+}
+
+/// Returns whether the output of a command can be longer than the terminal, and ends by itself.
+fn can_be_long(command: &Option<CliCommand>) -> bool {
+    match command {
+        Some(CliCommand::Logs(logs)) => !logs.follow,
+        Some(CliCommand::Inbox(inbox)) => !inbox.follow,
+        Some(CliCommand::Approvals(asked)) => !asked.follow && !asked.watch,
+        Some(CliCommand::Task(args)) => matches!(
+            args.command,
+            None | Some(
+                TaskCommand::List(_) | TaskCommand::Show { .. } | TaskCommand::Graph { .. }
+            )
+        ),
+        Some(CliCommand::Diff { .. }) => true,
+        _ => false,
+    }
 }
 
 fn build(runtime: &mut tokio::runtime::Builder) -> Result<tokio::runtime::Runtime, CliError> {
@@ -141,6 +167,14 @@ pub(crate) const GUARD: &str = "guard";
 
 /// The first argument when brigade starts itself as the guard of a program that a person uses in this terminal.
 pub(crate) const TERMINAL_GUARD: &str = "terminal-guard";
+
+/// The first argument of the command that completes command lines.
+pub(crate) const COMPLETE: &str = "__complete";
+
+/// Completes a command line. `args` are the shell and the words.
+pub(crate) fn run_complete(args: &[OsString]) -> Result<u8, CliError> {
+    complete::run(args)
+}
 
 /// Runs a program under a guard. `program` is the program's name, followed by its arguments.
 pub(crate) fn run_guard(program: &[OsString], place: GuardPlace) -> Result<u8, CliError> {
@@ -169,14 +203,6 @@ fn home(cli: &Cli) -> Result<Location, CliError> {
         #[cfg(feature = "nats")]
         Some(CliCommand::Store(StoreCommand::Check { name: Some(name) })) => {
             let store = Some(StoreChoice::Named(name.clone()));
-/// The first argument of the command that completes command lines.
-pub(crate) const COMPLETE: &str = "__complete";
-
-/// Completes a command line. `args` are the shell and the words.
-pub(crate) fn run_complete(args: &[OsString]) -> Result<u8, CliError> {
-    complete::run(args)
-}
-
             let global = GlobalArgs { store, ..cli.global.clone() };
             location(&global, TeamFileSource::CurrentFolder)
         }

@@ -287,9 +287,23 @@ fn init_asks_on_a_terminal() {
 }
 
 /// Runs a command on a terminal and types this input. Returns the screen output and the exit code.
-pub(crate) fn run_on_terminal(mut command: Command, typed: &str) -> (String, Option<i32>) {
+pub(crate) fn run_on_terminal(command: Command, typed: &str) -> (String, Option<i32>) {
+    // A terminal of an unknown size.
+    run_on_terminal_of(command, typed, 0, 0)
+}
+
+/// Like [`run_on_terminal`], on a terminal of this size.
+pub(crate) fn run_on_terminal_of(
+    mut command: Command,
+    typed: &str,
+    columns: u16,
+    lines: u16,
+) -> (String, Option<i32>) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{Winsize, tcsetwinsize};
     let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    let size = Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&person, size).unwrap();
     grantpt(&person).unwrap();
     unlockpt(&person).unwrap();
     let name = ptsname(&person, Vec::new()).unwrap();

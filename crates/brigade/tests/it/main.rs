@@ -52,6 +52,7 @@ mod nats;
 mod old_state;
 mod overview;
 mod ownership;
+mod pager;
 mod pipes;
 mod policy;
 mod process;
