@@ -18,6 +18,7 @@ mod env;
 mod error;
 mod exit;
 mod graph;
+mod help;
 mod init;
 mod location;
 mod login;
@@ -60,7 +61,10 @@ fn main() -> ExitCode {
         Some(arg) if arg == commands::COMPLETE => {
             commands::run_complete(args.get(2..).unwrap_or_default())
         }
-        _ => run_command_line(&cli::normalize_args(args.into_iter()), format),
+        _ => match help::topic(&args) {
+            Some(text) => output::print(&text).map(|()| exit::DONE),
+            None => run_command_line(&cli::normalize_args(args.into_iter()), format),
+        },
     };
     let code = match done {
         Ok(code) => code,
@@ -91,7 +95,8 @@ fn print_help(help: &clap::Error, args: &[OsString]) -> Result<u8, error::CliErr
     if !args.iter().any(|arg| arg == "--no-pager") {
         pager::start();
     }
-    let printed = output::print(&help.render().ansi().to_string());
+    let text = help::render(args).unwrap_or_else(|| help.render().ansi().to_string());
+    let printed = output::print(&text);
     pager::finish().map_err(brigade_host::error::output_failed)?;
     printed.map(|()| exit::DONE)
 }

@@ -14,20 +14,24 @@ fn help_of_every_command() {
     assert_snapshot!("help", text);
 }
 
+/// The longest help of a command, in lines. It fits a screen.
+const MAX_HELP: usize = 40;
+
+/// Commands with a longer help, each with the reason.
+const LONGER: &[(&str, &str)] = &[("--help", "lists all commands")];
+
 /// Appends the help of a command and its subcommands.
 fn describe(cli: &CliEnv, command: &[String], text: &mut String) {
     let mut args: Vec<&str> = command.iter().map(String::as_str).collect();
     args.push("--help");
     let help = cli.run_ok(&args);
-    let _infallible = writeln!(text, "===== brigade {}\n", args.join(" "));
-    let mut skip = false;
+    let name = args.join(" ");
+    let lines = help.lines().count();
+    let may_be_longer = LONGER.iter().any(|(longer, _)| *longer == name);
+    assert!(lines <= MAX_HELP || may_be_longer, "brigade {name} has {lines} lines");
+    let _infallible = writeln!(text, "===== brigade {name}\n");
     for line in help.lines() {
-        // The global options are the same for every command.
-        skip = if line == "Global options:" { !command.is_empty() } else { skip };
-        skip = skip && !line.starts_with("Example");
-        if !skip {
-            let _infallible = writeln!(text, "{}", line.trim_end());
-        }
+        let _infallible = writeln!(text, "{}", line.trim_end());
     }
     text.push('\n');
     let below = help.lines().skip_while(|line| *line != "Commands:").skip(1);
@@ -58,5 +62,21 @@ fn completions_for_every_shell() {
         // Some scripts ask brigade, and the others list all options.
         let is_dynamic = script.contains("brigade __complete");
         assert!(is_dynamic || script.contains("mark-read"), "{shell}");
+    }
+}
+
+#[test]
+fn topics_of_the_help() {
+    let cli = CliEnv::new();
+    let global = cli.run_ok(&["help", "global"]);
+    for option in ["--team <TEAM>", "--as <NAME>", "--no-pager", "--wait[=<TIME>]", "--ca <FILE>"] {
+        assert!(global.contains(option), "{option}: {global}");
+    }
+    assert!(cli.run_ok(&["help", "exit-codes"]).contains("75  locked by another program"));
+    assert!(cli.run_ok(&["help", "aliases"]).contains("s, ps = status"));
+    // Each command names the topics.
+    for args in [&["task", "add", "-h"][..], &["help", "send"], &["--help"]] {
+        let help = cli.run_ok(args);
+        assert!(help.contains("brigade help global | exit-codes"), "{help}");
     }
 }
