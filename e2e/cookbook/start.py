@@ -91,14 +91,22 @@ def init(run, homes):
     run.contains(json.dumps(settings), "CLAUDE_CODE_TEAMMATE_COMMAND")
 
 
+@check("Choose the default team")
+def use(run, homes):
+    home = homes.empty("none")
+    for team in ("parser", "other"):
+        home.brigade("team", "create", team)
+    run.all(home)
+    home.brigade("task", "add", "first")
+    run.holds("the task is added to parser", (home.home / ".claude/tasks/parser/1.json").exists())
+
+
 @check("Choose the team for all commands of a shell")
 def choose_team(run, homes):
     home = homes.empty("none")
     for team in ("parser", "other"):
         home.brigade("team", "create", team)
     shell = home.shell()
-    code, _ = shell.run("brigade task add first")
-    run.holds("the team is ambiguous at first", code == 2, code)
     run.all(home, shell)
     code, output = shell.run("brigade task add first")
     run.holds("the task is added to parser", code == 0 and (home.home / ".claude/tasks/parser/1.json").exists(), output)

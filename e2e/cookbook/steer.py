@@ -1,9 +1,10 @@
 """Checks of the recipes in the group Steer."""
 
-import os
-import signal
+import re
+import subprocess
 import time
 
+from homes import write
 from mail import model_saw
 from recipes import check
 
@@ -78,16 +79,45 @@ def fresh(run, homes):
     run.contains(homes.model.last_input(), "Before the new session.")
 
 
+def kill_all(home):
+    """Kills all processes of brigade and of agents."""
+    for process in in_home(home.home):
+        if process.argv[0] not in ("bash", "tmux"):
+            process.kill()
+
+
 @check("Recover after a crash or reboot")
 def recover(run, homes):
     home = homes.live()
     session = home.saved_session("bob")
-    for process in in_home(home.home):
-        if process.is_alive():
-            os.kill(process.pid, signal.SIGKILL)
+    kill_all(home)
     run.all(home)
     home.wait_for("bob", "idle")
     homes.say(home, "bob", "After the crash.")
+    run.holds("the session is the same", home.saved_session("bob") == session, home.saved_session("bob"))
+
+
+# Stands in for systemd, which the test does not have: it records its arguments.
+SYSTEMCTL = """#!/bin/sh
+echo "$@" >> "$HOME/systemctl"
+"""
+
+
+@check("Start teams again at every login")
+def service(run, homes):
+    home = homes.team("bob")
+    systemctl = home.root / "bin/systemctl"
+    write(systemctl, SYSTEMCTL)
+    systemctl.chmod(0o755)
+    homes.say(home, "bob", "Before the reboot.")
+    session = home.saved_session("bob")
+    run.in_terminal(home, "[y/N]", keys=["y", "Enter"])
+    unit = home.home / ".config/systemd/user/brigade.service"
+    run.eventually("the unit is enabled", lambda: unit.exists() and "enable" in (home.home / "systemctl").read_text(), 20)
+    kill_all(home)
+    command = re.search(r"^ExecStart=(.*)$", unit.read_text(), re.M)[1]
+    subprocess.run(["sh", "-c", command], env=home.environ, cwd=home.home, check=True)
+    home.wait_for("bob", "idle")
     run.holds("the session is the same", home.saved_session("bob") == session, home.saved_session("bob"))
 
 
