@@ -52,13 +52,13 @@ class Homes:
             home.brigade("task", "add", subject)
         return home
 
-    def team(self, *names, **more):
-        """Returns a new home with a team of agents, whose names are `bob`, `ann` and so on. `more` are keys of bob's table
-        in brigade.toml."""
+    def team(self, *names, ann=None, **more):
+        """Returns a new home with a team of agents, whose names are `bob`, `ann` and so on. All have bob's agent, which starts
+        faster, unless `ann` is another one. `more` are keys of bob's table in brigade.toml."""
         home = self.empty()
         lines = [f'team = "{TEAM}"']
         for name in names:
-            lines += [f"[members.{name}]", f'agent = "{self.ann if name == "ann" else self.bob}"']
+            lines += [f"[members.{name}]", f'agent = "{ann or self.bob if name == "ann" else self.bob}"']
             if name == "bob":
                 lines += [f"{key} = {value}" for key, value in more.items()]
         (home.project / "brigade.toml").write_text("\n".join(lines) + "\n")
@@ -69,7 +69,7 @@ class Homes:
     def live(self):
         """Returns the home whose agents bob and ann run for many recipes. Waits until both are idle."""
         if not self._live:
-            self._live = self.team("bob", "ann", allow='["git log *", "git status *"]')
+            self._live = self.team("bob", "ann", ann=self.ann, allow='["git log *", "git status *"]')
             for name in ("bob", "ann"):
                 self.say(self._live, name, "Welcome.")
         for name in ("bob", "ann"):
