@@ -91,6 +91,23 @@ def init(run, homes):
     run.contains(json.dumps(settings), "CLAUDE_CODE_TEAMMATE_COMMAND")
 
 
+# Presses Tab after `brigade send b` in bash.
+TAB = """
+source ~/.bashrc
+COMP_WORDS=(brigade send b) COMP_CWORD=2 COMP_LINE="brigade send b" COMP_POINT=14 COMP_TYPE=9
+"$(complete -p brigade | sed 's/.* -F \\([^ ]*\\).*/\\1/')" brigade b send
+echo "${COMPREPLY[@]}"
+"""
+
+
+@check("Complete commands and names with Tab")
+def completions(run, homes):
+    home = homes.board()
+    run.all(home)
+    code, output = home.shell().run(TAB)
+    run.holds("Tab completes the name of a member", code == 0 and output[-1:] == ["bob"], output)
+
+
 @check("Choose the default team")
 def use(run, homes):
     home = homes.empty("none")

@@ -17,6 +17,17 @@ def status(run, homes):
     home.brigade("interrupt", "bob")
 
 
+@check("Type less")
+def short_names(run, homes):
+    home = homes.live()
+    home.brigade("task", "add", "Write a test")
+    number = homes.request(home, "touch short")
+    run.contains(run.one(home), "MEMBER", "bob")
+    run.contains(run.one(home), "Write a test")
+    run.contains(run.one(home), "touch short")
+    home.brigade("deny", str(number))
+
+
 @check("Keep the status on the screen")
 def status_watch(run, homes):
     home = homes.live()
