@@ -17,6 +17,7 @@ mod doctor;
 mod env;
 mod error;
 mod exit;
+mod familiar;
 mod graph;
 mod help;
 mod init;
@@ -102,7 +103,7 @@ fn print_help(help: &clap::Error, args: &[OsString]) -> Result<u8, error::CliErr
 }
 
 fn run_command_line(args: &[OsString], format: ErrorFormat) -> Result<u8, error::CliError> {
-    match cli::Cli::try_parse_from(args).map_err(without_letters) {
+    match cli::Cli::try_parse_from(args).map_err(without_letters).map_err(familiar::with_suggestion) {
         Ok(cli) => commands::run(cli),
         // `clap` handles --version while parsing, before it has seen --json.
         Err(stopped)
