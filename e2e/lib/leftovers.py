@@ -10,6 +10,7 @@ EXPECTED = {
     "state/files/*/*/work/*.jsonl": "the journals of the members' work",
     "state/files/*/*/mail/*.state": "how far each journal is written; a later team with the same name continues there",
     "state/files/*/*/index.db*": "the positions of records in long journals",
+    "state/files/*/*/search.db*": "the words of the texts in the journals, after a search",
     "state/files/*/*/deleted.json": "which old records were deleted from the journals",
     "state/files/*/*/board.seen": "the last known state of the board",
     "state/files/*/*/scanner": "locked by the process that scans all native files of the team",

@@ -39,6 +39,7 @@ OPENED_FOR_WRITING = {
     "work/*.jsonl": "only read, but journals are always opened for writing",
     "*.lock": "excludes other brigade processes while changes are recorded",
     "index.db*": "the positions of records in long journals",
+    "search.db*": "the words of the texts in the journals",
     "board.seen": "the last known state of the board",
     "roster.json*": "the last known state of the roster",
     "folder*": "the team folder in which the roster was last seen",

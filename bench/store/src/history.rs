@@ -36,7 +36,16 @@ const COMMANDS: &[(&[&str], &[&str])] = &[
     (&["task", "add", "clean up"], &["0"]),
     (&["send", READER, "hello"], &["0"]),
     (&["team", "show"], &["0"]),
+    (&["search", READER], &["0"]),
+    (&["search", "\"500\""], &["0"]),
 ];
+
+/// Searches: a frequent word, a rare one, and one that does not occur.
+const SEARCHES: &[(&str, &str)] = &[(READER, "0"), ("\"500\"", "0"), ("nothing", "4")];
+/// How many messages others send before the first search after them.
+const ADDED: usize = 1_000;
+/// The bar for a search.
+const MAX_SEARCH_MILLISECONDS: f64 = 50.0;
 
 pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let many = length.pick(20_000, 1_000_000);
@@ -49,6 +58,7 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
     let text = format!("first command after {many} messages: {took:.0} ms");
     let bar = format!("(bar {MAX_FIRST_MILLISECONDS} ms; {:.0} MB)", first.peak);
     report.check_time(took / MAX_FIRST_MILLISECONDS, format!("{text} {bar}"));
+    search(report, &small, &large, many, rounds);
     for (args, exit_codes) in COMMANDS {
         let [mut few, mut after] = [CommandCost::default(), CommandCost::default()];
         // Take turns, so that other load slows down both.
@@ -60,6 +70,43 @@ pub(crate) fn run(report: &mut BenchReport, length: Length) {
         report.check_ratio(&name, after.times.median(), MAX_RATIO, few.times.median());
         let text = format!("brigade {}: {:.0} MB of memory", args.join(" "), after.peak);
         report.check(after.peak <= MAX_MEGABYTES, format!("{text} (bar {MAX_MEGABYTES} MB)"));
+    }
+}
+
+/// Measures searches: the first one, which builds the index, the first one after others have sent messages, and later ones.
+fn search(
+    report: &mut BenchReport,
+    small: &TempTeam,
+    large: &TempTeam,
+    many: usize,
+    rounds: usize,
+) {
+    let mut first = CommandCost::default();
+    first.run(large, &["search", READER], &["0"]);
+    println!(
+        "the first search builds the index of {many} messages: {:.0} ms",
+        first.milliseconds()
+    );
+    CommandCost::default().run(small, &["search", READER], &["0"]);
+    let [lead, reader] = [LEAD, READER].map(|name| large.dirs.seat(name, Durability::Process));
+    for number in many + 1..=many + ADDED {
+        send_text(&reader, lead.name.as_str(), &text(READER, number)).unwrap();
+    }
+    let mut after = CommandCost::default();
+    after.run(large, &["search", READER], &["0"]);
+    let check = |report: &mut BenchReport, took: f64, what: String| {
+        let text = format!("{what}: {took:.0} ms (bar {MAX_SEARCH_MILLISECONDS} ms)");
+        report.check_time(took / MAX_SEARCH_MILLISECONDS, text);
+    };
+    let what = format!("first search after {ADDED} more messages, {many} before");
+    check(report, after.milliseconds(), what);
+    for (word, exit_code) in SEARCHES {
+        let mut cost = CommandCost::default();
+        for _ in 0..rounds {
+            cost.run(large, &["search", word], &[exit_code]);
+        }
+        let what = format!("brigade search {word} after {many} messages");
+        check(report, cost.milliseconds(), what);
     }
 }
 

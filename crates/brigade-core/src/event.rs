@@ -22,6 +22,7 @@
 //! # }
 //! ```
 
+mod about;
 mod authenticated;
 mod text;
 mod topic;
@@ -40,6 +41,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
+pub use self::about::RecordKind;
 pub use self::authenticated::{
     Authenticated, EventAuthor, Record, RefusedEvent, RefusedEvents, WITHDRAWN,
 };

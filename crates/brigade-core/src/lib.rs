@@ -55,6 +55,7 @@
 //! - [`store::event_log`]: past events followed by live ones; [`projection`]: a team's state, computed from events;
 //! - [`graph`]: task dependencies; [`task_view`]: the state of a task as a person sees it; [`task_details`]: its labels
 //!   and its priority; [`task_story`]: its history, mail and turns;
+//! - [`search_text`]: the text that a person searches for in the history;
 //! - [`pulse`]: the state of a member's process; [`depth`]: a member's unread mail.
 //!
 //! Recovery and transfer:
@@ -90,6 +91,7 @@ pub mod pulse;
 pub mod revive;
 pub mod rights;
 pub mod roster;
+pub mod search_text;
 pub mod seat;
 pub mod signature;
 pub mod store;

@@ -19,7 +19,6 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction, TransactionBehavior};
-use thiserror::Error;
 
 use self::add::IndexWriter;
 pub(crate) use self::add::mailbox;
@@ -31,6 +30,7 @@ use crate::deleted_records::DeletedRange;
 use crate::dir::Dir;
 use crate::journal::{Journal, JournalPosition, STEP};
 use crate::lock_mutex;
+use crate::sqlite_file::{self, IndexError, signed};
 use brigade_core::store::StoreError;
 
 /// How long a process that deletes records waits for one that uses the index.
@@ -50,19 +50,6 @@ const SMALL_BATCH: usize = 2_000;
 
 /// The name in the index of the journal of the team.
 pub(crate) const TEAM: &str = "team";
-
-/// An error in using the index. The caller then reads the journals instead.
-#[derive(Debug, Error)]
-pub(crate) enum IndexError {
-    #[error(transparent)]
-    Sqlite(#[from] rusqlite::Error),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error("the folder of the team was moved")]
-    Moved,
-    #[error("another version of brigade uses the index")]
-    Version,
-}
 
 /// Held while this process has the index open. A process that closes a file loses its locks on that file, also those of other
 /// threads, so only one thread may use an index.
@@ -109,7 +96,7 @@ impl Index {
         wait: Duration,
         in_use: MutexGuard<'static, ()>,
     ) -> Result<Self, IndexError> {
-        Ok(Self { db: schema::open(team, wait)?, _in_use: in_use })
+        Ok(Self { db: schema::FORMAT.open(team, wait)?, _in_use: in_use })
     }
 
     /// Opens the index, brings it up to date if it lags far behind, and calls `search`. `search` gets the state of the index at
@@ -138,8 +125,8 @@ impl Index {
         let len = journal.len().ok().filter(|len| *len > STEP)?;
         let found = Self::open(team, READER_WAIT, lock_mutex(&IN_USE)).and_then(|mut index| {
             let found = index.search_once(team, len, name, journal, search);
-            if matches!(&found, Err(IndexError::Sqlite(error)) if schema::is_damaged(error)) {
-                schema::reset(&index.db)?;
+            if matches!(&found, Err(IndexError::Sqlite(error)) if sqlite_file::is_damaged(error)) {
+                sqlite_file::reset(&index.db)?;
             }
             found
         });
@@ -298,9 +285,4 @@ fn insert(
         (name, signed(start.upto.offset), signed(start.upto.anchor), signed(start.requests)),
     )?;
     Ok(IndexedJournal { id: transaction.last_insert_rowid(), ..start })
-}
-
-/// SQLite stores signed numbers.
-fn signed(number: u64) -> i64 {
-    number.cast_signed()
 }

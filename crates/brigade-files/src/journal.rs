@@ -143,6 +143,18 @@ impl Journal {
         start: u64,
         mut visit: impl FnMut(u64, Record) -> ControlFlow<()>,
     ) -> Result<JournalPosition, StoreError> {
+        self.scan_lines(start, |offset, record| match record {
+            Some(record) => visit(offset, record),
+            None => ControlFlow::Continue(()),
+        })
+    }
+
+    /// Like [`Journal::scan`], but also calls `visit` with each line that does not parse, without a record.
+    pub(crate) fn scan_lines(
+        &self,
+        start: u64,
+        mut visit: impl FnMut(u64, Option<Record>) -> ControlFlow<()>,
+    ) -> Result<JournalPosition, StoreError> {
         let io_error = |error| io_error("read", self.path.clone(), error);
         let mut bytes: Vec<u8> = Vec::with_capacity(FIRST_PIECE);
         // Where the bytes begin in the file. They begin with a complete line.
@@ -157,12 +169,10 @@ impl Journal {
             let mut done = 0;
             while let Some(len) = memchr::memchr(b'\n', bytes.get(done..whole).unwrap_or_default())
             {
-                let line = bytes.get(done..done + len).unwrap_or_default();
+                let line = hole::without_zeros(bytes.get(done..done + len).unwrap_or_default());
                 let offset = base + done as u64;
                 done += len + 1;
-                if let Some(record) = self.parse(line)
-                    && visit(offset, record).is_break()
-                {
+                if !line.is_empty() && visit(offset, self.parse(line)).is_break() {
                     return self.position(base + done as u64);
                 }
             }
@@ -253,10 +263,6 @@ impl Journal {
     }
 
     fn parse(&self, line: &[u8]) -> Option<Record> {
-        let line = hole::without_zeros(line);
-        if line.is_empty() {
-            return None;
-        }
         match serde_json::from_slice::<UncheckedRecord>(line) {
             Ok(record) => Some(record.from_local_file()),
             Err(error) => {

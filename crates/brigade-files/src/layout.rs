@@ -17,6 +17,7 @@
 //!     mail/MEMBER.state                 how much of that journal is in the inbox
 //!     work/MEMBER.jsonl                 the journal of a member's work
 //!     index.db                          the positions of records in the journals; SQLite also keeps index.db-journal
+//!     search.db                         the words of the texts in the journals; SQLite also keeps search.db-journal
 //!     deleted.json                      which records were deleted from the journals; locked by retention.lock
 //!     roster.json, board.seen           the roster and the board as last seen
 //!     folder                            the team folder in which the roster was last seen
@@ -91,6 +92,8 @@ pub(crate) const SCANNER: &str = "scanner";
 pub(crate) const DEPARTURES: &str = "departures";
 /// The index of the journals. SQLite keeps another file with a name that begins with this name.
 pub(crate) const INDEX: &str = "index.db";
+/// The index of the texts in the journals. SQLite keeps another file with a name that begins with this name.
+pub(crate) const SEARCH_INDEX: &str = "search.db";
 /// The ranges of the journals whose records were deleted, because they were old.
 pub(crate) const DELETED_RECORDS: &str = "deleted.json";
 /// Locked by the process that deletes old records.

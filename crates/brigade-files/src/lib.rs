@@ -77,11 +77,15 @@ mod mailbox;
 mod repair;
 mod retention;
 mod revision;
+mod search;
+mod searched_journals;
+mod sqlite_file;
 mod store;
 mod task_list;
 mod team_state;
 mod teams;
 mod temp_file;
+mod text_index;
 mod unowned;
 mod watch;
 

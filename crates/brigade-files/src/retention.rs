@@ -23,11 +23,13 @@ use uuid::Uuid;
 pub use self::size::HistorySize;
 use super::deleted_records::{DeletedHistory, DeletedRange, FirstRequest};
 use super::dir::Dir;
-use super::index::{self, Index, IndexError};
+use super::index::{self, Index};
 use super::journal::{self, ANCHOR_LEN, Journal, STEP};
 use super::layout::{DELETED, RETENTION_LOCK};
 use super::mailbox::state::MailboxStateFile;
+use super::sqlite_file::IndexError;
 use super::team_state::TeamStateDir;
+use super::text_index::TextIndex;
 use super::{FileStore, hole};
 use brigade_core::event::{Topic, TopicKind};
 use brigade_core::store::StoreError;
@@ -111,9 +113,13 @@ impl FileStore {
         for member in &journals {
             let range = saved.range(&member.name, &member.journal)?;
             if member.journal.has_byte_before(range.upto)? {
-                if member.is_mail {
-                    forget(dir, &member.name, &member.journal, &range)?;
-                }
+                let forgotten = match member.is_mail {
+                    true => Index::forget(dir, &member.name, &member.journal, &range),
+                    false => Ok(()),
+                };
+                forgotten
+                    .and_then(|()| TextIndex::forget(dir, &member.name, &member.journal, &range))
+                    .map_err(|error| forget_error(dir, error))?;
                 member.journal.punch(0, range.upto)?;
             }
         }
@@ -238,21 +244,16 @@ fn check_holes(dir: &Dir, lock: &OwnedFd) -> Result<(), StoreError> {
     checked.map_err(|error| dir.io_error("free a part of the file", RETENTION_LOCK, error))
 }
 
-/// Removes the deleted records from the index.
-fn forget(
-    team: &Dir,
-    name: &str,
-    journal: &Journal,
-    range: &DeletedRange,
-) -> Result<(), StoreError> {
-    Index::forget(team, name, journal, range).map_err(|error| match error {
+/// Returns the error of a process that could not remove deleted records from an index.
+fn forget_error(team: &Dir, error: IndexError) -> StoreError {
+    match error {
         IndexError::Store(error) => error,
         error => StoreError::Io {
             doing: "delete records from the index in",
             path: team.dir_path().to_owned(),
             source: std::io::Error::other(error),
         },
-    })
+    }
 }
 
 /// Opens the journals of the mailboxes and of the members' work.

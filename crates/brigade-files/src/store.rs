@@ -28,8 +28,9 @@ use brigade_core::event::{Event, MessageKey, Record, UncheckedRecord};
 use brigade_core::store::event_log::{EventStream, RecordLookupHandle};
 use brigade_core::store::{
     Actor, Document, EventLog, FoundRequest, IncompleteWrite, Mail, MailQuery, MailStore, Mark,
-    MovedTasks, NoteKind, Notes, Outgoing, Question, Receipt, RequestQuery, Revision, Store,
-    StoreError, TeamStore, Watch, Written, damaged_team,
+    MovedTasks, NoteKind, Notes, Outgoing, Question, Receipt, ReportIndexing, RequestQuery,
+    Revision, SearchQuery, SearchResults, Store, StoreError, TeamStore, Watch, Written,
+    damaged_team,
 };
 
 /// Claude Code 2.1.50 reads `config.json` and writes it back without a lock. This is the maximum
@@ -52,6 +53,14 @@ impl TeamStore for FileStore {
             }
         }
         teams.sort();
+        Ok(teams)
+    }
+
+    async fn recorded_teams(&self) -> Result<Vec<TeamName>, StoreError> {
+        let mut teams = self.teams().await?;
+        teams.extend(self.teams_with_history()?);
+        teams.sort();
+        teams.dedup();
         Ok(teams)
     }
 
@@ -395,6 +404,15 @@ impl EventLog for FileStore {
 
     async fn last_events(&self, team: &TeamName, count: usize) -> Result<Vec<Record>, StoreError> {
         self.last_records(team, count)
+    }
+
+    async fn search(
+        &self,
+        team: &TeamName,
+        query: &SearchQuery,
+        report: ReportIndexing<'_>,
+    ) -> Result<SearchResults, StoreError> {
+        self.search_texts(team, query, report)
     }
 
     async fn watch(&self, team: &TeamName) -> Result<Watch, StoreError> {

@@ -128,6 +128,13 @@ pub(super) fn change_signal(
     Ok((ChangeSignal { notify, _shared: shared }, changes))
 }
 
+/// Records in the journals what other programs have changed so far.
+pub(super) fn record_changes(store: &FileStore, team: &TeamName) -> Result<(), StoreError> {
+    let own_store =
+        FileStore::new(FileStoreOptions::clone(&store.options), Arc::clone(&store.clock));
+    NativeScan::new(own_store, team.clone(), store.team_state(team)?).all_files()
+}
+
 /// Returns the follower of a team and scope, starting it if needed.
 fn shared_follower(
     store: &FileStore,

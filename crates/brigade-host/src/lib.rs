@@ -31,6 +31,7 @@
 //! | [`service`] | the service that starts teams again at login |
 //! | [`demo`] | a team of scripted agents that shows brigade |
 //! | [`progress`], [`error`], [`history_text`], [`log_query`], [`suggest`], [`candidates`] | text for front ends to show |
+//! | [`progress`], [`error`], [`history_text`], [`log_query`], [`search`], [`suggest`] | text for front ends to show |
 //!
 //! # Limits of this crate
 //!
@@ -119,6 +120,7 @@ mod restarts;
 pub mod resume;
 pub mod rules;
 pub mod service;
+pub mod search;
 pub mod shutdown;
 pub mod signals;
 pub mod spawn;

@@ -3,32 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use brigade_core::event::{Event, Record, Topic, TopicKind};
-use brigade_core::wire::inbox::with_message;
+use brigade_core::event::{Event, Record, RecordKind};
 use brigade_wire::name::{MemberName, TaskId, TeamName};
-use brigade_wire::task::Task;
 use brigade_wire::team::Team;
 use jiff::Timestamp;
 
 use crate::Context;
 use crate::error::HostError;
-
-/// The kinds of events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogKind {
-    /// Messages in plain text, and notices.
-    Mail,
-    /// Changes of tasks, and the messages that assign them.
-    Task,
-    /// Requests and their answers.
-    Approval,
-    /// Changes of the roster.
-    Member,
-    /// The creation and the deletion of the team.
-    Team,
-    /// The words and actions of agents.
-    Work,
-}
 
 /// Selects events.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +23,7 @@ pub struct LogQuery {
     /// Only events before this time.
     pub until: Option<Timestamp>,
     /// Only events of these kinds; empty for all kinds.
-    pub kinds: Vec<LogKind>,
+    pub kinds: Vec<RecordKind>,
     /// Only events whose text contains this text. Upper and lower case do not matter.
     pub text: Option<String>,
     /// Only events of the team that was created at this time, in milliseconds, not of earlier teams with the same name.
@@ -55,59 +36,11 @@ impl LogQuery {
         self.created.is_none_or(|created| record.belongs_to_team(created))
             && self.since.is_none_or(|since| record.at >= since)
             && self.until.is_none_or(|until| record.at < until)
-            && (self.kinds.is_empty() || self.kinds.contains(&kind(&record.event)))
-            && self.task.is_none_or(|id| is_about_task(&record.event, id))
+            && (self.kinds.is_empty() || self.kinds.contains(&record.event.record_kind()))
+            && self.task.is_none_or(|id| record.event.task_number() == Some(id.get()))
             && (self.members.is_empty()
-                || self.members.iter().any(|name| is_about_member(record, name.as_str())))
+                || self.members.iter().any(|name| record.is_about_member(name.as_str())))
             && self.text.as_ref().is_none_or(|text| contains(&record.event, text))
-    }
-}
-
-fn kind(event: &Event) -> LogKind {
-    match event {
-        Event::Sent { .. } | Event::Seen { .. } => {
-            match Topic::of_event(event).map(|topic| topic.kind) {
-                None => LogKind::Mail,
-                Some(TopicKind::Assignment) => LogKind::Task,
-                Some(_) => LogKind::Approval,
-            }
-        }
-        Event::Answered { .. } => LogKind::Approval,
-        Event::Task { .. } | Event::TaskDeleted { .. } => LogKind::Task,
-        Event::TeamCreated { .. } | Event::TeamDeleted {} => LogKind::Team,
-        Event::Member { .. } | Event::MemberLeft { .. } => LogKind::Member,
-        Event::Worked { .. } => LogKind::Work,
-        _ => LogKind::Mail,
-    }
-}
-
-fn is_about_task(event: &Event, wanted: TaskId) -> bool {
-    match event {
-        Event::Task { id, .. } | Event::TaskDeleted { id } => *id == wanted.get(),
-        _ => Topic::of_event(event).is_some_and(|topic| {
-            topic.kind == TopicKind::Assignment && topic.id == wanted.to_string()
-        }),
-    }
-}
-
-fn is_about_member(record: &Record, wanted: &str) -> bool {
-    if record.by.as_deref() == Some(wanted) || record.event.mailbox() == Some(wanted) {
-        return true;
-    }
-    match &record.event {
-        Event::Sent { message, .. } | Event::Seen { message, .. } => {
-            let is_sender = with_message(message.get().as_bytes(), |message| {
-                message.is_some_and(|message| message.from() == wanted)
-            });
-            is_sender.unwrap_or_default()
-        }
-        Event::Worked { name, .. } | Event::Member { name, .. } | Event::MemberLeft { name } => {
-            name == wanted
-        }
-        Event::Answered { to, .. } => to == wanted,
-        Event::Task { task, .. } => Task::read(task.get().as_bytes())
-            .is_ok_and(|task| task.owner().is_some_and(|owner| owner == wanted)),
-        _ => false,
     }
 }
 

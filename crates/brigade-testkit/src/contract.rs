@@ -36,6 +36,7 @@ pub use crate::notes::{
     a_recorded_event_is_reported_and_in_the_history, history_outlives_the_team,
 };
 pub use crate::search::a_search_finds_what_the_history_contains;
+pub use crate::text_search::a_text_search_finds_what_the_history_contains;
 pub use crate::work::work_events_are_reported_in_order;
 
 /// Defines a test for each case of the contract. `$make` returns an empty store and a second value,
@@ -66,6 +67,7 @@ macro_rules! contract_tests {
             a_question_has_one_decision
             a_mailbox_has_its_own_history
             a_search_finds_what_the_history_contains
+            a_text_search_finds_what_the_history_contains
             a_note_is_stored_until_it_is_replaced
             a_deleted_team_is_restored_from_its_journal
             a_recorded_event_is_reported_and_in_the_history

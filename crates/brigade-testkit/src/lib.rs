@@ -24,4 +24,5 @@ pub mod notes;
 pub mod permission_requests;
 pub mod search;
 pub mod signing;
+pub mod text_search;
 pub mod work;

@@ -14,6 +14,7 @@ mod logs;
 #[cfg(feature = "nats")]
 mod org;
 mod policy;
+mod search;
 mod service;
 mod steer;
 #[cfg(feature = "nats")]
@@ -49,6 +50,7 @@ pub(crate) use self::org::{
     OrgRevokeArgs, OrgShardArgs,
 };
 pub(crate) use self::policy::{PolicyCommand, PolicyTestArgs};
+pub(crate) use self::search::SearchArgs;
 pub(crate) use self::service::ServiceCommand;
 pub(crate) use self::steer::{MembersArgs, RestartArgs};
 #[cfg(feature = "nats")]
@@ -262,6 +264,16 @@ Examples:
     /// including records of members' work. The history of a deleted team is still available.
     #[command(alias = "log", after_help = logs::EXAMPLES)]
     Logs(LogsArgs),
+
+    /// Search mail, tasks, and what agents said and did
+    ///
+    /// Finds the records that contain every word, at the beginning of a word and in upper or lower case:
+    /// `parse` finds `Parser`. Text in double quotes must occur as it is, as whole words. Prints the newest
+    /// records first, each with the command that shows it. Searches the team that --team, BRIGADE_TEAM or this
+    /// folder's brigade.toml chooses, else every team, also deleted ones, because you may not know which team
+    /// it was. Exits with code 4 if nothing is found.
+    #[command(after_help = search::EXAMPLES)]
+    Search(SearchArgs),
 
     /// Show, limit, delete and export the history of teams
     ///

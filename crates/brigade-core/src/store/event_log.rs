@@ -33,6 +33,7 @@ use brigade_wire::name::{MemberName, TeamName};
 use jiff::SignedDuration;
 use tokio::sync::mpsc;
 
+use super::search::{ReportIndexing, SearchHit, SearchQuery, SearchResults};
 use super::{Actor, StoreError, mail_query};
 use crate::event::{Event, Record, RefusedEvent};
 
@@ -84,6 +85,20 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     async fn last_events(&self, team: &TeamName, count: usize) -> Result<Vec<Record>, StoreError> {
         let mut records = self.history_without_work(team).await?;
         Ok(records.split_off(records.len().saturating_sub(count)))
+    }
+
+    /// Returns the recorded events of the team that the query selects, newest first. A store may build an index first; it then
+    /// calls `report` from time to time.
+    async fn search(
+        &self,
+        team: &TeamName,
+        query: &SearchQuery,
+        _report: ReportIndexing<'_>,
+    ) -> Result<SearchResults, StoreError> {
+        let records = self.history(team).await?.into_iter();
+        let found = records.filter(|record| query.matches(record));
+        let hits = found.map(|record| SearchHit { record, place: None }).collect();
+        Ok(SearchResults::newest(hits, query.limit))
     }
 
     /// Subscribes to the events of the team from now on.

@@ -27,6 +27,7 @@ pub mod mailbox_limit;
 pub mod memory;
 mod message;
 mod question;
+mod search;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -45,6 +46,9 @@ pub use self::event_log::{EventLog, Watch};
 pub use self::mail_query::{FoundRequest, MailQuery, RequestQuery};
 pub use self::message::{Mail, MailContent, Mark, Outgoing, Receipt};
 pub use self::question::Question;
+pub use self::search::{
+    IndexingProgress, RecordPlace, ReportIndexing, SearchHit, SearchQuery, SearchResults,
+};
 use crate::event::{MessageKey, Record};
 
 /// Stores the teams and their `config.json`.
@@ -52,6 +56,12 @@ use crate::event::{MessageKey, Record};
 pub trait TeamStore: fmt::Debug + Send + Sync {
     /// Lists the teams, ordered by name.
     async fn teams(&self) -> Result<Vec<TeamName>, StoreError>;
+
+    /// Lists the teams whose history the store can read, ordered by name. A store that keeps the history of deleted teams
+    /// includes them.
+    async fn recorded_teams(&self) -> Result<Vec<TeamName>, StoreError> {
+        self.teams().await
+    }
 
     /// Returns the team's `config.json`; `None` if there is no such team.
     async fn team(&self, team: &TeamName) -> Result<Option<Document>, StoreError>;

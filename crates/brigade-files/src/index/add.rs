@@ -2,8 +2,9 @@
 
 use rusqlite::{Statement, Transaction};
 
-use super::{IndexError, IndexedJournal, TEAM, signed};
+use super::{IndexedJournal, TEAM};
 use crate::deleted_records::DeletedRange;
+use crate::sqlite_file::{IndexError, signed};
 use brigade_core::event::{Event, MessageKey, Record, Topic, TopicKind, WITHDRAWN};
 
 /// Stands for any asked member: a member withdraws a request without naming the asked member.

@@ -2,11 +2,12 @@
 
 use rusqlite::{Transaction, TransactionBehavior};
 
-use super::{IN_USE, Index, IndexError, IndexedJournal, RETENTION_WAIT, find, schema, signed};
+use super::{IN_USE, Index, IndexedJournal, RETENTION_WAIT, find, schema};
 use crate::deleted_records::DeletedRange;
 use crate::dir::Dir;
 use crate::journal::Journal;
 use crate::lock_mutex;
+use crate::sqlite_file::{IndexError, signed};
 
 /// How many rows of a table to remove in one transaction. Other processes can use the index in between.
 const ROWS: usize = 10_000;

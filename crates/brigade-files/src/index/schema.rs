@@ -1,20 +1,11 @@
-//! The tables of the index, and how its file is opened.
+//! The tables of the index.
 
-use std::time::Duration;
-
-use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
-use rustix::fs::OFlags;
-
-use super::IndexError;
-use crate::dir::{Dir, identity};
 use crate::layout::INDEX;
+use crate::sqlite_file::DatabaseFormat;
 
-/// The version of the tables. An index with another version is built again.
-const VERSION: i64 = 1;
-
-/// Memory for pages of the index, in KiB.
-const CACHE_KIB: i64 = 512;
+/// The format of the index.
+pub(super) const FORMAT: DatabaseFormat =
+    DatabaseFormat { file: INDEX, version: 1, tables: TABLES, cache_kib: 512 };
 
 /// `source` is a journal: `upto` is the offset up to which it is indexed, `requests` the number of requests up to there. The other
 /// tables lead to the offset of a record. Times are in milliseconds.
@@ -61,69 +52,3 @@ pub(super) const CLEAR: &str = "
     DELETE FROM source; DELETE FROM message; DELETE FROM shown; DELETE FROM unread; DELETE FROM topic;
     DELETE FROM request; DELETE FROM answered; DELETE FROM settled;
 ";
-
-/// Opens the index in this folder, creating it if needed. Waits this long if another process uses it. Empties and creates it again if it is damaged or of another version.
-pub(super) fn open(dir: &Dir, wait: Duration) -> Result<Connection, IndexError> {
-    let db = connect(dir, wait)?;
-    match prepare(&db) {
-        Ok(true) => return Ok(db),
-        Ok(false) => {}
-        Err(error) if is_damaged(&error) => {
-            tracing::warn!(path = %dir.path(INDEX).display(), %error, "building a damaged index again");
-        }
-        Err(error) => return Err(error.into()),
-    }
-    reset(&db)?;
-    if prepare(&db)? { Ok(db) } else { Err(IndexError::Version) }
-}
-
-/// Empties a damaged index. Deleting its file would not be safe, because another process may be writing to it.
-pub(super) fn reset(db: &Connection) -> Result<(), rusqlite::Error> {
-    db.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
-    let emptied = db.execute_batch("VACUUM");
-    db.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, false)?;
-    emptied
-}
-
-/// Returns whether the error means that the file is not a usable index.
-pub(super) fn is_damaged(error: &rusqlite::Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt | ErrorCode::SchemaChanged)
-    ) || matches!(error, rusqlite::Error::SqliteFailure(_, Some(text)) if text.contains("no such"))
-}
-
-/// Opens the file of the index.
-fn connect(dir: &Dir, wait: Duration) -> Result<Connection, IndexError> {
-    // Only the user may read the file. SQLite gives its other file the same rights.
-    drop(dir.private_file(INDEX, OFlags::empty())?);
-    // SQLite can refuse symbolic links only in the whole path, so resolve those above the folder.
-    let folder = std::fs::canonicalize(dir.dir_path()).map_err(|_| IndexError::Moved)?;
-    if identity(&folder) != identity(dir.dir_path()) {
-        return Err(IndexError::Moved);
-    }
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let db = Connection::open_with_flags(folder.join(INDEX), flags)?;
-    db.busy_timeout(wait)?;
-    Ok(db)
-}
-
-/// Creates the tables if they are missing. Returns whether the index has this version.
-fn prepare(db: &Connection) -> Result<bool, rusqlite::Error> {
-    let version = || db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
-    db.pragma_update(None, "cache_size", -CACHE_KIB)?;
-    // Most processes open the index once. Each of them would have to read SQLite's write-ahead log, or write it back.
-    db.pragma_update(None, "journal_mode", "TRUNCATE")?;
-    if version()? == 0 {
-        db.execute_batch("BEGIN IMMEDIATE")?;
-        // Another process may have created the tables meanwhile.
-        if version()? == 0 {
-            db.execute_batch(TABLES)?;
-            db.pragma_update(None, "user_version", VERSION)?;
-        }
-        db.execute_batch("COMMIT")?;
-    }
-    Ok(version()? == VERSION)
-}

@@ -3,9 +3,10 @@
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, Params, params_from_iter};
 
+use super::IndexedJournal;
 use super::add::{bits, kind_number};
-use super::{IndexError, IndexedJournal, signed};
 use crate::deleted_records::DeletedRange;
+use crate::sqlite_file::{IndexError, signed};
 use brigade_core::event::MessageKey;
 use brigade_core::store::{MailQuery, RequestQuery};
 

@@ -9,7 +9,7 @@ use super::{MemberJournal, member_journals};
 use crate::FileStore;
 use crate::deleted_records::DeletedHistory;
 use crate::journal::Journal;
-use crate::layout::INDEX;
+use crate::layout::{INDEX, SEARCH_INDEX};
 use brigade_core::store::StoreError;
 
 /// How many bytes at the end of a journal to read for its newest record.
@@ -25,7 +25,7 @@ pub struct HistorySize {
     pub work: u64,
     /// Bytes on the disk of the team's own journal.
     pub team: u64,
-    /// Bytes of the index.
+    /// Bytes of the indexes.
     pub index: u64,
     /// When the oldest record was made.
     pub oldest: Option<Timestamp>,
@@ -59,8 +59,12 @@ impl FileStore {
     pub fn history_size(&self, team: &TeamName) -> Result<Option<HistorySize>, StoreError> {
         let Some(team_state) = self.existing_team_state(team)? else { return Ok(None) };
         let deleted = DeletedHistory::read(&team_state.dir)?;
+        let mut index = 0;
+        for file in [INDEX, SEARCH_INDEX] {
+            index += team_state.dir.stamp(file)?.map_or(0, |stamp| stamp.size);
+        }
         let mut size = HistorySize {
-            index: team_state.dir.stamp(INDEX)?.map_or(0, |stamp| stamp.size),
+            index,
             deleted_before: (deleted.records > 0).then_some(deleted.before),
             deleted_records: deleted.records,
             deleted_bytes: deleted.bytes,

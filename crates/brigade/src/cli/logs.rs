@@ -1,6 +1,7 @@
 //! `brigade logs`
 
-use brigade_host::log_query::{LogKind, LogQuery};
+use brigade_core::event::RecordKind;
+use brigade_host::log_query::LogQuery;
 use brigade_wire::name::{MemberName, TaskId};
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
@@ -60,7 +61,7 @@ impl LogsArgs {
             task: self.task,
             since: self.since,
             until: self.until,
-            kinds: self.kind.iter().map(|kind| LogKind::from(*kind)).collect(),
+            kinds: self.kind.iter().map(|kind| RecordKind::from(*kind)).collect(),
             text: self.grep.clone(),
             created: created.filter(|_| !self.all_teams),
         }
@@ -89,7 +90,7 @@ pub(crate) enum LogKindWord {
     Work,
 }
 
-impl From<LogKindWord> for LogKind {
+impl From<LogKindWord> for RecordKind {
     fn from(word: LogKindWord) -> Self {
         match word {
             LogKindWord::Mail => Self::Mail,
@@ -103,7 +104,7 @@ impl From<LogKindWord> for LogKind {
 }
 
 /// Parses a point in time: a duration before now, a time of the last 24 hours, a day, or a day and a time.
-fn point_in_time(text: &str) -> Result<Timestamp, String> {
+pub(super) fn point_in_time(text: &str) -> Result<Timestamp, String> {
     resolve(text, &Zoned::now())
 }
 

@@ -33,6 +33,7 @@ mod overview;
 mod play;
 mod policy;
 mod resume;
+mod search;
 mod send;
 mod service;
 mod spawn;
@@ -244,6 +245,9 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Some(CliCommand::Use(args)) => {
             let named = global.team.is_some();
             use_team::run(&CliContext::reading(global).await?, &args, named).await
+        }
+        Some(CliCommand::Search(args)) => {
+            search::run(&CliContext::reading(global).await?, &args).await
         }
         Some(CliCommand::Wait(args)) => {
             wait::run(&CliContext::reading(global).await?, args.request()).await

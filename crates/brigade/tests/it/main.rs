@@ -60,6 +60,7 @@ mod read_only;
 mod review;
 mod service;
 mod spawn;
+mod search;
 mod starter;
 mod status;
 mod steer;
