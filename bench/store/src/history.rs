@@ -36,6 +36,7 @@ const COMMANDS: &[(&[&str], &[&str])] = &[
     (&["task", "add", "clean up"], &["0"]),
     (&["send", READER, "hello"], &["0"]),
     (&["team", "show"], &["0"]),
+    (&["logs", "-n", "20"], &["0"]),
     (&["search", READER], &["0"]),
     (&["search", "\"500\""], &["0"]),
 ];

@@ -22,6 +22,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use brigade_wire::name::TeamName;
+use jiff::Timestamp;
 use tokio::sync::mpsc::{self, Sender};
 
 use self::merge::MergeRound;
@@ -87,13 +88,23 @@ struct TeamJournals {
     /// Maps the key of each journal to its index in `tracked`.
     by_key: HashMap<JournalKey, usize>,
     lookup: Arc<JournalLookup>,
+    /// How many bytes at the end of a new journal to read; `None` for all of it.
+    tail: Option<u64>,
+    /// The journals that are not read from their beginning.
+    cut: Vec<JournalIndex>,
+    /// Whether to read the journals of members' work.
+    work: bool,
 }
 
 impl FileStore {
-    pub(super) fn event_stream(
+    /// Streams the events of a team. With `tail`, begins about this many bytes before the end of each journal, and also returns the time
+    /// from which on the stream contains all events. Without `work`, leaves out work events.
+    pub(super) fn stream_events(
         &self,
         team: &TeamName,
-    ) -> Result<(EventStream, RecordLookupHandle), StoreError> {
+        tail: Option<u64>,
+        work: bool,
+    ) -> Result<(EventStream, RecordLookupHandle, Option<Timestamp>), StoreError> {
         // Subscribe before reading the journals, so that later changes are signalled. Subscribing
         // also records in the journals what other programs have changed so far.
         let signal = match self.team_dir(team) {
@@ -115,8 +126,14 @@ impl FileStore {
             tracked: Vec::new(),
             by_key: HashMap::new(),
             lookup: Arc::clone(&lookup),
+            tail,
+            cut: Vec::new(),
+            work,
         };
-        let history = journals.next_round()?;
+        let mut history = journals.next_round()?;
+        let complete = history.complete_from(&journals.cut);
+        // Read new journals from their beginning.
+        journals.tail = None;
         let skipped = Arc::<AtomicU64>::default();
         let (sender, batches) = mpsc::channel(BATCHES);
         let feed = EventStream::with_source(batches, Arc::clone(&skipped), signal);
@@ -130,7 +147,7 @@ impl FileStore {
             let path = self.team_states_path.join(team.as_str());
             StoreError::Io { doing: "start a thread to read", path, source }
         })?;
-        Ok((feed, lookup))
+        Ok((feed, lookup, complete))
     }
 }
 
@@ -173,7 +190,7 @@ impl TeamJournals {
         }
         let Some(team_state) = self.team_state.clone() else { return Ok(MergeRound::default()) };
         let mut ranges = Vec::new();
-        for (folder, name) in journal_keys(&team_state)? {
+        for (folder, name) in journal_keys(&team_state, self.work)? {
             ranges.extend(self.new_range(&team_state, (folder, name))?);
         }
         // Records with equal times are sorted in the order in which their journals were added.
@@ -215,7 +232,14 @@ impl TeamJournals {
         let Some(first_line) = source.first_line()? else { return Ok(None) };
         let Some(index) = self.lookup.add(Arc::clone(&source)) else { return Ok(None) };
         let Some(now) = source.stamp()? else { return Ok(None) };
-        let mut journal = TrackedJournal { source, index, first_line, upto: 0 };
+        let from = match self.tail {
+            Some(tail) if now.size > tail => source.line_after(now.size - tail)?,
+            _ => 0,
+        };
+        if from > 0 {
+            self.cut.push(index);
+        }
+        let mut journal = TrackedJournal { source, index, first_line, upto: from };
         let range = journal.new_range(now.size);
         self.by_key.insert(key, self.tracked.len());
         self.tracked.push(journal);
@@ -240,10 +264,12 @@ impl TrackedJournal {
     }
 }
 
-/// Lists the journals that exist in a team's state folder.
-fn journal_keys(team_state: &TeamStateDir) -> Result<Vec<JournalKey>, StoreError> {
+/// Lists the journals that exist in a team's state folder, with or without those of members' work.
+fn journal_keys(team_state: &TeamStateDir, work: bool) -> Result<Vec<JournalKey>, StoreError> {
     let mut keys = vec![(0, TEAM_JOURNAL.to_owned())];
-    for (folder, dir) in source::journal_folders(team_state).skip(1) {
+    // The folder of work is the last one.
+    let folders = if work { 3 } else { 2 };
+    for (folder, dir) in source::journal_folders(team_state).take(folders).skip(1) {
         let mut found = journal::names(dir)?;
         found.sort();
         keys.extend(found.into_iter().map(|name| (folder, name)));

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use brigade_wire::inbox::Inbox;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use brigade_wire::team::ParsedTeam;
+use jiff::Timestamp;
 
 use super::config_file::ReadConfig;
 use super::dir::{Dir, Fsync, PRIVATE, is_read_only};
@@ -438,7 +439,16 @@ impl EventLog for FileStore {
         &self,
         team: &TeamName,
     ) -> Result<(EventStream, RecordLookupHandle), StoreError> {
-        self.event_stream(team)
+        self.stream_events(team, None, true).map(|(stream, lookup, _)| (stream, lookup))
+    }
+
+    async fn recent_event_stream(
+        &self,
+        team: &TeamName,
+        bytes: u64,
+        work: bool,
+    ) -> Result<(EventStream, Option<Timestamp>), StoreError> {
+        self.stream_events(team, Some(bytes), work).map(|(stream, _, complete)| (stream, complete))
     }
 }
 

@@ -20,6 +20,7 @@ use brigade_core::text;
 use brigade_files::{Durability, FileStore, FileStoreOptions};
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::team::Team;
+use jiff::Timestamp;
 
 use crate::claude_session::ClaudeSession;
 use crate::error::{HostError, Trouble, failed, members_hint};
@@ -507,6 +508,18 @@ impl Context {
         team: &TeamName,
     ) -> Result<(EventStream, RecordLookupHandle), HostError> {
         Ok(self.store.event_stream(team).await?)
+    }
+
+    /// Like [`Context::event_stream`], but may leave out old events; see [`EventLog::recent_event_stream`].
+    ///
+    /// [`EventLog::recent_event_stream`]: brigade_core::store::EventLog::recent_event_stream
+    pub async fn recent_event_stream(
+        &self,
+        team: &TeamName,
+        bytes: u64,
+        work: bool,
+    ) -> Result<(EventStream, Option<Timestamp>), HostError> {
+        Ok(self.store.recent_event_stream(team, bytes, work).await?)
     }
 
     /// Returns notes about the events that were ignored while reading, because their authors may not record them.

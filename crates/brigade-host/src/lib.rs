@@ -32,6 +32,7 @@
 //! | [`demo`] | a team of scripted agents that shows brigade |
 //! | [`progress`], [`error`], [`history_text`], [`log_query`], [`suggest`], [`candidates`] | text for front ends to show |
 //! | [`progress`], [`error`], [`history_text`], [`log_query`], [`search`], [`suggest`] | text for front ends to show |
+//! | [`progress`], [`error`], [`history_text`], [`log_query`], [`recent_log`], [`search`], [`suggest`] | text for front ends to show |
 //!
 //! # Limits of this crate
 //!
@@ -113,6 +114,7 @@ pub mod process_lock;
 pub mod process_tree;
 pub mod profile;
 pub mod progress;
+pub mod recent_log;
 pub mod registry;
 mod registry_watch;
 mod renewal;

@@ -44,6 +44,17 @@ impl LogQuery {
     }
 }
 
+impl LogQuery {
+    /// Returns whether an event has a line of its own. `shows_work` says whether work events have lines.
+    pub(crate) fn has_line(event: &Event, shows_work: bool) -> bool {
+        match event {
+            Event::Read { .. } | Event::Shown { .. } => false,
+            Event::Worked { .. } => shows_work,
+            _ => true,
+        }
+    }
+}
+
 fn contains(event: &Event, text: &str) -> bool {
     event.search_text().to_lowercase().contains(&text.to_lowercase())
 }
@@ -65,7 +76,7 @@ pub async fn team_created(context: &Context, team: &TeamName) -> Result<Option<u
 
 /// Collects the last records that a query selects, and the later records that their lines depend on. Earlier records are
 /// passed on to the formatter and not kept.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LogSelection {
     query: LogQuery,
     /// How many selected records to keep; `None` for all of them.
@@ -83,11 +94,7 @@ impl LogSelection {
 
     /// Adds a record. `shows_work` says whether work events have lines. Calls `skip` with each record that is not kept.
     pub fn add(&mut self, record: Arc<Record>, shows_work: bool, mut skip: impl FnMut(&Record)) {
-        let has_line = match &record.event {
-            Event::Read { .. } | Event::Shown { .. } => false,
-            Event::Worked { .. } => shows_work,
-            _ => true,
-        };
+        let has_line = LogQuery::has_line(&record.event, shows_work);
         if matches!(record.event, Event::Worked { .. }) && !shows_work {
             return;
         }

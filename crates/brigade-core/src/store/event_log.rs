@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use brigade_wire::name::{MemberName, TeamName};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::mpsc;
 
 use super::search::{ReportIndexing, SearchHit, SearchQuery, SearchResults};
@@ -141,6 +141,19 @@ pub trait EventLog: fmt::Debug + Send + Sync {
         team: &TeamName,
     ) -> Result<(EventStream, RecordLookupHandle), StoreError> {
         stream_from_memory(self, team).await
+    }
+
+    /// Like [`EventLog::event_stream`], but may leave out old events. Returns the stream, and the time from which on it contains all
+    /// events; `None` if it contains all of them. `bytes` is about how much of the end of each journal to read. `work` says whether
+    /// the reader needs work events.
+    async fn recent_event_stream(
+        &self,
+        team: &TeamName,
+        _bytes: u64,
+        _work: bool,
+    ) -> Result<(EventStream, Option<Timestamp>), StoreError> {
+        let (stream, _) = self.event_stream(team).await?;
+        Ok((stream, None))
     }
 }
 

@@ -50,6 +50,10 @@ impl LineReader {
         }
     }
 
+    pub(super) fn index(&self) -> JournalIndex {
+        self.index
+    }
+
     /// Returns the offset where reading failed, if it did.
     pub(super) fn unread_from(&self) -> Option<(JournalIndex, u64)> {
         self.failed.then_some((self.index, self.base + self.next as u64))

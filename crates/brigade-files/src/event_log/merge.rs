@@ -40,6 +40,8 @@ pub(super) struct MergeRound {
     next: BinaryHeap<Reverse<(Timestamp, usize)>>,
     bytes: u64,
     batch_count: u64,
+    /// Whether the first line of each journal was read.
+    has_begun: bool,
 }
 
 /// Lines in time order, to be parsed into records.
@@ -67,7 +69,7 @@ impl MergeRound {
             (BUFFER_TOTAL / ranges.len().max(1)).clamp(BUFFER_PER_JOURNAL.0, BUFFER_PER_JOURNAL.1);
         let bytes = ranges.iter().map(|range| range.upto - range.from).sum();
         let journals = ranges.into_iter().map(|range| LineReader::new(range, size)).collect();
-        Self { journals, next: BinaryHeap::new(), bytes, batch_count: 0 }
+        Self { journals, next: BinaryHeap::new(), bytes, batch_count: 0, has_begun: false }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -86,8 +88,23 @@ impl MergeRound {
         false
     }
 
-    /// Reads the first line of each journal.
+    /// Returns the time from which on the round contains all records, if it does not read these journals from their beginning;
+    /// `None` if there are no such journals.
+    pub(super) fn complete_from(&mut self, cut: &[JournalIndex]) -> Option<Timestamp> {
+        self.read_first_lines();
+        let first = |index: &JournalIndex| {
+            let number = self.journals.iter().position(|lines| lines.index() == *index)?;
+            self.next.iter().find(|Reverse((_, at))| *at == number).map(|Reverse((at, _))| *at)
+        };
+        // If no line of the end of a journal is a record, all its records are missing.
+        cut.iter().map(|index| first(index).unwrap_or(Timestamp::MAX)).max()
+    }
+
+    /// Reads the first line of each journal, unless it was read before.
     fn read_first_lines(&mut self) {
+        if std::mem::replace(&mut self.has_begun, true) {
+            return;
+        }
         for (number, lines) in self.journals.iter_mut().enumerate() {
             self.next.extend(lines.advance().map(|at| Reverse((at, number))));
         }

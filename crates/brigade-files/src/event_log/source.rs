@@ -183,6 +183,23 @@ impl JournalSource {
         Ok(from)
     }
 
+    /// Returns where the first line at or after this offset begins; the end of the file if there is none.
+    pub(super) fn line_after(&self, offset: u64) -> Result<u64, StoreError> {
+        let Some(file) = self.file()? else { return Ok(0) };
+        // If a line begins at the offset, the byte before ends another line.
+        let Some(mut start) = offset.checked_sub(1) else { return Ok(0) };
+        let mut buffer = vec![0; LOOKUP_BUFFER];
+        loop {
+            let filled = self.fill(&file, &mut buffer, start)?;
+            let piece = buffer.get(..filled).unwrap_or_default();
+            match memchr::memchr(b'\n', piece) {
+                Some(at) => return Ok(start + at as u64 + 1),
+                None if filled < buffer.len() => return Ok(start + filled as u64),
+                None => start += filled as u64,
+            }
+        }
+    }
+
     /// Returns the identity of this journal, or `None` while it has no complete line.
     pub(super) fn first_line(&self) -> Result<Option<FirstLine>, StoreError> {
         let Some(stamp) = self.stamp()? else { return Ok(None) };

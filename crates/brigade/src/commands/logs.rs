@@ -13,7 +13,8 @@ use crate::context::CliContext;
 use crate::error::CliError;
 use crate::{exit, output};
 use brigade_host::history_text::LogFormatter;
-use brigade_host::log_query::{LogSelection, team_created};
+use brigade_host::log_query::{LogQuery, LogSelection, team_created};
+use brigade_host::recent_log;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -27,7 +28,6 @@ pub(crate) async fn run(context: &CliContext, args: &LogsArgs) -> Result<u8, Cli
         false => team_created(context, &team).await?,
     };
     let query = args.query(created);
-    let (mut events, _) = context.event_stream(&team).await?;
     let shows_work = args.shows_work();
     let mut formatter = LogFormatter::new(TimeZone::system());
     if shows_work {
@@ -42,17 +42,22 @@ pub(crate) async fn run(context: &CliContext, args: &LogsArgs) -> Result<u8, Cli
         last: VecDeque::new(),
         limit: args.last,
         is_empty: true,
+        query,
+        selection: LogSelection::new(args.query(created), args.last),
+        shows_work,
     };
-    let mut selection = LogSelection::new(query.clone(), args.last);
+    // Later lines may be about older messages, so `--follow` needs the whole history.
+    if !args.follow && (args.last.is_some() || args.since.is_some()) {
+        printer.print_recent(context, &team).await?;
+        print_notes(context, &team)?;
+        return Ok(printer.exit_code());
+    }
+    let (mut events, _) = context.event_stream(&team).await?;
     let mut has_history = false;
     while let Some(batch) = events.next().await {
         has_history |= !batch.records.is_empty();
         for (_, record) in batch.records {
-            match context.json {
-                true if query.matches(&record) => printer.json(record)?,
-                true => {}
-                false => selection.add(record, shows_work, |record| printer.formatter.skip(record)),
-            }
+            printer.add(record)?;
         }
         if batch.caught_up {
             break;
@@ -62,15 +67,10 @@ pub(crate) async fn run(context: &CliContext, args: &LogsArgs) -> Result<u8, Cli
         // If the team does not exist, fail with an error that lists the existing teams.
         context.team().await?;
     }
-    printer.finish(selection)?;
-    for note in context.refused_event_notes(&team) {
-        output::note(&note);
-    }
-    if let Some(note) = deleted_note(context, &team)? {
-        output::note(&note);
-    }
+    printer.finish()?;
+    print_notes(context, &team)?;
     if !args.follow {
-        return Ok(if printer.is_empty { exit::NOTHING } else { exit::DONE });
+        return Ok(printer.exit_code());
     }
     loop {
         let batch = match tokio::time::timeout(POLL_INTERVAL, events.next()).await {
@@ -80,7 +80,7 @@ pub(crate) async fn run(context: &CliContext, args: &LogsArgs) -> Result<u8, Cli
             Ok(None) | Err(_) => return Ok(exit::DONE),
         };
         for (_, record) in batch.records {
-            match (query.matches(&record), context.json) {
+            match (printer.query.matches(&record), context.json) {
                 (true, true) => output::print_raw(&lines([&record].into_iter())?)?,
                 (true, false) => {
                     let width = output::width();
@@ -101,9 +101,49 @@ struct LogPrinter {
     limit: Option<usize>,
     /// Whether no event was printed.
     is_empty: bool,
+    query: LogQuery,
+    selection: LogSelection,
+    shows_work: bool,
 }
 
 impl LogPrinter {
+    /// Prints the last events. Reads only the end of the history.
+    async fn print_recent(
+        &mut self,
+        context: &CliContext,
+        team: &TeamName,
+    ) -> Result<(), CliError> {
+        let shows_work = (!self.is_json).then_some(self.shows_work);
+        let log = recent_log::read(context, team, &self.query, self.limit, shows_work).await?;
+        if log.is_empty {
+            context.team().await?;
+        }
+        for record in &log.earlier {
+            self.formatter.skip(record);
+        }
+        for record in log.records {
+            self.add(record)?;
+        }
+        self.finish()
+    }
+
+    /// Adds a past event.
+    fn add(&mut self, record: Arc<Record>) -> Result<(), CliError> {
+        match self.is_json {
+            true if self.query.matches(&record) => self.json(record),
+            true => Ok(()),
+            false => {
+                let formatter = &mut self.formatter;
+                self.selection.add(record, self.shows_work, |record| formatter.skip(record));
+                Ok(())
+            }
+        }
+    }
+
+    fn exit_code(&self) -> u8 {
+        if self.is_empty { exit::NOTHING } else { exit::DONE }
+    }
+
     /// Prints a record as JSON, or keeps it until it is known to be among the last.
     fn json(&mut self, record: Arc<Record>) -> Result<(), CliError> {
         let Some(limit) = self.limit else {
@@ -118,15 +158,26 @@ impl LogPrinter {
     }
 
     /// Prints the records that were kept.
-    fn finish(&mut self, selection: LogSelection) -> Result<(), CliError> {
+    fn finish(&mut self) -> Result<(), CliError> {
         if self.is_json {
             self.is_empty &= self.last.is_empty();
             return output::print_raw(&lines(self.last.drain(..).collect::<Vec<_>>().iter())?);
         }
-        let records = selection.into_records();
+        let records = std::mem::take(&mut self.selection).into_records();
         self.is_empty = records.is_empty();
         output::print(&self.formatter.format_selected(&records, output::width()))
     }
+}
+
+/// Prints notes about events that are not shown.
+fn print_notes(context: &CliContext, team: &TeamName) -> Result<(), CliError> {
+    for note in context.refused_event_notes(team) {
+        output::note(&note);
+    }
+    if let Some(note) = deleted_note(context, team)? {
+        output::note(&note);
+    }
+    Ok(())
 }
 
 /// Returns the team to show, which may have been deleted.

@@ -68,6 +68,42 @@ fn filters_select_events() {
     ");
 }
 
+/// The end of a long history is read without its beginning.
+#[test]
+fn the_last_events_of_a_long_history_have_the_same_lines() {
+    let cli = team_with_history();
+    let long = "long ".repeat(6_000);
+    for number in 0..60 {
+        let to = if number % 2 == 0 { "bob" } else { "alice" };
+        cli.run_ok(&["send", to, &format!("{number} {long}")]);
+    }
+    cli.run_ok(&["--as", "bob", "inbox", "--mark-read"]);
+    cli.run_ok(&["task", "update", "2", "--owner", "bob"]);
+    cli.run_ok(&["task", "done", "2"]);
+    cli.run_ok(&["task", "delete", "1"]);
+    let events = |args: &[&str]| {
+        let output = cli.run_ok(&[&["logs"], args].concat());
+        output.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let all = events(&[]);
+    assert!(all.last().unwrap().contains("task 1 deleted"), "{all:?}");
+    for count in [1, 3, 5, 20, 50, 60, 500] {
+        let expected = &all[all.len().saturating_sub(count)..];
+        assert_eq!(events(&["-n", &count.to_string()]), expected, "the last {count}");
+    }
+    assert_eq!(events(&["--since", "1h"]), all);
+    for filter in [["--member", "alice"], ["--task", "2"], ["--kind", "mail"], ["--grep", "7 long"]]
+    {
+        let all = events(&filter);
+        let last = events(&[&filter[..], &["-n", "2"]].concat());
+        assert_eq!(last, &all[all.len() - 2..], "{filter:?}");
+    }
+    let json = |args: &[&str]| cli.run_ok(&[&["logs", "--json"], args].concat());
+    let all = json(&[]);
+    let all: Vec<&str> = all.lines().collect();
+    assert_eq!(json(&["-n", "7"]).lines().collect::<Vec<_>>(), &all[all.len() - 7..]);
+}
+
 /// A reused team name showed the events of all earlier teams with this name.
 #[test]
 fn earlier_teams_with_the_same_name_are_shown_on_request() {
