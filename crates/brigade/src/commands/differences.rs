@@ -15,7 +15,7 @@ use crate::error::{CliError, Trouble};
 use crate::output;
 use crate::progress;
 
-/// What `up` changed in the running team.
+/// The changes that `up` made to the running team.
 #[derive(Default)]
 pub(super) struct AppliedChanges {
     /// The members that have the settings of the file now.

@@ -1,4 +1,4 @@
-//! What differs between a team file and the running team, and `up --recreate` and `up --remove-orphans`.
+//! The differences between a team file and the running team, and `up --recreate` and `up --remove-orphans`.
 
 use serde_json::json;
 

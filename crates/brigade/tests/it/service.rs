@@ -49,7 +49,7 @@ impl ServiceEnv {
 fn the_service_is_installed_shown_and_removed() {
     let env = ServiceEnv::new();
     assert_eq!(env.run(&["status"]).code, Some(4));
-    // Without a terminal, nothing is installed unless the person says so.
+    // Without a terminal, `--yes` is necessary.
     let asked = env.run(&["install"]);
     assert_eq!((asked.code, env.unit().exists()), (Some(2), false), "{asked}");
     assert!(asked.stdout.contains("ExecStart="), "{asked}");

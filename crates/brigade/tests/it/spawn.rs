@@ -94,7 +94,7 @@ fn a_member_can_be_spawned_like_another_one() {
     assert!(unknown.stderr.contains("members: alice, bert, bob, carl, dave"), "{unknown}");
 }
 
-/// The settings of a file that nobody trusts are not used.
+/// Brigade does not use the settings of a file that the person has not trusted.
 #[test]
 fn only_a_trusted_file_is_copied() {
     let team = HostedTeam::new();
