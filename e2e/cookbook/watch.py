@@ -139,6 +139,15 @@ def take_over(run, homes):
     run.holds("the session is the same", home.saved_session("bob") == session, home.saved_session("bob"))
 
 
+@check("Search mail, tasks and what agents said")
+def search(run, homes):
+    home = homes.board("Write the lexer", "Write the parser")
+    home.brigade("send", "bob", "the lexer is yours")
+    output = run.all(home)
+    run.contains(output, "Write the lexer", "the lexer is yours")
+    run.holds("other tasks are left out", "Write the parser" not in output, output)
+
+
 @check("Read the log of a team that has ended")
 def log_of_ended(run, homes):
     home = homes.board("Write the lexer")
