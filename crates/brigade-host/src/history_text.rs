@@ -407,6 +407,11 @@ pub fn answered(
     format!("{verb} {to}'s {kind} request (by {hand}){reason} [{id}]")
 }
 
+/// Returns whether an action of a member's agent is shown.
+pub(crate) fn has_text(act: &WorkEvent) -> bool {
+    worked(act).is_some()
+}
+
 /// Describes an action of a member's agent. Returns `None` for actions that are not shown.
 fn worked(act: &WorkEvent) -> Option<String> {
     Some(match act {

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use crate::Context;
 use crate::error::HostError;
+use crate::history_text;
 
 /// Selects events.
 #[derive(Clone, Debug, Default)]
@@ -44,12 +45,25 @@ impl LogQuery {
     }
 }
 
-impl LogQuery {
+/// Finds the events that have a line of their own. Takes the events of a team in order.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LineFilter {
+    /// Whether the team was deleted. Then the deletion of its tasks follows, which has no lines.
+    is_deleted: bool,
+}
+
+impl LineFilter {
     /// Returns whether an event has a line of its own. `shows_work` says whether work events have lines.
-    pub(crate) fn has_line(event: &Event, shows_work: bool) -> bool {
+    pub(crate) fn has_line(&mut self, event: &Event, shows_work: bool) -> bool {
+        match event {
+            Event::TeamDeleted {} => self.is_deleted = true,
+            Event::TeamCreated { .. } | Event::Task { .. } => self.is_deleted = false,
+            _ => {}
+        }
         match event {
             Event::Read { .. } | Event::Shown { .. } => false,
-            Event::Worked { .. } => shows_work,
+            Event::Worked { act, .. } => shows_work && history_text::has_text(act),
+            Event::TaskDeleted { .. } => !self.is_deleted,
             _ => true,
         }
     }
@@ -84,17 +98,18 @@ pub struct LogSelection {
     /// The records from the first selected one on, each with whether it is selected.
     records: VecDeque<(Arc<Record>, bool)>,
     selected: usize,
+    lines: LineFilter,
 }
 
 impl LogSelection {
     /// Creates an empty selection of at most `limit` records.
     pub fn new(query: LogQuery, limit: Option<usize>) -> Self {
-        Self { query, limit, records: VecDeque::new(), selected: 0 }
+        Self { query, limit, ..Self::default() }
     }
 
     /// Adds a record. `shows_work` says whether work events have lines. Calls `skip` with each record that is not kept.
     pub fn add(&mut self, record: Arc<Record>, shows_work: bool, mut skip: impl FnMut(&Record)) {
-        let has_line = LogQuery::has_line(&record.event, shows_work);
+        let has_line = self.lines.has_line(&record.event, shows_work);
         if matches!(record.event, Event::Worked { .. }) && !shows_work {
             return;
         }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::context::Context;
 use crate::error::HostError;
-use crate::log_query::LogQuery;
+use crate::log_query::{LineFilter, LogQuery};
 
 /// How many bytes at the end of each journal to read first. If they contain too few events, four times as many are read.
 const FIRST_BYTES: u64 = 256 << 10;
@@ -39,8 +39,9 @@ pub async fn read(
     loop {
         let (events, complete) = context.recent_event_stream(team, bytes, work).await?;
         let records = past(events, complete).await;
-        let is_selected = |record: &&Arc<Record>| {
-            shows_work.is_none_or(|shows_work| LogQuery::has_line(&record.event, shows_work))
+        let mut lines = LineFilter::default();
+        let mut is_selected = |record: &&Arc<Record>| {
+            shows_work.is_none_or(|shows_work| lines.has_line(&record.event, shows_work))
                 && query.matches(record)
         };
         let Some(from) = complete else {
@@ -49,7 +50,7 @@ pub async fn read(
         };
         let has_period = query.since.is_some_and(|since| since > from);
         let is_enough =
-            limit.is_some_and(|limit| records.iter().filter(is_selected).count() >= limit);
+            limit.is_some_and(|limit| records.iter().filter(&mut is_selected).count() >= limit);
         if has_period || is_enough {
             let mut earlier = match shows_work {
                 Some(_) => context.store.team_history(team).await?,

@@ -19,7 +19,7 @@ pub async fn a_text_search_finds_what_the_history_contains(store: Arc<dyn Store>
     board::claim(&env.seat("bob"), task).await.unwrap();
     for act in [
         WorkEvent::Said { text: "I parse src/parser.rs".into() },
-        WorkEvent::Changed { path: "src/parser.rs".into(), added: 3, removed: 1 },
+        WorkEvent::Changed { path: "src/parser.rs".into(), added: 3, removed: 1, diff: None },
     ] {
         let event = Event::Worked { name: "bob".into(), act };
         env.store.record(&team(), event, &Actor("bob".into())).await.unwrap();

@@ -27,7 +27,10 @@ const FAMILIAR: &[(&[&str], &str)] = &[
         &["top", "stats", "cost", "usage", "watch"],
         "`brigade status --watch` shows what members do, with tokens and cost",
     ),
-    (&["inspect", "describe", "show"], "`brigade team show` and `brigade task show ID` show details"),
+    (
+        &["inspect", "describe", "show"],
+        "`brigade team show` and `brigade task show ID` show details",
+    ),
     (&["create"], "`brigade team create` creates a team, and `brigade task add` a task"),
     (&["switch", "context"], "`brigade use TEAM` chooses the team for later commands"),
 ];

@@ -157,7 +157,7 @@ impl Fixture {
                 );
             }
             Change::DeleteOld { journal, percent, steps } => {
-                self.delete_old(journal, percent, steps)
+                self.delete_old(journal, percent, steps);
             }
             Change::DeleteJournal { journal } => {
                 let _may_be_missing = std::fs::remove_file(self.path(journal));

@@ -164,10 +164,12 @@ pub(super) fn decode_numbers(mut bytes: &[u8], numbers: &mut Vec<u16>) -> Option
 /// Adds a number in groups of seven bits. The highest bit of a byte tells that another one follows.
 fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
-        bytes.push((number & 0x7f) as u8 | 0x80);
+        let [low, ..] = number.to_le_bytes();
+        bytes.push(low | 0x80);
         number >>= 7;
     }
-    bytes.push(number as u8);
+    let [low, ..] = number.to_le_bytes();
+    bytes.push(low);
 }
 
 fn take_number(bytes: &mut &[u8]) -> Option<u64> {

@@ -86,9 +86,8 @@ pub(super) fn find(
             names.insert(indexed.id, (name, deleted));
         }
     }
-    unreadable += db.query_row("SELECT total(unreadable) FROM block", [], |row| {
-        row.get::<_, f64>(0).map(|sum| sum as u64)
-    })?;
+    let sum = "SELECT coalesce(sum(unreadable), 0) FROM block";
+    unreadable += db.query_row(sum, [], |row| row.get::<_, i64>(0))?.cast_unsigned();
     let groups = word_groups(query);
     let mut reader = BlockReader::new(db)?;
     let mut found = FoundHits::new(hits, query.limit);

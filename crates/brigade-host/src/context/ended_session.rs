@@ -56,6 +56,16 @@ impl Context {
         self.team().await
     }
 
+    /// Returns the team whose history a command shows: like [`team_or_ended`](Self::team_or_ended), but the team of the folder's
+    /// `brigade.toml` need not exist any more. The history of a deleted team is still available.
+    pub async fn team_with_history(&self) -> Result<TeamName, HostError> {
+        match (&self.team, origin::folder_team(&self.cwd)?) {
+            (Some(team), _) => Ok(team.clone()),
+            (None, Some(folder)) if !self.teams().await?.contains(&folder.team) => Ok(folder.team),
+            (None, _) => self.team_or_ended().await,
+        }
+    }
+
     /// Returns the error for a command that needs a team if there is none. `has_file` says whether a `brigade.toml` names one.
     pub(super) async fn no_team_error(&self, has_file: bool) -> Result<HostError, HostError> {
         let ended = if has_file { Vec::new() } else { self.ended_sessions().await? };

@@ -13,8 +13,8 @@ use super::duration::time;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   brigade logs -n 20                         the last 20 events
-  brigade logs --member bob --since 10m -f   what bob does, from 10 minutes ago on
-  brigade logs --member bob --work           the whole conversation of bob
+  brigade logs bob --since 10m -f            what bob does, from 10 minutes ago on
+  brigade logs bob --work                    the whole conversation of bob
   brigade logs --kind approval --since 2026-11-18
   brigade logs --grep parser --json | jq -r .at";
 
@@ -22,8 +22,11 @@ Examples:
 #[derive(Args, Debug)]
 pub(crate) struct LogsArgs {
     /// Only events of these members, and messages to them
+    #[arg(value_name = "MEMBER")]
+    names: Vec<MemberName>,
+    /// Only events of this member, as if it was named without an option
     #[arg(long, short, value_name = "NAME", num_args = 1..)]
-    pub(crate) member: Vec<MemberName>,
+    member: Vec<MemberName>,
     /// Only events of this task
     #[arg(long, value_name = "ID")]
     pub(crate) task: Option<TaskId>,
@@ -40,12 +43,12 @@ pub(crate) struct LogsArgs {
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) grep: Option<String>,
     /// Only the last N of these events
-    #[arg(long = "last", short = 'n', value_name = "N")]
+    #[arg(long = "last", short = 'n', visible_alias = "tail", value_name = "N")]
     pub(crate) last: Option<usize>,
     /// Keep printing new events until interrupted
     #[arg(long, short)]
     pub(crate) follow: bool,
-    /// Include what agents say and do; with --member, print all texts in full
+    /// Include what agents say and do; of named members, print all texts in full
     #[arg(long)]
     pub(crate) work: bool,
     /// Include earlier teams with the same name
@@ -57,7 +60,7 @@ impl LogsArgs {
     /// Returns the selection of events. `created` is when the team was created.
     pub(crate) fn query(&self, created: Option<u64>) -> LogQuery {
         LogQuery {
-            members: self.member.clone(),
+            members: self.members().cloned().collect(),
             task: self.task,
             since: self.since,
             until: self.until,
@@ -65,6 +68,11 @@ impl LogsArgs {
             text: self.grep.clone(),
             created: created.filter(|_| !self.all_teams),
         }
+    }
+
+    /// Returns the members whose events to show; none for all members.
+    pub(crate) fn members(&self) -> impl Iterator<Item = &MemberName> {
+        self.names.iter().chain(&self.member)
     }
 
     /// Returns whether to show what agents say and do.

@@ -32,7 +32,7 @@ pub(crate) async fn run(context: &CliContext, args: &LogsArgs) -> Result<u8, Cli
     let mut formatter = LogFormatter::new(TimeZone::system());
     if shows_work {
         formatter = LogFormatter::with_work(TimeZone::system());
-        if !args.member.is_empty() {
+        if args.members().next().is_some() {
             formatter = formatter.with_all_text();
         }
     }
@@ -182,10 +182,7 @@ fn print_notes(context: &CliContext, team: &TeamName) -> Result<(), CliError> {
 
 /// Returns the team to show, which may have been deleted.
 pub(super) async fn team(context: &CliContext) -> Result<TeamName, CliError> {
-    match context.named_team() {
-        Some(team) => Ok(team.clone()),
-        None => context.team_or_ended().await,
-    }
+    context.team_with_history().await
 }
 
 /// Formats records as JSON lines.

@@ -228,7 +228,10 @@ fn command_names_of_other_programs_lead_to_the_right_command() {
     let cli = CliEnv::new();
     let exec = cli.run(&["exec", "bob"]);
     assert_eq!(exec.code, Some(2), "{exec}");
-    assert!(exec.stderr.contains("tip: `brigade ask MEMBER TEXT` prints a member's reply"), "{exec}");
+    assert!(
+        exec.stderr.contains("tip: `brigade ask MEMBER TEXT` prints a member's reply"),
+        "{exec}"
+    );
     let unknown = cli.run(&["top"]);
     assert!(!unknown.stderr.contains("'stop'"), "{unknown}");
     // An option that does not exist is not the subject of a task.
