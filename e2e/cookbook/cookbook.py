@@ -44,6 +44,7 @@ def run_recipe(recipe, homes, exchange):
         error = None
     except Exception as failure:
         error = f"{type(failure).__name__}: {failure}"
+        homes.reset()
         if os.environ.get("SHOW"):
             traceback.print_exc()
     homes.close(all=False)

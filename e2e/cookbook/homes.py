@@ -76,6 +76,14 @@ class Homes:
             self._live.wait_for(name, "idle")
         return self._live
 
+    def reset(self):
+        """Makes the members idle that many recipes use, after a recipe has failed."""
+        if self._live:
+            for request in self._live.approvals():
+                self._live.try_brigade("deny", str(request["number"]))
+            self._live.try_brigade("unpause", "--all")
+            self._live.try_brigade("interrupt", "--all")
+
     def say(self, home, name, text):
         """Sends a message to an agent, and waits until the agent has answered."""
         home.brigade("ask", name, f"{text} {script(say(f'I have read: {text}'))}")
