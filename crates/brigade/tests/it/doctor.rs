@@ -282,7 +282,7 @@ fn every_check_is_documented() {
 #[test]
 fn output_shows_problem_and_remedy() {
     let cli = healthy_team();
-    assert_eq!(cli.run_ok(&["doctor"]), "no problems found (39 checks)\n");
+    assert_eq!(cli.run_ok(&["doctor"]), "no problems found (40 checks)\n");
     let lock = cli.path("claude/teams/demo/inboxes/bob.json.lock");
     fs::create_dir(&lock).unwrap();
     age(&lock, 3600);
@@ -306,7 +306,7 @@ fn output_shows_problem_and_remedy() {
     fixed  task-of-nobody  task 1 of team demo
       removed its owner
 
-    no problems found (39 checks)
+    no problems found (40 checks)
     ");
 }
 
