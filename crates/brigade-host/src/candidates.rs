@@ -15,7 +15,7 @@ use crate::error::HostError;
 use crate::host::Host;
 use crate::origin;
 
-/// What a word of the command line names.
+/// The kind of thing that a word of the command line names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CandidateKind {
     /// A member, also the lead.

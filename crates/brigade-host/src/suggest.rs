@@ -21,7 +21,8 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
         .map(|(_, known)| known)
 }
 
-/// Returns the question whether a similar known name was meant, followed by a space; empty if no known name is similar.
+/// Returns a question that names the most similar known name, followed by a space. Returns an empty text if no known name is
+/// similar.
 pub fn question(word: &str, known: &[impl AsRef<str>]) -> String {
     let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
     nearest(word, &known).map(|name| format!("did you mean {name}? ")).unwrap_or_default()

@@ -12,7 +12,7 @@ use clap::{Arg, ArgAction, Command};
 pub(crate) use self::line::split_line;
 pub(crate) use self::values::{ValueSource, value_source};
 
-/// What can stand in the place of a word.
+/// The values that fit in the place of a word.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Completion {
     /// The part of the word before the value, such as `--team=`, or the earlier values of a list.

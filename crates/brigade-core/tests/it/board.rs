@@ -1,8 +1,9 @@
 //! Board operations.
 
-use brigade_core::board::{self, TaskPlan, Update};
+use brigade_core::board::{self, BatchTask, Rerun, TaskPlan, Update};
 use brigade_core::seat::Seat;
 use brigade_core::store::Actor;
+use brigade_core::task_exchange;
 use brigade_core::wire::inbox::with_message;
 use brigade_testkit::env::{TestEnv, member, team};
 use brigade_wire::body::Body;
@@ -50,6 +51,34 @@ fn dependencies_are_written_to_both_tasks() {
         assert_eq!(line(&env, 1).await, "- pending [2 3] []");
         assert_eq!(line(&env, 2).await, "- pending [3] [1]");
         assert_eq!(line(&env, 3).await, "- pending [] [2 1]");
+    });
+}
+
+/// Tasks of an earlier run counted as new tasks, so that a long file could not be added again.
+#[test]
+fn tasks_of_an_earlier_run_do_not_count_against_the_limit() {
+    in_memory(async |env| {
+        let bob = env.seat("bob");
+        let task = |number: usize| BatchTask {
+            place: format!("line {number}"),
+            source: format!("file/{number}"),
+            plan: TaskPlan::new(format!("task {number}")),
+            ..BatchTask::default()
+        };
+        let tasks: Vec<BatchTask> = (0..1_001).map(task).collect();
+        board::add_all(&bob, &tasks, Rerun::OpenTask).await.unwrap();
+        let again = board::add_all(&bob, &tasks, Rerun::OpenTask).await.unwrap();
+        assert_eq!((again.added.len(), again.existing.len()), (0, 1_001));
+    });
+}
+
+#[test]
+fn exported_csv_cannot_control_a_terminal() {
+    in_memory(async |env| {
+        let lead = env.seat("team-lead");
+        add(&lead, "a\u{1b}[2Jb\tc", &[]).await;
+        let csv = task_exchange::export_csv(&lead).await.unwrap();
+        assert!(csv.contains("a\\u{1b}[2Jb\tc"), "{csv}");
     });
 }
 
