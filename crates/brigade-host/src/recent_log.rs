@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_core::event::Record;
+use brigade_core::event::{Event, Record};
 use brigade_core::store::event_log::EventStream;
 use brigade_wire::name::TeamName;
 use jiff::Timestamp;
@@ -52,9 +52,15 @@ pub async fn read(
         let is_enough =
             limit.is_some_and(|limit| records.iter().filter(&mut is_selected).count() >= limit);
         if has_period || is_enough {
-            let mut earlier = match shows_work {
-                Some(_) => context.store.team_history(team).await?,
-                None => Vec::new(),
+            // The line of a task tells what changed since the event before it.
+            let has_task = |record: &Arc<Record>| {
+                matches!(record.event, Event::Task { .. } | Event::TaskDeleted { .. })
+            };
+            let needs_earlier =
+                shows_work.is_some() && records.iter().filter(is_selected).any(has_task);
+            let mut earlier = match needs_earlier {
+                true => context.store.team_history(team).await?,
+                false => Vec::new(),
             };
             earlier.retain(|record| record.at <= from);
             return Ok(RecentLog { earlier, records, is_empty: false });

@@ -14,7 +14,6 @@ use jiff::{SignedDuration, Timestamp};
 pub use self::excerpt::{ExcerptPart, excerpt};
 use crate::context::Context;
 use crate::error::HostError;
-use crate::log_query::team_created;
 use crate::origin;
 
 /// A search by a person.
@@ -97,13 +96,11 @@ pub async fn search(
     for team in teams {
         match context.store.search(&team, &query, &|progress| report(&team, progress)).await {
             Ok(results) => {
-                let created = if results.hits.is_empty() {
-                    None
-                } else {
-                    team_created(context, &team).await?
+                let created = match results.hits.is_empty() {
+                    true => None,
+                    false => created(context, &team).await?,
                 };
-                let exists = context.store.roster(&team).await?.is_some();
-                let place = OpenContext { team: &team, created, exists, zone };
+                let place = OpenContext { team: &team, created, zone };
                 found.records.extend(results.hits.into_iter().map(|hit| place.found(hit)));
                 if results.unreadable > 0 {
                     found.unreadable.push((team.clone(), results.unreadable));
@@ -138,13 +135,17 @@ async fn teams(context: &Context, all: bool) -> Result<Vec<TeamName>, HostError>
     }
 }
 
+/// Returns when the team was created, in milliseconds; `None` if it does not exist.
+async fn created(context: &Context, team: &TeamName) -> Result<Option<u64>, HostError> {
+    let roster = context.store.roster(team).await?;
+    Ok(roster.map(|roster| roster.team().created_at().unwrap_or_default()))
+}
+
 /// What the commands that show a record depend on.
 struct OpenContext<'c> {
     team: &'c TeamName,
-    /// When the existing or the last team with this name was created.
+    /// When the team with this name was created, in milliseconds; `None` if there is none.
     created: Option<u64>,
-    /// Whether the team exists.
-    exists: bool,
     zone: &'c TimeZone,
 }
 
@@ -166,10 +167,9 @@ impl OpenContext<'_> {
     /// Returns the command that shows a record.
     fn command(&self, record: &Record, kind: RecordKind) -> String {
         let team = quote(self.team.as_str());
-        let is_earlier = self.created.is_some_and(|created| !record.belongs_to_team(created));
-        if let (RecordKind::Task, Some(id), true, false) =
-            (kind, record.event.task_number(), self.exists, is_earlier)
-        {
+        // The history of a deleted team may begin with another team of the same name.
+        let is_present = self.created.is_some_and(|created| record.belongs_to_team(created));
+        if let (RecordKind::Task, Some(id), true) = (kind, record.event.task_number(), is_present) {
             return format!("brigade task show {id} --team {team}");
         }
         let second = |at: Timestamp| at.to_zoned(self.zone.clone()).strftime("%Y-%m-%dT%H:%M:%S");
@@ -190,7 +190,7 @@ impl OpenContext<'_> {
         if kind == RecordKind::Work {
             command.push_str(" --work");
         }
-        if is_earlier {
+        if !is_present {
             command.push_str(" --all-teams");
         }
         format!("{command} --since {since} --until {until}")
