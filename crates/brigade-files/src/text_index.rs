@@ -65,7 +65,7 @@ impl TextIndex {
     fn open(team: &Dir) -> Result<Self, IndexError> {
         let in_use = lock_mutex(&IN_USE);
         let db = schema::FORMAT.open(team, WAIT)?;
-        // What is deleted from the history must also disappear from the file of the index.
+        // SQLite overwrites deleted rows, so that the file of the index keeps no word of a deleted record.
         db.pragma_update(None, "secure_delete", true)?;
         Ok(Self { db, _in_use: in_use })
     }

@@ -40,7 +40,7 @@ pub async fn read(
         let (events, complete) = context.recent_event_stream(team, bytes, work).await?;
         let records = past(events, complete).await;
         let mut lines = LineFilter::default();
-        let mut is_selected = |record: &&Arc<Record>| {
+        let is_selected = |record: &&Arc<Record>| {
             shows_work.is_none_or(|shows_work| lines.has_line(&record.event, shows_work))
                 && query.matches(record)
         };
@@ -50,14 +50,14 @@ pub async fn read(
         };
         let has_period = query.since.is_some_and(|since| since > from);
         let is_enough =
-            limit.is_some_and(|limit| records.iter().filter(&mut is_selected).count() >= limit);
+            limit.is_some_and(|limit| records.iter().filter(is_selected).count() >= limit);
         if has_period || is_enough {
             // The line of a task tells what changed since the event before it.
             let has_task = |record: &Arc<Record>| {
                 matches!(record.event, Event::Task { .. } | Event::TaskDeleted { .. })
             };
-            let needs_earlier =
-                shows_work.is_some() && records.iter().filter(is_selected).any(has_task);
+            let is_needed = |record: &Arc<Record>| has_task(record) && query.matches(record);
+            let needs_earlier = shows_work.is_some() && records.iter().any(is_needed);
             let mut earlier = match needs_earlier {
                 true => context.store.team_history(team).await?,
                 false => Vec::new(),

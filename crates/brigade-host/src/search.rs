@@ -141,7 +141,7 @@ async fn created(context: &Context, team: &TeamName) -> Result<Option<u64>, Host
     Ok(roster.map(|roster| roster.team().created_at().unwrap_or_default()))
 }
 
-/// What the commands that show a record depend on.
+/// The facts on which the commands that show a record depend.
 struct OpenContext<'c> {
     team: &'c TeamName,
     /// When the team with this name was created, in milliseconds; `None` if there is none.

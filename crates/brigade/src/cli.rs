@@ -272,6 +272,7 @@ Examples:
     /// records first, each with the command that shows it. Searches the team that --team, `BRIGADE_TEAM` or this
     /// folder's brigade.toml chooses, else every team, also deleted ones, because you may not know which team
     /// it was. Exits with code 4 if nothing is found.
+    #[expect(clippy::doc_markdown, reason = "the help shows names of variables without backticks")]
     #[command(after_help = search::EXAMPLES)]
     Search(SearchArgs),
 
