@@ -269,7 +269,7 @@ Examples:
     ///
     /// Finds the records that contain every word, at the beginning of a word and in upper or lower case:
     /// `parse` finds `Parser`. Text in double quotes must occur as it is, as whole words. Prints the newest
-    /// records first, each with the command that shows it. Searches the team that --team, `BRIGADE_TEAM` or this
+    /// records first, each with the command that shows it. Searches the team that --team, BRIGADE_TEAM or this
     /// folder's brigade.toml chooses, else every team, also deleted ones, because you may not know which team
     /// it was. Exits with code 4 if nothing is found.
     #[expect(clippy::doc_markdown, reason = "the help shows names of variables without backticks")]

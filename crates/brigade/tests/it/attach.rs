@@ -95,11 +95,10 @@ fn team_with_interface() -> HostedTeam {
 
 /// Checks that the events are recorded in this order.
 fn assert_order(heard: &str, events: &[&str]) {
-    let mut from = 0;
+    let mut rest = heard;
     for event in events {
-        let found = heard.get(from..).unwrap_or_default().find(event);
-        let place = found.unwrap_or_else(|| panic!("no {event:?} at its place:\n{heard}"));
-        from += place + event.len();
+        let found = rest.split_once(event);
+        (_, rest) = found.unwrap_or_else(|| panic!("no {event:?} at its place:\n{heard}"));
     }
 }
 

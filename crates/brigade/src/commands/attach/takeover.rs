@@ -78,8 +78,9 @@ fn announce(name: &MemberName, taken: &HandedOver) {
     output::eprint_line(&format!(
         "{STRONG}{title}{STRONG:#} opens {name}'s session {FAINT}({words}){FAINT:#}"
     ));
+    output::eprint_line("Leave it with its own command, such as /quit.");
     output::eprint_line(&format!(
-        "Leave it with its own command, such as /quit. Then {name} continues the session, with the mail that came meanwhile."
+        "Then {name} continues the session, with the mail that came meanwhile."
     ));
 }
 
