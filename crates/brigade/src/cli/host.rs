@@ -46,10 +46,10 @@ pub(crate) struct StatusArgs {
 pub(crate) struct SpawnArgs {
     /// The member's name
     pub(crate) name: MemberName,
-    /// The agent: codex, gemini, opencode, …, or acp:COMMAND (see `brigade agents`)
+    /// The agent: codex, gemini, …, or acp:COMMAND (see `brigade agents`)
     #[arg(long, value_name = "AGENT", required_unless_present = "like")]
     pub(crate) agent: Option<String>,
-    /// Copy the settings of this member, on this host or in brigade.toml; other options override
+    /// Copy the settings of this member; other options override
     #[arg(long, value_name = "MEMBER")]
     pub(crate) like: Option<MemberName>,
     /// Model to use [default: the agent's own default]
@@ -73,25 +73,25 @@ pub(crate) struct SpawnArgs {
     /// Work in an own git worktree, on an own branch
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub(crate) worktree: Option<bool>,
-    /// Actions that need permission: `ask` those that the agent's own rules do not allow, `full` none [default: ask]
+    /// `ask` before actions that the agent does not allow itself, or `full` [default: ask]
     #[arg(long, value_name = "LEVEL", hide_possible_values = true)]
     pub(crate) access: Option<AccessWord>,
-    /// Command that the agent may run without asking, such as "cargo test *"; can be repeated
+    /// Allow a command, such as "cargo test *"; can be repeated
     #[arg(long, value_name = "RULE", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) allow: Vec<String>,
-    /// Command for which the agent has to ask, even if --allow matches it; can be repeated
+    /// Ask for a command, even if --allow matches it; can be repeated
     #[arg(long, value_name = "RULE", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) ask: Vec<String>,
-    /// Command that the agent must not run; can be repeated
+    /// Deny a command; can be repeated
     #[arg(long, value_name = "RULE", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) deny: Vec<String>,
-    /// Environment variable that the agent inherits, `*` at the end for several; can be repeated
+    /// Inherit this environment variable (NAME or NAME*); can be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) env: Vec<String>,
     /// Path of the agent's program [default: searched in PATH]
     #[arg(long, value_name = "PATH")]
     pub(crate) program: Option<PathBuf>,
-    /// Whether to restart the agent when its process dies: always or never [default: always]
+    /// Restart the agent if its process dies: always or never [default: always]
     #[arg(long, value_name = "WHEN", hide_possible_values = true)]
     pub(crate) restart: Option<RestartWord>,
 }
