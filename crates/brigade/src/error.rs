@@ -79,6 +79,8 @@ pub(crate) enum CliTrouble {
     NothingToUndo,
     #[error("the team has no tasks; --until-done has nothing to wait for")]
     NoTasks,
+    #[error("{file} describes team {team}, not {named}")]
+    OtherTeamInFile { file: String, team: String, named: String },
     #[error("{} not done in time", unfinished(*left, "was", "were"))]
     NotDone { left: usize },
     #[error("{} not done, and no member is left to do the work", unfinished(*left, "is", "are"))]

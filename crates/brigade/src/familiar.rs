@@ -32,6 +32,10 @@ const FAMILIAR: &[(&[&str], &str)] = &[
         "`brigade team show` and `brigade task show ID` show details",
     ),
     (&["create"], "`brigade team create` creates a team, and `brigade task add` a task"),
+    (
+        &["rename"],
+        "a member keeps its name; `brigade spawn NEW --like OLD` starts another with the same settings",
+    ),
     (&["switch", "context"], "`brigade use TEAM` chooses the team for later commands"),
 ];
 
@@ -45,7 +49,7 @@ pub(crate) fn with_suggestion(mut invalid: clap::Error) -> clap::Error {
     };
     let found = FAMILIAR.iter().find(|(names, _)| names.contains(&name.as_str()));
     if let Some((_, suggestion)) = found {
-        invalid.insert(ContextKind::SuggestedSubcommand, ContextValue::None);
+        invalid.remove(ContextKind::SuggestedSubcommand);
         let suggestion = vec![StyledStr::from(*suggestion)];
         invalid.insert(ContextKind::Suggested, ContextValue::StyledStrs(suggestion));
     }

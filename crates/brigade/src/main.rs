@@ -83,7 +83,10 @@ fn without_letters(mut invalid: clap::Error) -> clap::Error {
     };
     let mut names: Vec<String> = names.into_iter().filter(|name| name.len() > 1).collect();
     let names = match names.len() {
-        0 => ContextValue::None,
+        0 => {
+            invalid.remove(ContextKind::SuggestedSubcommand);
+            return invalid;
+        }
         1 => ContextValue::String(names.remove(0)),
         _ => ContextValue::Strings(names),
     };

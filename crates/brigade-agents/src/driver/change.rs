@@ -144,7 +144,7 @@ mod tests {
         let text = change("1\n2\n3\n4\n", "1\n2\n3\nfour\n").diff_text(100);
         assert_eq!(text.as_deref(), Some(" 3\n-4\n+four"));
         assert_eq!(
-            change("", "a long line\nb\n").diff_text(16).as_deref(),
+            change("", "a long line\nb\n").diff_text(15).as_deref(),
             Some("+a long line\n …")
         );
         assert_eq!(change("a\n", "a\n").diff_text(16), None);

@@ -2,16 +2,17 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::ops::ControlFlow;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, Statement};
+use rusqlite::{Connection, OptionalExtension as _, Statement};
 
 use super::Survey;
 use super::block::{IndexedRecord, decode_numbers, decode_records, kind_word, member_word};
 use crate::deleted_records::DeletedHistory;
 use crate::dir::Dir;
 use crate::searched_journals::{SearchedJournals, read_from};
-use crate::sqlite_file::IndexError;
+use crate::sqlite_file::{IndexError, signed};
 use brigade_core::search_text::SearchWord;
 use brigade_core::store::{RecordPlace, SearchHit, SearchQuery, SearchResults};
 
@@ -64,6 +65,32 @@ impl FoundHits {
     }
 }
 
+/// Returns how many lines of the indexed part of a journal are not records. A process that deleted records may have died before it
+/// removed them from the index, so a block may contain the end of the deleted part.
+fn indexed_unreadable(
+    db: &Connection,
+    journals: &SearchedJournals<'_>,
+    name: &str,
+    journal: i64,
+    deleted: u64,
+) -> Result<u64, IndexError> {
+    let sum = "SELECT coalesce(sum(unreadable), 0) FROM block WHERE journal = ?1 AND start >= ?2";
+    let values = (journal, signed(deleted));
+    let mut unreadable = db.query_row(sum, values, |row| row.get::<_, i64>(0))?.cast_unsigned();
+    let cut = "SELECT upto FROM block WHERE journal = ?1 AND start < ?2 AND upto > ?2";
+    let cut = db.query_row(cut, values, |row| row.get::<_, i64>(0)).optional()?;
+    if let Some(upto) = cut.map(i64::cast_unsigned) {
+        journals.journal(name)?.scan_lines(deleted, |offset, record| {
+            if offset >= upto {
+                return ControlFlow::Break(());
+            }
+            unreadable += u64::from(record.is_none());
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(unreadable)
+}
+
 /// Returns the records that the query selects, those that are not indexed included.
 pub(super) fn find(
     db: &Connection,
@@ -80,14 +107,13 @@ pub(super) fn find(
     let mut names: HashMap<i64, (&str, u64)> = HashMap::new();
     for (name, indexed) in journals.names.iter().zip(&survey.journals) {
         let deleted = deleted.range(name, &*journals.journal(name)?)?.upto;
-        let from = indexed.map_or(deleted, |indexed| indexed.upto.offset);
+        let from = indexed.map_or(deleted, |indexed| indexed.upto.offset.max(deleted));
         unreadable += read_from(journals, name, from, query, &mut hits)?;
         if let Some(indexed) = indexed {
+            unreadable += indexed_unreadable(db, journals, name, indexed.id, deleted)?;
             names.insert(indexed.id, (name, deleted));
         }
     }
-    let sum = "SELECT coalesce(sum(unreadable), 0) FROM block";
-    unreadable += db.query_row(sum, [], |row| row.get::<_, i64>(0))?.cast_unsigned();
     let groups = word_groups(query);
     let mut reader = BlockReader::new(db)?;
     let mut found = FoundHits::new(hits, query.limit);

@@ -139,8 +139,8 @@ impl<'c> Checker<'c> {
             Some(first) => {
                 let what = match &first.subject {
                     ApprovalSubject::Plan { .. } => "approval of a plan".to_owned(),
-                    ApprovalSubject::Permission { tool, .. } => {
-                        format!("permission to use {}", text::one_line(tool))
+                    ApprovalSubject::Permission { action, .. } => {
+                        format!("permission to {}", text::one_line(&action.summary()))
                     }
                 };
                 let (number, from) = (first.number, &first.from);

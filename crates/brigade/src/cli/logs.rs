@@ -126,7 +126,9 @@ fn resolve(text: &str, now: &Zoned) -> Result<Timestamp, String> {
     }
     let zone = now.time_zone().clone();
     let zoned = if let Ok(time) = text.parse::<Time>()
+        // A date and a time are also accepted as a time.
         && text.contains(':')
+        && !text.contains('-')
     {
         let today = now.date().to_datetime(time).to_zoned(zone.clone()).map_err(|_| form())?;
         let yesterday = || now.date().yesterday().map(|day| day.to_datetime(time));
@@ -158,6 +160,8 @@ mod tests {
             ("2026-11-18", "2026-11-17T23:00:00Z"),
             ("2026-07-01", "2026-06-30T22:00:00Z"),
             ("2026-11-18T14:00", "2026-11-18T13:00:00Z"),
+            ("2026-11-18T16:00", "2026-11-18T15:00:00Z"),
+            ("2026-11-10T14:00", "2026-11-10T13:00:00Z"),
             ("2026-11-18 14:00:30", "2026-11-18T13:00:30Z"),
             ("2026-11-18T14:00:00Z", "2026-11-18T14:00:00Z"),
         ] {

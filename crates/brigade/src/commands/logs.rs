@@ -50,7 +50,7 @@ pub(crate) async fn run(context: &CliContext, args: &LogsArgs) -> Result<u8, Cli
     if !args.follow && (args.last.is_some() || args.since.is_some()) {
         printer.print_recent(context, &team).await?;
         print_notes(context, &team)?;
-        return Ok(printer.exit_code());
+        return Ok(printer.exit_code(&team));
     }
     let (mut events, _) = context.event_stream(&team).await?;
     let mut has_history = false;
@@ -70,7 +70,7 @@ pub(crate) async fn run(context: &CliContext, args: &LogsArgs) -> Result<u8, Cli
     printer.finish()?;
     print_notes(context, &team)?;
     if !args.follow {
-        return Ok(printer.exit_code());
+        return Ok(printer.exit_code(&team));
     }
     loop {
         let batch = match tokio::time::timeout(POLL_INTERVAL, events.next()).await {
@@ -140,8 +140,15 @@ impl LogPrinter {
         }
     }
 
-    fn exit_code(&self) -> u8 {
-        if self.is_empty { exit::NOTHING } else { exit::DONE }
+    /// Returns the exit code. If nothing was printed, says so.
+    fn exit_code(&self, team: &TeamName) -> u8 {
+        if !self.is_empty {
+            return exit::DONE;
+        }
+        if !self.is_json {
+            output::note(&format!("no event of team {team} matches"));
+        }
+        exit::NOTHING
     }
 
     /// Prints a record as JSON, or keeps it until it is known to be among the last.

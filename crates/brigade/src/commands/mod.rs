@@ -285,7 +285,8 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Some(CliCommand::Up(up)) if up.check => check::check(&global, up.file.as_deref()).await,
         Some(CliCommand::Mcp) => mcp::run(CliContext::new(global).await?).await,
         Some(CliCommand::Up(up)) => {
-            changing(global, async |context| up::run(context, &up).await).await
+            let named = global.team.clone();
+            changing(global, async |context| up::run(context, &up, named.as_ref()).await).await
         }
         Some(CliCommand::Link(asked)) => link::run(global, asked).await,
         Some(CliCommand::Status(asked)) => {

@@ -44,11 +44,19 @@ pub(crate) async fn run(context: &CliContext, asked: &StatusArgs) -> Result<u8, 
     }
 }
 
+/// Returns whether the commands in the text must name the team: if there are several, or if a command without a team would act on
+/// another one.
+async fn names_team(context: &CliContext, shown: &[TeamName]) -> bool {
+    let chosen = context.team_choice().await;
+    shown.len() > 1 || chosen.is_ok_and(|chosen| !shown.contains(&chosen.team))
+}
+
 /// Returns the teams of this host as text, for a view that is refreshed.
 async fn text(context: &CliContext, all: bool) -> Result<String, CliError> {
     let host = context.host()?;
     let teams = chosen(context, &host, all).await?;
-    let (names_team, now, width) = (teams.len() > 1, context.clock.now(), output::width());
+    let (now, width) = (context.clock.now(), output::width());
+    let names_team = names_team(context, &teams).await;
     let mut texts = Vec::new();
     for team in teams {
         let lead = context.seat_of(team.clone(), MemberName::lead());
@@ -90,7 +98,9 @@ async fn print(context: &CliContext, all: bool) -> Result<u8, CliError> {
         output::print_json(&states)?;
     } else {
         let now = context.clock.now();
-        let (names_team, width) = (states.len() > 1, output::width());
+        let width = output::width();
+        let teams: Vec<TeamName> = states.iter().map(|state| state.team.clone()).collect();
+        let names_team = names_team(context, &teams).await;
         let render = |state| view::render(&host, state, names_team, now, width);
         let mut texts: Vec<String> = states.iter().map(render).collect();
         let links = link_registry::list(&context.files_host()?.registry)?;

@@ -8,7 +8,7 @@ use brigade_core::pulse::Liveness;
 use brigade_core::seat::Seat;
 use brigade_core::store::event_log::RecordBatch;
 use brigade_core::text;
-use brigade_wire::name::MemberName;
+use brigade_wire::name::{MemberName, TeamName};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
@@ -39,12 +39,22 @@ const DAMAGED_POLLS: u32 = 3;
 /// After this time without a new event, assume that all earlier events have arrived.
 const QUIET_TIME: Duration = Duration::from_millis(200);
 
-pub(crate) async fn run(context: &CliContext, up: &UpArgs) -> Result<u8, CliError> {
+/// Starts the team of the file. `named` is the team that the option `--team` names.
+pub(crate) async fn run(
+    context: &CliContext,
+    up: &UpArgs,
+    named: Option<&TeamName>,
+) -> Result<u8, CliError> {
     let began = context.clock.now();
     let end = up.limit.map(|limit| Instant::now() + Duration::from_secs(limit));
     let file = up.file.clone().map_or_else(check::found, Ok)?;
     let trusted = trust()?.read(&file)?;
     let spec = trusted.spec();
+    if let Some(named) = named.filter(|named| **named != spec.team) {
+        let (file, team) = (file.display().to_string(), spec.team.to_string());
+        let error = CliTrouble::OtherTeamInFile { file, team, named: named.to_string() };
+        return Err(CliError::usage(error).hint("leave out `--team`"));
+    }
     host_up::check_recreated(spec, up.recreate.as_deref().unwrap_or_default())?;
     let lead = context.seat_of(spec.team.clone(), MemberName::lead());
     let host = context.host()?;

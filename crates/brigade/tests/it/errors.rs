@@ -232,8 +232,11 @@ fn command_names_of_other_programs_lead_to_the_right_command() {
         exec.stderr.contains("tip: `brigade ask MEMBER TEXT` prints a member's reply"),
         "{exec}"
     );
+    assert_eq!(exec.stderr.matches("tip:").count(), 1, "{exec}");
     let unknown = cli.run(&["top"]);
     assert!(!unknown.stderr.contains("'stop'"), "{unknown}");
+    let unknown = cli.run(&["add"]);
+    assert!(!unknown.stderr.contains("tip:"), "{unknown}");
     // An option that does not exist is not the subject of a task.
     assert_eq!(CliEnv::with_team().run(&["task", "add", "-f"]).code, Some(2));
 }

@@ -170,7 +170,7 @@ fn a_wait_for_a_member_ends_after_its_turn() {
     }
     cli.run_ok(&["send", "bob", "ASK first"]);
     let asked = cli.run_ok(&["wait", "--approval"]);
-    assert!(asked.starts_with("request 1: bob asks for permission to use"), "{asked}");
+    assert!(asked.starts_with("request 1: bob asks for permission to run: make"), "{asked}");
     let idle = start(cli, &["wait", "--idle", "bob"]);
     cli.run_ok(&["approve", "1"]);
     assert_eq!(outcome(cli, idle), "bob is idle\n");

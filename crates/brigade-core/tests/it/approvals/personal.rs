@@ -166,7 +166,7 @@ fn a_rule_that_decides_already_is_named() {
         let asks = rules(&[rule(RuleDecision::Ask, "git *")], &[]);
         assert_eq!(
             propose(&approval, &asks, ALLOW, &[]).unwrap_err().to_string(),
-            "rule 1 of bob (ask git *) is checked first, and a personal rule cannot override it"
+            "rule 1 of bob (ask git *) is checked first, and a new rule cannot override it"
         );
         assert_eq!(propose(&approval, &asks, RuleDecision::Deny, &[]).unwrap(), ["git push"]);
         let allows = rules(&[], &[rule(ALLOW, "make"), rule(ALLOW, "git push *")]);
