@@ -106,7 +106,9 @@ def archive(report, root):
     report.check("archive: files belong to root, and only root may write to them", owners == {(0, 0, 0)}, owners)
 
     share = prefix / "share"
+    # The script asks the program, which must be on the path.
     script = f"""
+        PATH={prefix / "bin"}:$PATH
         source {share}/bash-completion/completions/brigade
         COMP_WORDS=(brigade task cl) COMP_CWORD=2 COMP_LINE="brigade task cl" COMP_POINT=15
         _brigade brigade cl task && echo "${{COMPREPLY[@]}}"

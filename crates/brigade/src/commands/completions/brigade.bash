@@ -3,7 +3,7 @@ _brigade() {
     local lines kind value word=${COMP_LINE:0:COMP_POINT} before=
     COMPREPLY=()
     mapfile -t lines < <(command brigade __complete bash "$word" 2>/dev/null)
-    kind=${lines[0]}
+    kind=${lines[0]-}
     case $kind in
     files) compopt -o default ;;
     folders) compopt -o dirnames ;;
