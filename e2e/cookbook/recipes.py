@@ -138,7 +138,7 @@ class RecipeRun:
         if self._left:
             raise RecipeFailed(f"not run: {self._left[0].command}")
 
-    # What a check expects.
+    # Methods with which a check states what it expects.
 
     def contains(self, text, *parts):
         missing = [part for part in parts if part not in text]

@@ -251,7 +251,8 @@ pub async fn answer_with_rules(
             Ok(AnsweredWithRules { given, added: Ok(added) })
         }
         Err(error) => {
-            registry.set_turn_rules(&seat.team, &approval.from, &before)?;
+            // The turn may be over, and another one may have started: none of the rules may stay.
+            registry.set_turn_rules(&seat.team, &approval.from, &[])?;
             Err(error)
         }
     }

@@ -14,7 +14,7 @@ const FOOTER: &str = "\
 Global options: --team TEAM, --as NAME, --store STORE, --json, --no-pager, …
 More: brigade help global | exit-codes | aliases, and `brigade man`";
 
-/// What `clap` adds to the option `--help` in the short help.
+/// The text that `clap` adds to the option `--help` in the short help.
 const SEE_MORE: &str = " (see more with '--help')";
 
 /// Returns the help that these arguments ask for. `None` if they ask for none.

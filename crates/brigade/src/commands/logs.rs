@@ -140,7 +140,7 @@ impl LogPrinter {
         }
     }
 
-    /// Returns the exit code. If nothing was printed, says so.
+    /// Returns the exit code. Prints a note if no event was printed.
     fn exit_code(&self, team: &TeamName) -> u8 {
         if !self.is_empty {
             return exit::DONE;

@@ -102,8 +102,13 @@ fn an_answer_for_the_turn_ends_with_the_turn() {
     team.cli.run_ok(&["wait", "--idle", "alice"]);
     let folders = std::fs::read_dir(team.cli.path("state/brigade/host")).unwrap();
     let dir = folders.map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap();
+    let rules = dir.join("demo/alice/turn-rules.json");
+    // If the request cannot be answered, the turn may be over, and its rules with it.
+    std::fs::write(&rules, r#"[{"ruling":"allow","command":"ls"}]"#).unwrap();
+    assert_eq!(team.cli.run(&["approve", "1", "--turn"]).code, Some(1));
+    assert!(!rules.exists());
     let late = r#"[{"ruling":"allow","command":"make"}]"#;
-    std::fs::write(dir.join("demo/alice/turn-rules.json"), late).unwrap();
+    std::fs::write(&rules, late).unwrap();
     assert_eq!(team.cli.json(&["policy", "list"])[0]["source"], "turn");
     ask_twice();
     assert_eq!(answers(&team), 2);
