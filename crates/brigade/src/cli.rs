@@ -197,11 +197,11 @@ Example:
     #[command(subcommand)]
     Team(TeamCommand),
 
-    /// Choose the team of commands that name none
+    /// Choose your default team
     ///
     /// Sets your default team on this host, for this store. A command uses the team of --team, else of
     /// BRIGADE_TEAM, else of the brigade.toml of the folder, else of the Claude Code session in which it
-    /// runs, else your default team, else the only team. If it had a choice, it says which team it took.
+    /// runs, else your default team, else the only team. If there was a choice, it prints which team it took.
     /// Without a team, shows the team that a command here uses, and why.
     #[command(after_help = team::USE_EXAMPLES)]
     #[expect(clippy::doc_markdown, reason = "the help shows names of variables without backticks")]
@@ -267,11 +267,10 @@ Examples:
 
     /// Search mail, tasks, and what agents said and did
     ///
-    /// Finds the records that contain every word, at the beginning of a word and in upper or lower case:
-    /// `parse` finds `Parser`. Text in double quotes must occur as it is, as whole words. Prints the newest
-    /// records first, each with the command that shows it. Searches the team that --team, BRIGADE_TEAM or this
-    /// folder's brigade.toml chooses, else every team, also deleted ones, because you may not know which team
-    /// it was. Exits with code 4 if nothing is found.
+    /// Finds records that contain all words. A word matches the beginning of a word, and upper or lower case does
+    /// not matter: `parse` finds `Parser`. Text in double quotes matches only whole words. Prints the newest records first, each with
+    /// the command that shows it. Searches the team that --team, BRIGADE_TEAM or this folder's brigade.toml
+    /// chooses, else every team, also deleted ones. Exits with code 4 if nothing is found.
     #[expect(clippy::doc_markdown, reason = "the help shows names of variables without backticks")]
     #[command(after_help = search::EXAMPLES)]
     Search(SearchArgs),
