@@ -113,7 +113,8 @@ def service(run, homes):
     session = home.saved_session("bob")
     run.in_terminal(home, "[y/N]", keys=["y", "Enter"])
     unit = home.home / ".config/systemd/user/brigade.service"
-    run.eventually("the unit is enabled", lambda: unit.exists() and "enable" in (home.home / "systemctl").read_text(), 20)
+    calls = home.home / "systemctl"
+    run.eventually("the unit is enabled", lambda: calls.exists() and "enable" in calls.read_text(), 20)
     kill_all(home)
     command = re.search(r"^ExecStart=(.*)$", unit.read_text(), re.M)[1]
     subprocess.run(["sh", "-c", command], env=home.environ, cwd=home.home, check=True)
