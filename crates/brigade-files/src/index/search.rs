@@ -1,7 +1,7 @@
 //! Searches in the index. The results are offsets in a journal, in order.
 
 use rusqlite::types::ToSql;
-use rusqlite::{Connection, Params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, Params, params_from_iter};
 
 use super::IndexedJournal;
 use super::add::{bits, kind_number};
@@ -63,33 +63,46 @@ pub(crate) fn requests(
     created: u64,
     query: RequestQuery<'_>,
 ) -> Result<(Option<u64>, Vec<IndexedRequest>), IndexError> {
-    let first = "SELECT min(position) FROM request WHERE source = ?1 AND team >= ?2";
-    let first: Option<i64> =
-        db.prepare(first)?.query_row((journal.id, signed(created)), |row| row.get(0))?;
+    let first = db
+        .prepare(FIRST_REQUEST)?
+        .query_row((journal.id, signed(created)), |row| row.get::<_, i64>(0))
+        .optional()?;
     let Some(first) = deleted.first_request_of(created).map(signed).or(first) else {
         return Ok((None, Vec::new()));
     };
-    let (condition, value): (&str, Box<dyn ToSql>) = match query {
-        RequestQuery::All => ("1 = 1", Box::new(0)),
-        RequestQuery::Unsettled => ("open = 1", Box::new(0)),
-        RequestQuery::Id(id) => ("id = ?3", Box::new(id.to_owned())),
+    let value: Box<dyn ToSql> = match query {
+        RequestQuery::All | RequestQuery::Unsettled => Box::new(0),
+        RequestQuery::Id(id) => Box::new(id.to_owned()),
         RequestQuery::Number(number) => {
-            let position = i64::try_from(number).unwrap_or(i64::MAX).saturating_add(first - 1);
-            ("position = ?3", Box::new(position))
+            Box::new(i64::try_from(number).unwrap_or(i64::MAX).saturating_add(first - 1))
         }
     };
-    // The values of all conditions are bound, also if a condition does not need them.
-    let sql = format!(
-        "SELECT position, offset, sender FROM request
-        WHERE source = ?1 AND team >= ?2 AND {condition} AND ?3 = ?3 ORDER BY position"
-    );
-    let mut select = db.prepare(&sql)?;
+    let mut select = db.prepare(&select_requests(query))?;
     let values: [&dyn ToSql; 3] = [&journal.id, &signed(created), &value];
     let rows = select.query_map(params_from_iter(values), |row| {
         let number = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
         Ok(IndexedRequest { position: number(0)?, offset: number(1)?, sender: row.get(2)? })
     })?;
     Ok((Some(first.cast_unsigned()), rows.collect::<Result<_, _>>()?))
+}
+
+/// Finds the first request of a team. The sign `+` keeps SQLite from using the index of teams: it would read all requests of the team
+/// to find the first one.
+const FIRST_REQUEST: &str =
+    "SELECT position FROM request WHERE source = ?1 AND +team >= ?2 ORDER BY position LIMIT 1";
+
+/// Returns the statement for a query. The values of all conditions are bound, also if a condition does not need them.
+fn select_requests(query: RequestQuery<'_>) -> String {
+    let (index, condition) = match query {
+        RequestQuery::All => ("", "1 = 1"),
+        RequestQuery::Unsettled => ("INDEXED BY request_open", "open = 1"),
+        RequestQuery::Id(_) => ("INDEXED BY request_id", "id = ?3"),
+        RequestQuery::Number(_) => ("", "position = ?3"),
+    };
+    format!(
+        "SELECT position, offset, sender FROM request {index}
+        WHERE source = ?1 AND +team >= ?2 AND {condition} AND ?3 = ?3 ORDER BY position"
+    )
 }
 
 /// Returns the unread messages.
@@ -115,4 +128,53 @@ fn offsets(db: &Connection, sql: &str, values: impl Params) -> Result<Vec<u64>, 
     let mut select = db.prepare(sql)?;
     let rows = select.query_map(values, |row| row.get::<_, i64>(0).map(i64::cast_unsigned))?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+    use crate::index::schema::FORMAT;
+
+    const REQUESTS: i64 = 5_000;
+
+    /// Returns an index with many settled requests and one open one.
+    fn filled() -> Connection {
+        let db = Connection::open_in_memory().unwrap();
+        db.execute_batch(FORMAT.tables).unwrap();
+        let mut insert = db
+            .prepare("INSERT INTO request VALUES (1, ?1, 'r' || ?1, 'bob', ?1, 7, ?1, ?1 = ?2)")
+            .unwrap();
+        for position in 1..=REQUESTS {
+            insert.execute((position, REQUESTS / 2)).unwrap();
+        }
+        drop(insert);
+        db
+    }
+
+    /// Returns the number of steps that SQLite takes for a statement, and the number of rows.
+    fn steps(sql: &str, values: &[&dyn ToSql]) -> (i32, usize) {
+        let db = filled();
+        let mut statement = db.prepare(sql).unwrap();
+        let rows = statement.query_map(params_from_iter(values), |_| Ok(())).unwrap().count();
+        (statement.get_status(StatementStatus::VmStep), rows)
+    }
+
+    #[test]
+    fn the_cost_of_a_query_follows_its_results() {
+        let (source, team): (i64, i64) = (1, 7);
+        for (sql, value, expected) in [
+            (FIRST_REQUEST.to_owned(), None, 1),
+            (select_requests(RequestQuery::Unsettled), Some(&0 as &dyn ToSql), 1),
+            (select_requests(RequestQuery::Number(3)), Some(&3), 1),
+            (select_requests(RequestQuery::Id("r3")), Some(&"r3"), 1),
+        ] {
+            let values: Vec<&dyn ToSql> =
+                [&source as &dyn ToSql, &team].into_iter().chain(value).collect();
+            let (steps, rows) = steps(&sql, &values);
+            assert_eq!(rows, expected, "{sql}");
+            assert!(steps < 100, "{steps} steps: {sql}");
+        }
+    }
 }
