@@ -155,6 +155,30 @@ impl Journal {
         start: u64,
         mut visit: impl FnMut(u64, Option<Record>) -> ControlFlow<()>,
     ) -> Result<JournalPosition, StoreError> {
+        self.scan_bytes(start, |offset, line| visit(offset, self.parse(line)))
+    }
+
+    /// Returns the records whose lines are `wanted`. Does not parse the other lines.
+    pub(crate) fn read_wanted(
+        &self,
+        wanted: impl Fn(&[u8]) -> bool,
+    ) -> Result<Vec<Record>, StoreError> {
+        let mut records = Vec::new();
+        self.scan_bytes(0, |_, line| {
+            if wanted(line) {
+                records.extend(self.parse(line));
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(records)
+    }
+
+    /// Like [`Journal::scan`], but calls `visit` with the bytes of each line.
+    fn scan_bytes(
+        &self,
+        start: u64,
+        mut visit: impl FnMut(u64, &[u8]) -> ControlFlow<()>,
+    ) -> Result<JournalPosition, StoreError> {
         let io_error = |error| io_error("read", self.path.clone(), error);
         let mut bytes: Vec<u8> = Vec::with_capacity(FIRST_PIECE);
         // Where the bytes begin in the file. They begin with a complete line.
@@ -172,7 +196,7 @@ impl Journal {
                 let line = hole::without_zeros(bytes.get(done..done + len).unwrap_or_default());
                 let offset = base + done as u64;
                 done += len + 1;
-                if !line.is_empty() && visit(offset, self.parse(line)).is_break() {
+                if !line.is_empty() && visit(offset, line).is_break() {
                     return self.position(base + done as u64);
                 }
             }

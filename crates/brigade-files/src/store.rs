@@ -386,6 +386,14 @@ impl EventLog for FileStore {
         read_journals(&team_state, &[])
     }
 
+    async fn task_history(&self, team: &TeamName, ids: &[u64]) -> Result<Vec<Record>, StoreError> {
+        let Some(team_state) = self.existing_team_state(team)? else { return Ok(Vec::new()) };
+        let mut records = team_state.journal.read_wanted(|line| !has_other_subject(line, ids))?;
+        records.retain(|record| record.event.is_about_tasks(ids));
+        records.sort_by_key(|record| record.at);
+        Ok(records)
+    }
+
     async fn unread_history(
         &self,
         team: &TeamName,
@@ -494,6 +502,22 @@ impl FileStore {
     ) -> Result<(), StoreError> {
         self.do_work(team, member, MailboxWork::Prune).await
     }
+}
+
+/// Returns whether a line of the journal is certainly about an answer, or about another task than these. Most lines are. Their first bytes
+/// show it, so that they need not be parsed.
+fn has_other_subject(line: &[u8], ids: &[u64]) -> bool {
+    const EVENT: &[u8] = b"\"event\":{";
+    const TASK: &[u8] = b"\"task\":{\"id\":";
+    let Some(at) = memchr::memmem::find(line, EVENT) else { return false };
+    let event = line.get(at + EVENT.len()..).unwrap_or_default();
+    if event.starts_with(b"\"answered\":") {
+        return true;
+    }
+    let Some(id) = event.strip_prefix(TASK) else { return false };
+    let digits = id.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let id = std::str::from_utf8(id.get(..digits).unwrap_or_default()).ok();
+    id.and_then(|id| id.parse().ok()).is_some_and(|id: u64| !ids.contains(&id))
 }
 
 /// Reads the team's own journal and the journals in the given folders, sorted by time.

@@ -30,9 +30,8 @@
 //! | [`process`], [`process_tree`], [`signals`] | processes and signals |
 //! | [`service`] | the service that starts teams again at login |
 //! | [`demo`] | a team of scripted agents that shows brigade |
-//! | [`progress`], [`error`], [`history_text`], [`log_query`], [`suggest`], [`candidates`] | text for front ends to show |
-//! | [`progress`], [`error`], [`history_text`], [`log_query`], [`search`], [`suggest`] | text for front ends to show |
-//! | [`progress`], [`error`], [`history_text`], [`log_query`], [`recent_log`], [`search`], [`suggest`] | text for front ends to show |
+//! | [`progress`], [`error`], [`history_text`], [`suggest`], [`candidates`] | text for front ends to show |
+//! | [`log_query`], [`recent_log`], [`search`] | reading the log, and searching the history |
 //!
 //! # Limits of this crate
 //!

@@ -17,7 +17,7 @@ const FIRST_BYTES: u64 = 256 << 10;
 /// The last events of a team.
 #[derive(Debug, Default)]
 pub struct RecentLog {
-    /// Earlier events of the board and the roster. The lines of later events depend on them.
+    /// Earlier events of the tasks. The lines of later events depend on them.
     pub earlier: Vec<Record>,
     /// All events since a time, in chronological order.
     pub records: Vec<Arc<Record>>,
@@ -53,13 +53,17 @@ pub async fn read(
             limit.is_some_and(|limit| records.iter().filter(is_selected).count() >= limit);
         if has_period || is_enough {
             // The line of a task tells what changed since the event before it.
-            let has_task = |record: &Arc<Record>| {
-                matches!(record.event, Event::Task { .. } | Event::TaskDeleted { .. })
+            let task = |record: &Arc<Record>| match &record.event {
+                Event::Task { id, .. } | Event::TaskDeleted { id } if query.matches(record) => {
+                    Some(*id)
+                }
+                _ => None,
             };
-            let is_needed = |record: &Arc<Record>| has_task(record) && query.matches(record);
-            let needs_earlier = shows_work.is_some() && records.iter().any(is_needed);
-            let mut earlier = match needs_earlier {
-                true => context.store.team_history(team).await?,
+            let mut tasks: Vec<u64> = records.iter().filter_map(task).collect();
+            tasks.sort_unstable();
+            tasks.dedup();
+            let mut earlier = match shows_work.is_some() && !tasks.is_empty() {
+                true => context.store.task_history(team, &tasks).await?,
                 false => Vec::new(),
             };
             earlier.retain(|record| record.at <= from);

@@ -68,6 +68,11 @@ pub async fn check_searches(env: &TestEnv, open: &BTreeSet<String>) {
     let team_events = env.store.team_history(&team()).await.unwrap();
     let expected = past.iter().filter(|record| record.event.mailbox().is_none());
     assert_eq!(lines(&team_events), lines(expected), "the events of the team");
+    for ids in [&[][..], &[1], &[2, 3], &[999]] {
+        let found = env.store.task_history(&team(), ids).await.unwrap();
+        let expected = past.iter().filter(|record| record.event.is_about_tasks(ids));
+        assert_eq!(lines(&found), lines(expected), "the events of the tasks {ids:?}");
+    }
     let last = env.store.last_events(&team(), 7).await.unwrap();
     assert_eq!(lines(&last), lines(&past[past.len() - 7..]), "the last events");
 

@@ -66,6 +66,15 @@ impl Event {
                 .and_then(|topic| topic.id.parse().ok()),
         }
     }
+
+    /// Returns whether the event changes or deletes one of these tasks, alone or with the team.
+    pub fn is_about_tasks(&self, ids: &[u64]) -> bool {
+        match self {
+            Self::Task { id, .. } | Self::TaskDeleted { id } => ids.contains(id),
+            Self::TeamDeleted {} => true,
+            _ => false,
+        }
+    }
 }
 
 impl UncheckedRecord {

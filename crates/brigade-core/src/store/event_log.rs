@@ -60,6 +60,13 @@ pub trait EventLog: fmt::Debug + Send + Sync {
         Ok(records)
     }
 
+    /// Returns the events of these tasks and the deletions of the team, in chronological order.
+    async fn task_history(&self, team: &TeamName, ids: &[u64]) -> Result<Vec<Record>, StoreError> {
+        let mut records = self.team_history(team).await?;
+        records.retain(|record| record.event.is_about_tasks(ids));
+        Ok(records)
+    }
+
     /// Returns the messages to these members that were never read, shown to the member's model or removed from the inbox, in
     /// chronological order. Each message is returned once, even if it was recorded twice.
     async fn unread_history(
