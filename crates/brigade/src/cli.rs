@@ -3,6 +3,7 @@
 mod approvals;
 mod ask;
 mod attach;
+mod deferred;
 mod demo;
 mod doctor;
 mod duration;
@@ -30,11 +31,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use brigade_wire::name::MemberName;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use self::approvals::{ApprovalsArgs, ApproveArgs, DenyArgs, NewRuleArgs};
 pub(crate) use self::ask::AskArgs;
 pub(crate) use self::attach::AttachArgs;
+pub(crate) use self::deferred::Deferred;
 pub(crate) use self::demo::DemoArgs;
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::global::{DurabilityWord, GlobalArgs};
@@ -85,6 +87,28 @@ pub(crate) struct Cli {
     pub(crate) global: GlobalArgs,
     #[command(subcommand)]
     pub(crate) command: Option<CliCommand>,
+}
+
+impl Cli {
+    /// Parses a command line.
+    pub(crate) fn parse_line(args: &[OsString]) -> Result<Self, clap::Error> {
+        Self::parse_one_command(args).map_or_else(|| Self::try_parse_from(args), Ok)
+    }
+
+    /// Parses a command line that begins with the name of a command, and describes only this command to `clap`. Returns `None` if
+    /// the line is not valid or asks for help: then `clap` has to know all commands.
+    ///
+    /// Agents and scripts run a command for each message, and describing all commands takes longer than the rest of it.
+    fn parse_one_command(args: &[OsString]) -> Option<Self> {
+        let name = args.get(1)?.to_str()?;
+        let all =
+            deferred::names_only(|| CliCommand::augment_subcommands(clap::Command::new("brigade")));
+        let command = GlobalArgs::augment_args(clap::Command::new("brigade"))
+            .disable_help_subcommand(true)
+            .subcommand(all.find_subcommand(name)?.clone());
+        let mut matches = command.try_get_matches_from(args).ok()?;
+        Self::from_arg_matches_mut(&mut matches).ok()
+    }
 }
 
 /// Rewrites command lines that `clap` cannot parse.
@@ -167,7 +191,7 @@ Examples:
   brigade new && brigade up --check     write the file and preview the team
   brigade new --template review --agent codex,gemini
   brigade new --schema                  also write a schema for editor completion")]
-    New(NewArgs),
+    New(Deferred<NewArgs>),
 
     /// Watch a team of scripted agents work for two minutes
     ///
@@ -180,7 +204,7 @@ Examples:
 Examples:
   brigade demo
   brigade demo --text --speed 10        the log of the demo in about 15 seconds")]
-    Demo(DemoArgs),
+    Demo(Deferred<DemoArgs>),
 
     /// List supported agents, and whether they are installed and logged in
     ///
@@ -195,7 +219,7 @@ Example:
 
     /// Create, show and delete teams; add and remove members
     #[command(subcommand)]
-    Team(TeamCommand),
+    Team(Deferred<TeamCommand>),
 
     /// Choose your default team
     ///
@@ -205,7 +229,7 @@ Example:
     /// Without a team, shows the team that a command here uses, and why.
     #[command(after_help = team::USE_EXAMPLES)]
     #[expect(clippy::doc_markdown, reason = "the help shows names of variables without backticks")]
-    Use(UseArgs),
+    Use(Deferred<UseArgs>),
 
     /// Send a message to a member
     ///
@@ -227,7 +251,7 @@ Examples:
     /// The reply is the first message from the member after the question or, if the agent sends none, the
     /// text with which it ends the turn. The question is sent as `brigade send` does.
     #[command(after_help = ask::EXAMPLES)]
-    Ask(AskArgs),
+    Ask(Deferred<AskArgs>),
 
     /// Send a message to every other member
     #[command(after_help = "\
@@ -248,14 +272,14 @@ Examples:
   brigade inbox --follow
   brigade --as bob inbox --unread --mark-read
   brigade inbox alice --json | jq -r '.[].text'")]
-    Inbox(InboxArgs),
+    Inbox(Deferred<InboxArgs>),
 
     /// Wait until a task is done, a member is idle, or a request or message arrives
     ///
     /// Returns at once if the conditions hold already. Prints what was found on one line. The command is
     /// woken by events of the team; it does not poll.
     #[command(after_help = wait::EXAMPLES)]
-    Wait(WaitArgs),
+    Wait(Deferred<WaitArgs>),
 
     /// Show what happened in the team
     ///
@@ -263,7 +287,7 @@ Examples:
     /// read and when it was shown to the recipient's model. With --json, prints the journal records,
     /// including records of members' work. The history of a deleted team is still available.
     #[command(alias = "log", after_help = logs::EXAMPLES)]
-    Logs(LogsArgs),
+    Logs(Deferred<LogsArgs>),
 
     /// Search mail, tasks, and what agents said and did
     ///
@@ -273,14 +297,14 @@ Examples:
     /// chooses, else every team, also deleted ones. Exits with code 4 if nothing is found.
     #[expect(clippy::doc_markdown, reason = "the help shows names of variables without backticks")]
     #[command(after_help = search::EXAMPLES)]
-    Search(SearchArgs),
+    Search(Deferred<SearchArgs>),
 
     /// Show, limit, delete and export the history of teams
     ///
     /// The history is the log of a team: messages, requests, answers, changes of the roster and the board, and
     /// what agents said and did. Brigade keeps all of it, also after a team was deleted, unless you set a limit.
     #[command(subcommand, after_help = history::EXAMPLES)]
-    History(HistoryCommand),
+    History(Deferred<HistoryCommand>),
 
     /// Open the terminal dashboard
     ///
@@ -292,20 +316,20 @@ Examples:
   brigade ui
   brigade ui --view approvals
   brigade log --json > monday.jsonl && brigade ui --replay monday.jsonl --speed 20")]
-    Ui(UiArgs),
+    Ui(Deferred<UiArgs>),
 
     /// Manage the shared task board
     ///
     /// Without a command, lists the tasks.
     #[command(aliases = ["t", "tasks"])]
-    Task(TaskArgs),
+    Task(Deferred<TaskArgs>),
 
     /// List plans and permission requests waiting for you
     ///
     /// Each request has a stable number and an id; `approve` and `deny` accept either. Only the lead
     /// of the team can answer. Requests wait until they are answered. Exits with code 4 if there are none.
     #[command(alias = "a", after_help = approvals::EXAMPLES)]
-    Approvals(ApprovalsArgs),
+    Approvals(Deferred<ApprovalsArgs>),
 
     /// Approve a plan or permission request
     ///
@@ -314,14 +338,14 @@ Examples:
     /// another pattern. The command shows the lines that it will write, and which requests of the last 30 days the rule
     /// would also have answered. Some requests no rule may allow; then it gives the reason.
     #[command(after_help = approvals::APPROVE_EXAMPLES)]
-    Approve(ApproveArgs),
+    Approve(Deferred<ApproveArgs>),
 
     /// Deny a plan or permission request
     ///
     /// The teammate receives the reason and continues without the permission. With --always, a rule in your own
     /// policy file denies such requests from now on.
     #[command(after_help = approvals::DENY_EXAMPLES)]
-    Deny(DenyArgs),
+    Deny(Deferred<DenyArgs>),
 
     /// List, test and remove rules for permission requests
     ///
@@ -329,7 +353,7 @@ Examples:
     /// in your own policy file, which `approve --always` and `deny --always` write. Your rules that deny or ask
     /// are checked first, then those of the team, then your rules that allow.
     #[command(subcommand, after_help = policy::EXAMPLES)]
-    Policy(PolicyCommand),
+    Policy(Deferred<PolicyCommand>),
 
     /// Serve the team's tools to an agent over MCP (standard input and output)
     ///
@@ -354,7 +378,7 @@ Examples:
   brigade up --check                    only check the file, and compare it with the running team
   brigade up --recreate builder         restart builder with the settings of the file
   brigade up --until-done --json        for scripts: exit code 0 if every task is done")]
-    Up(UpArgs),
+    Up(Deferred<UpArgs>),
 
     /// Show what a brigade.toml would do, and trust it
     ///
@@ -363,7 +387,7 @@ Examples:
     /// the server it connects to and the paths it uses, then asks. The answer is for this path and
     /// content: after a change of the file or of a prompt file in its folder, brigade asks again.
     #[command(after_help = trust::EXAMPLES)]
-    Trust(TrustArgs),
+    Trust(Deferred<TrustArgs>),
 
     /// Synchronize this host's Claude Code teams with a NATS server
     ///
@@ -373,7 +397,7 @@ Examples:
     /// the background, is restarted if its process dies, and ends with its team. The command returns
     /// after the first synchronization.
     #[command(after_help = link::EXAMPLES)]
-    Link(LinkArgs),
+    Link(Deferred<LinkArgs>),
 
     /// Show members, their work, and what waits for you
     ///
@@ -381,7 +405,7 @@ Examples:
     /// and cost. Below them, what waits for you, the most urgent first, each with the command that settles it. Also shows
     /// the links of this host. Exits with code 4 if no team is up.
     #[command(aliases = ["s", "ps"], after_help = host::STATUS_EXAMPLES)]
-    Status(StatusArgs),
+    Status(Deferred<StatusArgs>),
 
     /// Stop a team and delete it
     ///
@@ -391,7 +415,7 @@ Examples:
 Examples:
   brigade down --limit 60 --reason \"enough for today\"
   brigade down --now")]
-    Down(DownArgs),
+    Down(Deferred<DownArgs>),
 
     /// Restart teams after a crash or reboot
     ///
@@ -403,14 +427,14 @@ Examples:
   brigade resume
   brigade resume session-1a2b3c4d
   brigade resume session-1a2b3c4d --take-over parser")]
-    Resume(ResumeArgs),
+    Resume(Deferred<ResumeArgs>),
 
     /// Start this host's teams again at every login
     ///
     /// Installs a systemd user unit, or a launchd agent on macOS (untested), that runs `brigade resume` when you
     /// log in. Teams that you took down stay down.
     #[command(subcommand, after_help = service::EXAMPLES)]
-    Service(ServiceCommand),
+    Service(Deferred<ServiceCommand>),
 
     /// Start one agent as a team member
     ///
@@ -420,7 +444,7 @@ Examples:
     /// this name already exists, the command continues that member. The options are the settings of a
     /// member in brigade.toml.
     #[command(after_help = host::SPAWN_EXAMPLES)]
-    Spawn(SpawnArgs),
+    Spawn(Deferred<SpawnArgs>),
 
     /// Watch one member's work, write to it, and answer its requests
     ///
@@ -429,29 +453,29 @@ Examples:
     /// the turn and opens the agent's own program on the same session; when you leave it, the member
     /// continues the session and gets the mail that came meanwhile.
     #[command(after_help = attach::EXAMPLES)]
-    Attach(AttachArgs),
+    Attach(Deferred<AttachArgs>),
 
     /// End a member's turn and keep its session
     ///
     /// Open permission requests of the turn are withdrawn, and commands that the agent was running are ended. If mail
     /// waits, the next turn starts at once. Exits with code 5 if the agent has not ended its turn after 10 seconds.
     #[command(after_help = steer::INTERRUPT_EXAMPLES)]
-    Interrupt(MembersArgs),
+    Interrupt(Deferred<MembersArgs>),
 
     /// Let a member finish its turn and start no other
     ///
     /// Mail waits, and permission requests can still be answered. The member stays paused after a restart of its process or
     /// of this host.
-    Pause(MembersArgs),
+    Pause(Deferred<MembersArgs>),
 
     /// Let a paused member continue
-    Unpause(MembersArgs),
+    Unpause(Deferred<MembersArgs>),
 
     /// Restart a member's agent, in the same session or a new one
     ///
     /// Waits until the agent is ready. A turn that was running continues in the same session.
     #[command(after_help = steer::RESTART_EXAMPLES)]
-    Restart(RestartArgs),
+    Restart(Deferred<RestartArgs>),
 
     /// Stop members on this host and remove them from the team
     ///
@@ -464,7 +488,7 @@ Examples:
   brigade stop bob --reason \"the work is done\"
   brigade stop bob ann --now
   brigade stop --all                            the team stays, without its members")]
-    Stop(StopArgs),
+    Stop(Deferred<StopArgs>),
 
     /// Show what a member changed in its worktree
     ///
@@ -492,7 +516,7 @@ Examples:
   brigade doctor
   brigade doctor --fix
   brigade doctor --json | jq -r '.findings[] | \"\\(.check) \\(.place)\"'")]
-    Doctor(DoctorArgs),
+    Doctor(Deferred<DoctorArgs>),
 
     /// Name NATS servers with their CA and credentials, and choose the default store
     ///
@@ -502,7 +526,7 @@ Examples:
     #[cfg(feature = "nats")]
     #[command(subcommand, after_help = store::EXAMPLES)]
     #[expect(clippy::doc_markdown, reason = "the help shows names of variables without backticks")]
-    Store(StoreCommand),
+    Store(Deferred<StoreCommand>),
 
     /// Manage NATS servers and credentials for an organisation
     ///
@@ -511,7 +535,7 @@ Examples:
     /// its own mail, and use only its own team's board.
     #[cfg(feature = "nats")]
     #[command(subcommand, after_help = org::EXAMPLES)]
-    Org(OrgCommand),
+    Org(Deferred<OrgCommand>),
 
     /// Supervise the members of this host
     #[command(hide = true)]
@@ -610,5 +634,53 @@ mod tests {
             listed.extend(names.split(", ").map(|name| format!("{name} = {command}")));
         }
         assert_eq!(listed, defined);
+    }
+
+    /// Adds the examples in the help of a command and its subcommands.
+    fn examples(command: &clap::Command, found: &mut Vec<String>) {
+        let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let lines = text.lines().map(str::trim).filter(|line| line.starts_with("brigade "));
+        // An explanation follows after several spaces.
+        found.extend(lines.filter_map(|line| line.split("  ").next().map(str::to_owned)));
+        for subcommand in command.get_subcommands() {
+            examples(subcommand, found);
+        }
+    }
+
+    #[test]
+    fn a_command_is_parsed_alike_with_and_without_the_others() {
+        let mut lines = Vec::new();
+        examples(&Cli::command(), &mut lines);
+        lines.extend(
+            [
+                "brigade s --json --team demo",
+                "brigade t rm 3 4",
+                "brigade send bob -- --not-an-option",
+                "brigade send bob",
+                "brigade logs --nonsense",
+                "brigade task",
+                "brigade task nonsense",
+                "brigade nonsense",
+                "brigade inbox --help",
+                "brigade --json inbox",
+                "brigade",
+            ]
+            .map(str::to_owned),
+        );
+        // A time that is relative to now differs between two parsers.
+        lines.retain(|line| !line.contains("--since") && !line.contains("--until"));
+        let mut alone = 0;
+        for line in lines {
+            let args: Vec<OsString> =
+                crate::complete::split_line(&line).into_iter().map(OsString::from).collect();
+            let one = Cli::parse_one_command(&args);
+            alone += usize::from(one.is_some());
+            let text = |cli: Result<Cli, clap::Error>| {
+                cli.map_or_else(|error| format!("{:?}", error.kind()), |cli| format!("{cli:?}"))
+            };
+            let (given, expected) = (Cli::parse_line(&args), Cli::try_parse_from(&args));
+            assert_eq!(text(given), text(expected), "{line}");
+        }
+        assert!(alone > 80, "{alone}");
     }
 }

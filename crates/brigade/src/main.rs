@@ -33,7 +33,6 @@ mod version;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::commands::GuardPlace;
@@ -106,8 +105,8 @@ fn print_help(help: &clap::Error, args: &[OsString]) -> Result<u8, error::CliErr
 }
 
 fn run_command_line(args: &[OsString], format: ErrorFormat) -> Result<u8, error::CliError> {
-    match cli::Cli::try_parse_from(args).map_err(without_letters).map_err(familiar::with_suggestion)
-    {
+    let parsed = cli::Cli::parse_line(args).map_err(without_letters);
+    match parsed.map_err(familiar::with_suggestion) {
         Ok(cli) => commands::run(cli),
         // `clap` handles --version while parsing, before it has seen --json.
         Err(stopped)

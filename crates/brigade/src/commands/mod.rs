@@ -66,7 +66,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 #[cfg(feature = "nats")]
 use crate::cli::StoreCommand;
-use crate::cli::{Cli, CliCommand, GlobalArgs, TaskCommand, UpArgs};
+use crate::cli::{Cli, CliCommand, Deferred, GlobalArgs, TaskCommand, UpArgs};
 use crate::context::{CliContext, variable};
 use crate::error::{CliError, failed};
 use crate::location::{CONFIG_FILE, TeamFileSource, location};
@@ -146,9 +146,9 @@ pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
 fn can_be_long(command: &Option<CliCommand>) -> bool {
     match command {
         Some(CliCommand::Logs(logs)) => !logs.follow,
-        Some(CliCommand::Inbox(inbox)) => !inbox.follow,
-        Some(CliCommand::Approvals(asked)) => !asked.follow && !asked.watch,
-        Some(CliCommand::Task(args)) => matches!(
+        Some(CliCommand::Inbox(Deferred(inbox))) => !inbox.follow,
+        Some(CliCommand::Approvals(Deferred(asked))) => !asked.follow && !asked.watch,
+        Some(CliCommand::Task(Deferred(args))) => matches!(
             args.command,
             None | Some(
                 TaskCommand::List(_) | TaskCommand::Show { .. } | TaskCommand::Graph { .. }
@@ -202,13 +202,15 @@ fn home(cli: &Cli) -> Result<Location, CliError> {
             | CliCommand::Teammate { .. },
         ) => location(&cli.global, TeamFileSource::Ignored),
         #[cfg(feature = "nats")]
-        Some(CliCommand::Store(StoreCommand::Check { name: Some(name) })) => {
+        Some(CliCommand::Store(Deferred(StoreCommand::Check { name: Some(name) }))) => {
             let store = Some(StoreChoice::Named(name.clone()));
             let global = GlobalArgs { store, ..cli.global.clone() };
             location(&global, TeamFileSource::CurrentFolder)
         }
         #[cfg(feature = "nats")]
-        Some(CliCommand::Store(command)) if !matches!(command, StoreCommand::Check { .. }) => {
+        Some(CliCommand::Store(Deferred(command)))
+            if !matches!(command, StoreCommand::Check { .. }) =>
+        {
             Ok(Location::Files)
         }
         // These commands read the server addresses from the organisation's folder.
@@ -216,7 +218,7 @@ fn home(cli: &Cli) -> Result<Location, CliError> {
         Some(CliCommand::Org(command)) if !command.uses_store() => Ok(Location::Files),
         // `up --check` finds the brigade.toml and reports its mistakes itself.
         Some(CliCommand::Up(up)) if up.check => Ok(Location::Files),
-        Some(CliCommand::Up(UpArgs { file, .. })) => {
+        Some(CliCommand::Up(Deferred(UpArgs { file, .. }))) => {
             let file = file.clone().map_or_else(check::found, Ok)?;
             trust::require(cli.global.json, &file)?;
             location(&cli.global, TeamFileSource::File(&file))
@@ -229,17 +231,19 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
     let global = cli.global;
     match cli.command {
         None => overview::run(&CliContext::reading(global).await?).await,
-        Some(CliCommand::Team(command)) => team::run(global, command).await,
+        Some(CliCommand::Team(Deferred(command))) => team::run(global, command).await,
         Some(CliCommand::Send { to, message }) => {
             changing(global, async |context| send::run(context, &to, message).await).await
         }
         Some(CliCommand::Broadcast { message }) => {
             changing(global, async |context| broadcast::run(context, message).await).await
         }
-        Some(CliCommand::Ask(args)) => {
+        Some(CliCommand::Ask(Deferred(args))) => {
             changing(global, async |context| ask::run(context, args).await).await
         }
-        Some(CliCommand::Inbox(args)) => inbox::run(&CliContext::new(global).await?, args).await,
+        Some(CliCommand::Inbox(Deferred(args))) => {
+            inbox::run(&CliContext::new(global).await?, args).await
+        }
         Some(CliCommand::Logs(args)) => logs::run(&CliContext::reading(global).await?, &args).await,
         Some(CliCommand::Service(command)) => service::run(&global, &command),
         Some(CliCommand::Use(args)) => {
@@ -249,22 +253,24 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Some(CliCommand::Search(args)) => {
             search::run(&CliContext::reading(global).await?, &args).await
         }
-        Some(CliCommand::Wait(args)) => {
+        Some(CliCommand::Wait(Deferred(args))) => {
             wait::run(&CliContext::reading(global).await?, args.request()).await
         }
-        Some(CliCommand::History(command)) => {
+        Some(CliCommand::History(Deferred(command))) => {
             history::run(&CliContext::reading(global).await?, command).await
         }
-        Some(CliCommand::Ui(ui)) => {
+        Some(CliCommand::Ui(Deferred(ui))) => {
             // A replay reads a journal file and needs no NATS server.
             let home = if ui.replay.is_some() { Location::Files } else { global.home };
             ui::run(CliContext::new(GlobalArgs { home, ..global }).await?, ui).await
         }
-        Some(CliCommand::Attach(args)) => attach::run(CliContext::new(global).await?, args).await,
-        Some(CliCommand::Task(args)) => {
+        Some(CliCommand::Attach(Deferred(args))) => {
+            attach::run(CliContext::new(global).await?, args).await
+        }
+        Some(CliCommand::Task(Deferred(args))) => {
             changing(global, async |context| task::run(context, args.command).await).await
         }
-        Some(CliCommand::Approvals(asked)) => {
+        Some(CliCommand::Approvals(Deferred(asked))) => {
             approvals::run(&CliContext::new(global).await?, asked).await
         }
         Some(CliCommand::Approve(asked)) => {
@@ -273,14 +279,16 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Some(CliCommand::Deny(asked)) => {
             changing(global, async |context| answer::deny(context, &asked).await).await
         }
-        Some(CliCommand::Policy(command)) => {
+        Some(CliCommand::Policy(Deferred(command))) => {
             policy::run(&CliContext::reading(global).await?, command)
         }
-        Some(CliCommand::Demo(args)) => demo::run(global.json, args).await,
+        Some(CliCommand::Demo(Deferred(args))) => demo::run(global.json, args).await,
         Some(CliCommand::Agents) => agents::run(global.json).await,
         Some(CliCommand::Init { undo: true, .. }) => init::undo(&global),
         Some(CliCommand::Init { yes, undo: false }) => init::run(&global, yes),
-        Some(CliCommand::New(new)) => new::run(&CliContext::reading(global).await?, new).await,
+        Some(CliCommand::New(Deferred(new))) => {
+            new::run(&CliContext::reading(global).await?, new).await
+        }
         Some(CliCommand::Trust(args)) => trust::run(global.json, &args),
         Some(CliCommand::Up(up)) if up.check => check::check(&global, up.file.as_deref()).await,
         Some(CliCommand::Mcp) => mcp::run(CliContext::new(global).await?).await,
@@ -288,7 +296,7 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
             let named = global.team.clone();
             changing(global, async |context| up::run(context, &up, named.as_ref()).await).await
         }
-        Some(CliCommand::Link(asked)) => link::run(global, asked).await,
+        Some(CliCommand::Link(Deferred(asked))) => link::run(global, asked).await,
         Some(CliCommand::Status(asked)) => {
             let team = asked.which.clone().or(global.team.clone());
             let global = GlobalArgs { team, ..global.at_once() };
@@ -299,7 +307,7 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
                 context => status::run(&context?, &asked).await,
             }
         }
-        Some(CliCommand::Doctor(doctor)) => {
+        Some(CliCommand::Doctor(Deferred(doctor))) => {
             let global = global.at_once();
             match CliContext::new(global.clone()).await {
                 Err(away) if away.is_unreachable() => {
@@ -351,9 +359,9 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Some(CliCommand::Supervise) => supervise(&CliContext::lasting(global).await?).await,
         Some(CliCommand::Play) => play::run(&CliContext::lasting(global).await?).await,
         #[cfg(feature = "nats")]
-        Some(CliCommand::Org(command)) => org::run(global, command).await,
+        Some(CliCommand::Org(Deferred(command))) => org::run(global, command).await,
         #[cfg(feature = "nats")]
-        Some(CliCommand::Store(command)) => store::run(global, command).await,
+        Some(CliCommand::Store(Deferred(command))) => store::run(global, command).await,
         Some(CliCommand::Spawn(spawn)) => spawn::run(&CliContext::new(global).await?, &spawn).await,
         Some(CliCommand::Teammate { arguments }) => teammate::run(global, arguments).await,
         Some(CliCommand::Completions { shell }) => completions::run(shell),
