@@ -145,6 +145,7 @@ pub(crate) fn require_answering_lead(
         }
         SeatUser::Agent { answers: true }
         | SeatUser::Person
+        | SeatUser::WebPerson { .. }
         | SeatUser::Rule { .. }
         | SeatUser::PersonalRule { .. }
         | SeatUser::TurnRule { .. } => Ok(()),

@@ -54,6 +54,11 @@ pub struct Seat {
 pub enum SeatUser {
     /// A person who uses the command line.
     Person,
+    /// A person who uses the web page, or a program with a token of that person.
+    WebPerson {
+        /// The name of the token or of the login.
+        token: String,
+    },
     /// An agent that uses brigade's tools.
     Agent {
         /// Whether the agent may answer plan and permission requests if it leads the team.
@@ -80,10 +85,18 @@ pub enum SeatUser {
     },
 }
 
+impl SeatUser {
+    /// Returns whether a person uses the seat.
+    pub fn is_person(&self) -> bool {
+        matches!(self, Self::Person | Self::WebPerson { .. })
+    }
+}
+
 impl fmt::Display for SeatUser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Person => f.write_str("person"),
+            Self::WebPerson { token } => write!(f, "person by web, token {token}"),
             Self::Agent { .. } => f.write_str("agent"),
             Self::Rule { number, of } => write!(f, "rule {number} of {of}"),
             Self::PersonalRule { number } => write!(f, "personal rule {number}"),

@@ -5,6 +5,7 @@ use std::path::Path;
 use brigade_core::pulse::Process;
 use brigade_wire::name::TeamName;
 use brigade_wire::team::Team;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::process;
@@ -13,7 +14,7 @@ use crate::process;
 const CREATED_WITHIN: u64 = 5_000;
 
 /// A running Claude Code session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all(deserialize = "camelCase"))]
 pub struct ClaudeSession {
     /// The id of the session's process.

@@ -81,7 +81,7 @@ pub struct ContextSettings {
 }
 
 /// The store, the team and the member that a front end acts for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Context {
     /// The store that contains the teams.
     pub store: Arc<dyn Store>,
@@ -103,6 +103,8 @@ pub struct Context {
     host_name: String,
     claude_session: Option<String>,
     announce: AnnounceTeam,
+    /// The name of the token with which the person uses the web server.
+    web_token: Option<String>,
 }
 
 impl Context {
@@ -146,6 +148,7 @@ impl Context {
             host_name: settings.host_name,
             claude_session: settings.claude_session,
             announce: settings.announce,
+            web_token: None,
         })
     }
 
@@ -242,6 +245,12 @@ impl Context {
     pub fn with_team(self, team: Option<TeamName>) -> Self {
         let team = team.or(self.team);
         Self { team, ..self }
+    }
+
+    /// Returns the context of a request to the web server with this token. It announces nothing.
+    pub fn for_web(&self, token: &str) -> Self {
+        let web_token = Some(token.to_owned());
+        Self { web_token, announce: |_| {}, ..self.clone() }
     }
 
     /// Returns the team to work with: the named team, the team of the `brigade.toml` for the current folder or, if
@@ -389,7 +398,11 @@ impl Context {
     pub fn seat_of(&self, team: TeamName, name: MemberName) -> Seat {
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
         // A person runs the command line, unless the environment says that an agent does.
-        let hand = self.answers.map_or(SeatUser::Person, |answers| SeatUser::Agent { answers });
+        let person = || match &self.web_token {
+            Some(token) => SeatUser::WebPerson { token: token.clone() },
+            None => SeatUser::Person,
+        };
+        let hand = self.answers.map_or_else(person, |answers| SeatUser::Agent { answers });
         // Messages on a NATS server need no signature: the server verifies the sender, and other hosts do not have
         // this host's keys.
         let keys = self.home.nats().is_none().then(|| self.registry().keys(&team));
@@ -403,7 +416,7 @@ impl Context {
     /// with these keys beside those of Claude Code. Fails if an agent uses the seat, or if Claude Code runs the command: its
     /// model could have chosen the command.
     pub(crate) fn person_seat(&self, seat: &Seat) -> Result<Seat, HostError> {
-        if self.claude_session.is_some() || seat.user != SeatUser::Person {
+        if self.claude_session.is_some() || !seat.user.is_person() {
             let error = HostError::failed(Trouble::NotAPerson { team: seat.team.to_string() });
             return Err(error.hint("act in Claude Code, or in a terminal of your own"));
         }
@@ -420,7 +433,7 @@ impl Context {
 
     /// Fails if an agent runs the command, as far as the environment tells: an agent of a member, Claude Code, or a caller
     /// that names itself as a teammate.
-    pub(crate) fn require_person(&self, what: &'static str) -> Result<(), HostError> {
+    pub fn require_person(&self, what: &'static str) -> Result<(), HostError> {
         let is_teammate = self.me.as_ref().is_some_and(|me| *me != MemberName::lead());
         if self.is_run_by_person() && !is_teammate {
             return Ok(());

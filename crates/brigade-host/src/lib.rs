@@ -30,7 +30,7 @@
 //! | [`process`], [`process_tree`], [`signals`] | processes and signals |
 //! | [`service`] | the service that starts teams again at login |
 //! | [`demo`] | a team of scripted agents that shows brigade |
-//! | [`progress`], [`error`], [`history_text`], [`suggest`], [`candidates`] | text for front ends to show |
+//! | [`progress`], [`error`], [`history_text`], [`suggest`], [`candidates`], [`approval_document`] | text and documents for front ends to show |
 //! | [`log_query`], [`recent_log`], [`search`] | reading the log, and searching the history |
 //!
 //! # Limits of this crate
@@ -66,6 +66,7 @@
 #![forbid(unsafe_code)]
 
 pub mod answer;
+pub mod approval_document;
 pub mod ask;
 mod briefing;
 pub mod candidates;

@@ -3,7 +3,7 @@
 use brigade_agents::driver::{self, AGENTS, AgentChoice};
 use brigade_core::policy::RuleDecision;
 use brigade_core::roster::{self, RosterError};
-use brigade_core::seat::{Seat, SeatUser};
+use brigade_core::seat::Seat;
 use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 
@@ -76,7 +76,7 @@ fn check_permissions(context: &Context, seat: &Seat, spec: &MemberSpec) -> Resul
         || spec.rules.iter().any(|rule| rule.ruling == RuleDecision::Allow)
         || spec.program.is_some()
         || spec.env.is_some();
-    if !is_wider || (context.is_run_by_person() && seat.user == SeatUser::Person) {
+    if !is_wider || (context.is_run_by_person() && seat.user.is_person()) {
         return Ok(());
     }
     let what = "give a new member permissions, a program or variables";

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use brigade_agents::driver::Access;
 use brigade_core::policy::Rule;
 use brigade_wire::name::{MemberName, TeamName};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The settings of a team.
@@ -145,7 +146,7 @@ pub enum AccessLevel {
 }
 
 /// Where a member runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MemberPlace {
     /// In the background; its output goes to a log file.

@@ -19,6 +19,7 @@ use brigade_core::store::{Mail, MailContent, NoteKind, StoreError};
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::task::{Status, Task};
 use brigade_wire::team::Team;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use self::attention::AttentionItem;
@@ -31,9 +32,10 @@ use crate::spec::{MemberPlace, MemberSpec};
 use crate::worktree::{BranchDistance, Worktree};
 
 /// The state of a team.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct TeamState {
     /// The team's name.
+    #[schemars(with = "String")]
     pub team: TeamName,
     /// The supervisor's process id. Without a supervisor, members keep running but are not restarted.
     pub supervisor: Option<u32>,
@@ -52,6 +54,7 @@ pub struct TeamState {
     pub members: Vec<MemberState>,
     /// The members on the roster that no host runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
     pub unplayed: Vec<MemberName>,
     /// The number of tasks in each state.
     pub tasks: TaskTotals,
@@ -82,9 +85,10 @@ impl TeamState {
 }
 
 /// The state of a member.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct MemberState {
     /// The member's name.
+    #[schemars(with = "String")]
     pub name: MemberName,
     /// The member's agent.
     pub agent: String,
@@ -103,6 +107,7 @@ pub struct MemberState {
     pub host: Option<String>,
     /// Whether the member is alive, and the observation that shows it.
     #[serde(flatten)]
+    #[schemars(with = "JudgementSchema")]
     pub judged: Judgement,
     /// The id of the member's process on this host.
     pub pid: Option<u32>,
@@ -126,8 +131,18 @@ pub struct MemberState {
     pub task: Option<MemberTask>,
 }
 
+/// Describes the JSON form of a [`Judgement`].
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct JudgementSchema {
+    /// Whether the member works, waits, is idle, starts or is dead.
+    liveness: String,
+    /// The observation that shows it.
+    evidence: String,
+}
+
 /// A member's task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MemberTask {
     /// The id of the task.
     pub id: u64,
@@ -136,7 +151,7 @@ pub struct MemberTask {
 }
 
 /// The number of tasks on the board: in total, completed, and in progress.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TaskTotals {
     /// All tasks.
     pub total: usize,

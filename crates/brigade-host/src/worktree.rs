@@ -8,6 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use brigade_wire::name::{MemberName, TeamName};
+use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -26,7 +27,7 @@ pub struct Worktree {
 }
 
 /// How a worktree's branch differs from the commit that is checked out in the original repository.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BranchDistance {
     /// The branch of the worktree.
     pub branch: String,

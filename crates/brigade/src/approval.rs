@@ -1,14 +1,11 @@
-//! Renders a request (a plan or a permission request) as text and as JSON.
+//! Renders a request (a plan or a permission request) as text.
 
 use std::fmt::Write as _;
 
 use brigade_core::action::{AgentAction, RenderLimit};
 use brigade_core::approvals::{Approval, ApprovalSubject};
-use brigade_core::policy;
 use brigade_core::text;
 use jiff::{SignedDuration, Timestamp};
-use serde::Serialize;
-use serde_json::Value;
 
 use crate::output::{BUSY, FAINT, STRONG};
 
@@ -17,64 +14,6 @@ const INDENT: &str = "   ";
 /// How much of a permission request `brigade approvals` prints without a number.
 const SHORT: RenderLimit<'static> =
     RenderLimit { lines: 40, characters: 4_000, values: 100, hint: "" };
-
-/// The JSON form of a plan or permission request.
-#[derive(Serialize)]
-pub(crate) struct ApprovalDocument<'a> {
-    number: usize,
-    request_id: &'a str,
-    kind: String,
-    from: &'a str,
-    at: Timestamp,
-    age_seconds: i64,
-    #[serde(flatten)]
-    wanted: RequestDocument<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum RequestDocument<'a> {
-    Plan {
-        plan: &'a str,
-        path: Option<&'a str>,
-    },
-    Permission {
-        tool: &'a str,
-        description: &'a str,
-        command: Option<String>,
-        input: &'a Value,
-        cwd: Option<&'a str>,
-        request: &'a Value,
-    },
-}
-
-impl<'a> ApprovalDocument<'a> {
-    pub(crate) fn new(approval: &'a Approval, now: Timestamp) -> Self {
-        Self {
-            number: approval.number,
-            request_id: &approval.request_id,
-            kind: approval.subject.kind().to_string(),
-            from: approval.from.as_str(),
-            at: approval.at,
-            age_seconds: now.duration_since(approval.at).as_secs().max(0),
-            wanted: match &approval.subject {
-                ApprovalSubject::Plan { plan, path } => {
-                    RequestDocument::Plan { plan, path: path.as_deref() }
-                }
-                ApprovalSubject::Permission { tool, input, description, cwd, action } => {
-                    RequestDocument::Permission {
-                        tool,
-                        description,
-                        command: policy::command(input),
-                        input,
-                        cwd: cwd.as_deref(),
-                        request: &action.request,
-                    }
-                }
-            },
-        }
-    }
-}
 
 /// How much of a request to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,6 +26,7 @@ mod trust;
 mod ui;
 mod up;
 mod wait;
+mod web;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -66,6 +67,7 @@ pub(crate) use self::trust::TrustArgs;
 pub(crate) use self::ui::UiArgs;
 pub(crate) use self::up::{NewArgs, STARTER, UpArgs};
 pub(crate) use self::wait::WaitArgs;
+pub(crate) use self::web::{WebArgs, WebCommand, WebLinkArgs, WebServeArgs, WebTokenCommand};
 use crate::{exit, version};
 
 /// Run coding agents from any vendor as one team
@@ -428,6 +430,14 @@ Examples:
   brigade resume session-1a2b3c4d
   brigade resume session-1a2b3c4d --take-over parser")]
     Resume(Deferred<ResumeArgs>),
+
+    /// Serve the HTTP API and a page for browsers
+    ///
+    /// Listens on this computer only. A browser logs in with the printed link, and a program sends a token.
+    /// Everything that they do is done as you, and recorded with the name of the login or token. `brigade web`
+    /// stores only digests of tokens.
+    #[command(after_help = web::EXAMPLES)]
+    Web(Deferred<WebArgs>),
 
     /// Start this host's teams again at every login
     ///

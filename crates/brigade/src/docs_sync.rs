@@ -68,6 +68,11 @@ fn command_reference_is_current() {
 }
 
 #[test]
+fn api_reference_is_current() {
+    check_page("docs/reference/api.md", &reference::api());
+}
+
+#[test]
 fn tool_reference_is_current() {
     check_page("docs/reference/mcp.md", &reference::tools());
 }

@@ -23,6 +23,8 @@ pub(crate) enum CliTrouble {
     NoMemberName { team: String },
     #[error("there is no terminal to open the agent's program in")]
     NoTerminal,
+    #[error("{address} is not an address of this computer alone, and the server has no https")]
+    NotLoopback { address: std::net::IpAddr },
     #[error("no team was named")]
     WhichTeam,
     #[error("the argument {what} is missing or invalid")]

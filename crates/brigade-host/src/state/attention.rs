@@ -3,13 +3,14 @@
 use brigade_core::approvals::{Approval, ApprovalSubject};
 use brigade_core::pulse::Liveness;
 use brigade_core::text;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{MemberState, TeamState};
 use crate::spec::MemberPlace;
 
 /// Something that waits for the person.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AttentionItem {
     /// The reason for the wait, in one line.
     pub text: String,

@@ -8,12 +8,13 @@ use brigade_core::event::{Event, Record};
 use brigade_core::seat::Seat;
 use brigade_core::store::Watch;
 use brigade_core::text;
+use brigade_host::approval_document::ApprovalDocument;
 use brigade_host::history_text::LogFormatter;
 use brigade_host::personal_policy::PersonalPolicy;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::approval::{ApprovalDocument, ShownAmount, show};
+use crate::approval::{ShownAmount, show};
 use crate::cli::ApprovalsArgs;
 use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble};

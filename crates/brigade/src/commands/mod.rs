@@ -49,6 +49,7 @@ mod ui;
 mod up;
 mod use_team;
 mod wait;
+mod web;
 
 #[cfg(all(test, feature = "nats"))]
 pub(crate) use self::agents::capability_text as agent_capability_text;
@@ -91,9 +92,14 @@ pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
                 | CliCommand::Supervise
                 | CliCommand::Teammate { .. }
                 | CliCommand::Use(_)
+                | CliCommand::Web(_)
         )
     );
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let mut runtime = match &cli.command {
+        // Requests of several clients run at the same time.
+        Some(CliCommand::Web(_)) => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
     runtime.enable_time();
     let uses_nats = cli.global.home.nats().is_some();
     if uses_nats
@@ -120,6 +126,7 @@ pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
                     | CliCommand::Teammate { .. }
                     | CliCommand::Ui(_)
                     | CliCommand::Up(_)
+                    | CliCommand::Web(_)
             )
         )
     {
@@ -246,6 +253,7 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
         }
         Some(CliCommand::Logs(args)) => logs::run(&CliContext::reading(global).await?, &args).await,
         Some(CliCommand::Service(command)) => service::run(&global, &command),
+        Some(CliCommand::Web(Deferred(args))) => web::run(global, args).await,
         Some(CliCommand::Use(args)) => {
             let named = global.team.is_some();
             use_team::run(&CliContext::reading(global).await?, &args, named).await

@@ -36,6 +36,68 @@ pub(super) fn commands() -> String {
     text.trim_end().to_owned() + "\n"
 }
 
+/// Generates the reference page of the HTTP API.
+pub(super) fn api() -> String {
+    let api = brigade_web::openapi::document();
+    let mut text = format!(
+        "# HTTP API\n\n{GENERATED}\n\
+         All calls of the server that [`brigade web`](../web.md) starts. Contents are JSON. The server describes \
+         the types of all contents at `/api/v1/openapi.json`.\n\n"
+    );
+    for (path, methods) in api["paths"].as_object().unwrap() {
+        for (method, call) in methods.as_object().unwrap() {
+            let word = |name: &str| call[name].as_str().unwrap_or_default();
+            let _infallible = write!(
+                text,
+                "## `{} {path}`\n\n{} {}\n\n",
+                method.to_uppercase(),
+                word("summary"),
+                word("description")
+            );
+            let fields =
+                call["requestBody"]["content"]["application/json"]["schema"]["$ref"].as_str();
+            let fields =
+                fields.and_then(|reference| api.pointer(reference.trim_start_matches('#')));
+            let content = fields.map(schema_table).unwrap_or_default();
+            if !content.is_empty() {
+                let _infallible = write!(text, "Content:\n\n{content}\n");
+            }
+            let query = parameter_table(&call["parameters"]);
+            if !query.is_empty() {
+                let _infallible = write!(text, "Parameters:\n\n{query}\n");
+            }
+        }
+    }
+    text.trim_end().to_owned() + "\n"
+}
+
+/// Returns a table of the fields of a content.
+fn schema_table(schema: &Value) -> String {
+    let Some(fields) = schema["properties"].as_object().filter(|fields| !fields.is_empty()) else {
+        return String::new();
+    };
+    let required: Vec<&str> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let mut text = "| field | | |\n|---|---|---|\n".to_owned();
+    for (name, field) in fields {
+        let needed = if required.contains(&name.as_str()) { "needed" } else { "" };
+        let about = field["description"].as_str().unwrap_or_default();
+        let _infallible = writeln!(text, "| `{name}` | {needed} | {} |", cell(about));
+    }
+    text
+}
+
+/// Returns a table of the parameters of the query.
+fn parameter_table(parameters: &Value) -> String {
+    let query = parameters.as_array().into_iter().flatten();
+    let rows = query.filter(|parameter| parameter["in"] == "query").map(|parameter| {
+        let about = parameter["description"].as_str().unwrap_or_default();
+        format!("| `{}` | {} |\n", parameter["name"].as_str().unwrap_or_default(), cell(about))
+    });
+    let rows: String = rows.collect();
+    if rows.is_empty() { rows } else { format!("| parameter | |\n|---|---|\n{rows}") }
+}
+
 /// Appends the description of a command and its subcommands to `text`.
 fn describe(command: &Command, text: &mut String) {
     let name = command.get_bin_name().unwrap();

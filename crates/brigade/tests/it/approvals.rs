@@ -33,7 +33,7 @@ fn entry(from: &str, body: &Value) -> Value {
 }
 
 /// Returns a team whose lead's inbox has two permission requests from bob and a plan from alice.
-fn with_requests() -> CliEnv {
+pub(crate) fn with_requests() -> CliEnv {
     let cli = CliEnv::with_team();
     let plan = json!({
         "type": "plan_approval_request", "from": "alice", "timestamp": "2026-11-15T12:00:00.000Z",

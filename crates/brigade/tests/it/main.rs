@@ -76,3 +76,4 @@ mod trust;
 mod use_team;
 mod version;
 mod wait;
+mod web;
