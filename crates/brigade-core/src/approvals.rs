@@ -35,7 +35,8 @@ use serde_json::Value;
 use crate::action::{self, AgentAction};
 use crate::event::{Event, Record};
 use crate::handshake::{
-    self, Answer, Answered, AnsweredRequest, HandshakeError, Request, RequestDigest, RequestKind,
+    self, Answer, Answered, AnsweredRequest, First, HandshakeError, Request, RequestDigest,
+    RequestKind,
 };
 use crate::seat::Seat;
 
@@ -162,6 +163,14 @@ pub async fn find(seat: &Seat, number_or_id: &str) -> Result<Approval, Handshake
     }
     let open = handshake::waiting(seat).await?.iter().map(|request| request.number).collect();
     Err(HandshakeError::Unknown { word: number_or_id.to_owned(), who: seat.name.clone(), open })
+}
+
+/// Returns the answer to a request, or its withdrawal; `None` while the request waits. Only the lead may call this.
+pub async fn first_answer(
+    seat: &Seat,
+    approval: &Approval,
+) -> Result<Option<First>, HandshakeError> {
+    handshake::first_answer(seat, approval.subject.kind(), &approval.request_id).await
 }
 
 /// Answers a request on behalf of the seat, if the request still says what `approval` says. Only the lead may call

@@ -396,6 +396,21 @@ pub(crate) async fn asked(
     Ok(found.filter(|request| request.kind != RequestKind::Shutdown))
 }
 
+/// Returns the answer to a request to the seat, or its withdrawal; `None` while the request waits. Only the lead may call this.
+pub(crate) async fn first_answer(
+    seat: &Seat,
+    kind: RequestKind,
+    id: &str,
+) -> Result<Option<First>, HandshakeError> {
+    let roster = seat.roster().await?;
+    let team = roster.team();
+    authority::require_lead(seat, &team, "list and answer approval requests")?;
+    match request::find_id(seat, &team, id).await?.filter(|request| request.kind == kind) {
+        Some(request) => reply::first_answer(seat, &team, &request).await,
+        None => Ok(None),
+    }
+}
+
 /// Returns the open plan and permission requests of current members. Only the lead may call this.
 pub(crate) async fn waiting(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
     let roster = seat.roster().await?;

@@ -1,10 +1,22 @@
 //! Text helpers for every front end: make text safe for a terminal, limit its width, format counts.
 
+use jiff::SignedDuration;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Formats a number with its noun: `1 task`, `2 tasks`.
 pub fn count(number: usize, word: &str) -> String {
     if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
+}
+
+/// Formats how long ago something happened: `just now`, `5 min ago`.
+pub fn age(age: SignedDuration) -> String {
+    match age.as_secs() {
+        ..10 => "just now".to_owned(),
+        secs @ 10..60 => format!("{secs} s ago"),
+        secs @ 60..3600 => format!("{} min ago", secs / 60),
+        secs @ 3600..86400 => format!("{} h ago", secs / 3600),
+        secs => format!("{} d ago", secs / 86400),
+    }
 }
 
 /// Formats a number of bytes: `512 bytes`, `4.1 kB`, `25 MB`.
@@ -230,6 +242,21 @@ pub fn wrap(line: &str, width: usize) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ages_use_a_readable_unit() {
+        for (secs, expected) in [
+            (-5, "just now"),
+            (9, "just now"),
+            (10, "10 s ago"),
+            (119, "1 min ago"),
+            (3600, "1 h ago"),
+            (86_399, "23 h ago"),
+            (200_000, "2 d ago"),
+        ] {
+            assert_eq!(age(SignedDuration::from_secs(secs)), expected);
+        }
+    }
 
     #[test]
     fn a_size_has_two_or_three_digits() {

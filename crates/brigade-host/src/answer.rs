@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brigade_core::approvals::{self, Approval};
-use brigade_core::handshake::{self, Answer, Answered, HandshakeError, RequestKind};
+use brigade_core::handshake::{self, Answer, Answered, First, HandshakeError, RequestKind};
 use brigade_core::mail::{self, InboxFilter};
 use brigade_core::seat::Seat;
 use tokio::time::Instant;
@@ -72,10 +72,26 @@ pub async fn answer_one(
     answer: Answer<'_>,
 ) -> Result<GivenAnswer, HostError> {
     let seat = &answering_seat(context, seat, approval).await?;
-    let answered = approvals::answer(seat, approval, answer).await?;
+    let answered =
+        approvals::answer(seat, approval, answer).await.map_err(|error| match error {
+            HandshakeError::Answered { first, .. } => {
+                answered_before(seat, approval, first.as_deref())
+            }
+            error => error.into(),
+        })?;
     let (kind, id) = (approval.subject.kind(), &approval.request_id);
     let confirmation = confirm(context, seat, kind, id, &answered).await?;
     Ok(GivenAnswer { answered, confirmation })
+}
+
+/// Returns the error for a request that was answered before.
+fn answered_before(seat: &Seat, approval: &Approval, first: Option<&First>) -> HostError {
+    let (number, from) = (approval.number, approval.from.to_string());
+    let error = HostError::failed(Trouble::AnsweredBefore { number, from });
+    match first {
+        Some(first) => error.hint(first.describe(seat.clock.now())),
+        None => error,
+    }
 }
 
 /// Returns the seat that answers: if Claude Code leads the team, with the keys of the person. Fails if the answer cannot

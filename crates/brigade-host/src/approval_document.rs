@@ -1,6 +1,7 @@
 //! Requests of members as JSON documents, for programs.
 
 use brigade_core::approvals::{Approval, ApprovalSubject};
+use brigade_core::handshake::First;
 use brigade_core::policy;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -17,6 +18,9 @@ pub struct ApprovalDocument<'a> {
     age_seconds: i64,
     #[serde(flatten)]
     wanted: RequestedAction<'a>,
+    /// The answer, if the request was named and has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<FirstAnswerDocument<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -61,6 +65,32 @@ impl<'a> ApprovalDocument<'a> {
                     }
                 }
             },
+            answer: None,
         }
+    }
+
+    /// Adds the answer to the request, if it has one.
+    #[must_use]
+    pub fn with_answer(self, first: Option<&'a First>) -> Self {
+        Self { answer: first.map(FirstAnswerDocument::new), ..self }
+    }
+}
+
+/// The JSON form of the answer to a request.
+#[derive(Debug, Serialize)]
+pub struct FirstAnswerDocument<'a> {
+    /// The decider, as in the log; `taken back` if the member withdrew the request.
+    by: &'a str,
+    approved: bool,
+    at: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+impl<'a> FirstAnswerDocument<'a> {
+    /// Returns the form of an answer.
+    pub fn new(first: &'a First) -> Self {
+        let (approved, reason) = first.outcome();
+        Self { by: &first.hand, approved, at: &first.at, reason }
     }
 }

@@ -122,6 +122,8 @@ pub enum Trouble {
     RunsAlready { name: String, team: String, pid: u32 },
     #[error("{name} had already taken another answer to {id}; this one has no effect")]
     OtherAnswer { name: String, id: String },
+    #[error("request {number} of {from} was already answered")]
+    AnsweredBefore { number: usize, from: String },
     #[error("only a person may act beside Claude Code, which leads team {team}")]
     NotAPerson { team: String },
     #[error("only a person may {what}")]

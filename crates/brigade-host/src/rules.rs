@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use brigade_core::approvals::{
     self, AppliedRule, Approval, MemberRules, NumberedRule, RuleSource, RuleVerdict,
 };
-use brigade_core::handshake::Answer;
+use brigade_core::handshake::{Answer, First};
 use brigade_core::policy::{Rule, RuleDecision, ToolUse};
 use brigade_core::seat::Seat;
 use brigade_wire::name::{MemberName, TeamName};
@@ -70,6 +70,8 @@ pub struct RuleProposal {
     pub path: PathBuf,
     /// The other requests of the last 30 days that these rules would have answered, and that no rule answers so far.
     pub covered: Vec<Approval>,
+    /// The answer to the request, if it was answered before. The rules can still be added.
+    pub answered: Option<First>,
 }
 
 /// Returns the personal rules, and the rules of the members that run on this host. If the caller named a team, returns only the
@@ -153,13 +155,19 @@ pub async fn propose(
     scope: RuleScope,
 ) -> Result<RuleProposal, HostError> {
     context.require_person("add rules")?;
-    let once = match scope {
-        RuleScope::Turn => "answer without `--turn`",
-        RuleScope::Folder | RuleScope::Everywhere => {
-            context.config_dir()?;
-            "answer without `--always`"
+    let answered = approvals::first_answer(seat, approval).await?;
+    if scope != RuleScope::Turn {
+        context.config_dir()?;
+    }
+    let once = match (&answered, scope) {
+        (Some(first), _) => {
+            let answer = first.describe(context.clock.now());
+            format!("request {} needs no answer: {answer}", approval.number)
         }
+        (None, RuleScope::Turn) => "answer without `--turn`".to_owned(),
+        (None, RuleScope::Folder | RuleScope::Everywhere) => "answer without `--always`".to_owned(),
     };
+    let once = once.as_str();
     let (host, team) = (context.host()?, &seat.team);
     if !host.leads(seat).await? {
         let error = HostError::failed(Trouble::RulesNotApplied { team: team.to_string() });
@@ -185,7 +193,8 @@ pub async fn propose(
         rules.map(|rule| PersonalRule { rule, folder: folder.cloned() }).collect()
     };
     if scope == RuleScope::Turn {
-        return Ok(RuleProposal { rules: personal_rules(None), scope, path, covered: Vec::new() });
+        let (rules, covered) = (personal_rules(None), Vec::new());
+        return Ok(RuleProposal { rules, scope, path, covered, answered });
     }
     let folder = (scope == RuleScope::Folder).then(|| real_path(&project(&host, team, &spec)));
     let mut of_members = HashMap::new();
@@ -210,20 +219,20 @@ pub async fn propose(
                 decides(after) == Some(ruling) && decides(before) != Some(ruling)
             })
     });
-    Ok(RuleProposal { rules: personal_rules(folder.as_ref()), scope, path, covered })
+    Ok(RuleProposal { rules: personal_rules(folder.as_ref()), scope, path, covered, answered })
 }
 
 /// The result of [`answer_with_rules`].
 #[derive(Debug)]
 pub struct AnsweredWithRules {
-    /// The answer.
-    pub given: GivenAnswer,
+    /// The answer; `None` if the request was answered before the rules were proposed.
+    pub given: Option<GivenAnswer>,
     /// The number of each rule that was added.
     pub added: Result<Vec<usize>, HostError>,
 }
 
-/// Answers a request, and adds the rules that [`propose`] returned for it. Adds no rule if the request cannot be answered. Only
-/// a person may call this.
+/// Answers a request, unless it was answered before the rules were proposed, and adds the rules that [`propose`] returned for it.
+/// Adds no rule if the request cannot be answered. Only a person may call this.
 pub async fn answer_with_rules(
     context: &Context,
     seat: &Seat,
@@ -232,11 +241,12 @@ pub async fn answer_with_rules(
     proposal: &RuleProposal,
 ) -> Result<AnsweredWithRules, HostError> {
     if proposal.scope != RuleScope::Turn {
-        let given = answer::answer_one(context, seat, approval, given).await?;
-        return Ok(AnsweredWithRules {
-            given,
-            added: PersonalPolicy::add(context, &proposal.rules),
-        });
+        let given = match proposal.answered {
+            Some(_) => None,
+            None => Some(answer::answer_one(context, seat, approval, given).await?),
+        };
+        let added = PersonalPolicy::add(context, &proposal.rules);
+        return Ok(AnsweredWithRules { given, added });
     }
     context.require_person("add rules")?;
     // The agent may ask again as soon as it has the answer, so the rules must exist before.
@@ -248,7 +258,7 @@ pub async fn answer_with_rules(
     match answer::answer_one(context, seat, approval, given).await {
         Ok(given) => {
             let added = (before.len() + 1..=after.len()).collect();
-            Ok(AnsweredWithRules { given, added: Ok(added) })
+            Ok(AnsweredWithRules { given: Some(given), added: Ok(added) })
         }
         Err(error) => {
             // The turn may be over, and another one may have started: none of the rules may stay.

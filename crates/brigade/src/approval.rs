@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use brigade_core::action::{AgentAction, RenderLimit};
 use brigade_core::approvals::{Approval, ApprovalSubject};
+use brigade_core::handshake::First;
 use brigade_core::text;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::output::{BUSY, FAINT, STRONG};
 
@@ -30,7 +31,7 @@ pub(crate) fn show(
     width: Option<usize>,
     amount: ShownAmount,
 ) -> String {
-    let age = age(now.duration_since(approval.at));
+    let age = text::age(now.duration_since(approval.at));
     let (number, from) = (approval.number, text::one_line(approval.from.as_str()));
     let id = text::one_line(&approval.request_id);
     let kind = approval.subject.kind();
@@ -58,6 +59,11 @@ pub(crate) fn show(
     text
 }
 
+/// Renders the answer to a request as a line below the request.
+pub(crate) fn answered_text(first: &First, now: Timestamp) -> String {
+    format!("{INDENT}{STRONG}already answered:{STRONG:#} {}\n", text::plain(&first.describe(now)))
+}
+
 /// Renders what an agent asks permission for, indented.
 pub(crate) fn show_action(
     action: &AgentAction,
@@ -76,35 +82,4 @@ pub(crate) fn show_action(
         let _infallible = writeln!(text, "{INDENT}{part}");
     }
     text
-}
-
-/// Formats an age in a readable unit.
-fn age(age: SignedDuration) -> String {
-    match age.as_secs() {
-        ..10 => "just now".to_owned(),
-        secs @ 10..60 => format!("{secs} s ago"),
-        secs @ 60..3600 => format!("{} min ago", secs / 60),
-        secs @ 3600..86400 => format!("{} h ago", secs / 3600),
-        secs => format!("{} d ago", secs / 86400),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ages_use_a_readable_unit() {
-        for (secs, expected) in [
-            (-5, "just now"),
-            (9, "just now"),
-            (10, "10 s ago"),
-            (119, "1 min ago"),
-            (3600, "1 h ago"),
-            (86_399, "23 h ago"),
-            (200_000, "2 d ago"),
-        ] {
-            assert_eq!(age(SignedDuration::from_secs(secs)), expected);
-        }
-    }
 }

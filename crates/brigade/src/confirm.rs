@@ -3,7 +3,7 @@
 use std::io::{self, BufRead as _, IsTerminal as _};
 
 use crate::error::{CliError, failed};
-use crate::output;
+use crate::{exit, output};
 
 /// Returns whether a person can be asked: standard input and output are a terminal, and the output is not JSON.
 pub(crate) fn can_ask(json: bool) -> bool {
@@ -17,6 +17,12 @@ pub(crate) fn ask(question: &str) -> Result<bool, CliError> {
     let read = io::stdin().lock().read_line(&mut answer);
     read.map_err(|source| failed("read the answer", source))?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Says that nothing was done because the person answered no, and returns the exit code.
+pub(crate) fn declined(text: &str) -> u8 {
+    output::note(text);
+    exit::FAILED
 }
 
 /// Asks for a text. An empty answer means the default.

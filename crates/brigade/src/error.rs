@@ -63,8 +63,6 @@ pub(crate) enum CliTrouble {
     TaskFile { file: String, mistakes: String },
     #[error("cannot ask for confirmation: standard input is not a terminal")]
     NobodyToAsk,
-    #[error("nothing was changed")]
-    NotApplied,
     #[error("--always makes a rule out of one request; name one")]
     OneRequestForRule,
     #[error("--watch needs a terminal")]

@@ -2,7 +2,7 @@
 
 /// Success.
 pub(crate) const DONE: u8 = 0;
-/// The operation was refused or failed.
+/// The operation was refused or failed, or the person answered no to a question.
 pub(crate) const FAILED: u8 = 1;
 /// An invalid command line.
 pub(crate) const USAGE: u8 = 2;
@@ -25,7 +25,7 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) const HELP: &str = "\
 Exit codes:
    0  success (also if the reader of the output closed the pipe; a warning says what is incomplete)
-   1  refused or failed
+   1  refused or failed, or you answered no to a question
    2  invalid command line
    3  done in part; read the message before you repeat the command
    4  nothing found: an empty inbox, an empty board

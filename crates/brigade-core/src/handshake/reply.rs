@@ -21,6 +21,7 @@ use crate::event::{Event, MessageKey, Record, TopicKind, WITHDRAWN};
 use crate::mail::{self, MailError};
 use crate::seat::Seat;
 use crate::store::{Actor, MailQuery, Mark, Outgoing, RequestQuery, StoreError};
+use crate::text;
 
 /// If a process decides on an answer but does not record it within this time, another process records it.
 const IN_PROGRESS_WINDOW: SignedDuration = SignedDuration::from_secs(5);
@@ -75,15 +76,10 @@ pub(super) async fn reply(
     }
     let to = mail::recipient(seat, team, request.from.as_str())?;
     let question = request.question(seat, team);
-    if seat.store.decided(&seat.team, &question).await?.is_none() {
-        let foreign = foreign_answers(seat, &to, &[request]).await;
-        let first = match foreign.into_iter().find(|answer| answer.answers(request)) {
-            Some(first) => Some(first),
-            None => taken_back(seat, team, request).await?,
-        };
-        if let Some(first) = first.map(Box::new) {
-            return Err(HandshakeError::Answered { id: id.to_owned(), first: Some(first) });
-        }
+    if seat.store.decided(&seat.team, &question).await?.is_none()
+        && let Some(first) = undecided_answer(seat, team, request).await?.map(Box::new)
+    {
+        return Err(HandshakeError::Answered { id: id.to_owned(), first: Some(first) });
     }
     let ours = mail::protocol(seat, team, &to, &response(&request.body).to_text())?;
     // Once this decision is stored, it is the final answer. If this process dies, another process sends it.
@@ -105,6 +101,34 @@ pub(super) async fn reply(
     }
     let first = first.and_then(|first| First::from_decision(&first)).map(Box::new);
     Err(HandshakeError::Answered { id: id.to_owned(), first })
+}
+
+/// Returns the answer to a request, or its withdrawal; `None` while the request waits.
+pub(super) async fn first_answer(
+    seat: &Seat,
+    team: &Team<'_>,
+    request: &Request,
+) -> Result<Option<First>, HandshakeError> {
+    match seat.store.decided(&seat.team, &request.question(seat, team)).await? {
+        Some(text) => {
+            let decision = serde_json::from_slice::<Decision>(&text).ok();
+            Ok(decision.and_then(|decision| First::from_decision(&decision)))
+        }
+        None => undecided_answer(seat, team, request).await,
+    }
+}
+
+/// Returns the answer that Claude Code gave to a request, or the withdrawal of the request.
+async fn undecided_answer(
+    seat: &Seat,
+    team: &Team<'_>,
+    request: &Request,
+) -> Result<Option<First>, HandshakeError> {
+    let foreign = foreign_answers(seat, &request.from, &[request]).await;
+    match foreign.into_iter().find(|answer| answer.answers(request)) {
+        Some(first) => Ok(Some(first)),
+        None => taken_back(seat, team, request).await,
+    }
 }
 
 /// Completes an answer that a process decided on but did not send or record before it died. The journal record is
@@ -203,18 +227,39 @@ impl First {
             _ => (true, None),
         }
     }
+
+    /// Describes the answer for a person: `a person denied it 5 min ago: not now`.
+    pub fn describe(&self, now: Timestamp) -> String {
+        let age = match self.at.parse::<Timestamp>() {
+            Ok(at) => text::age(now.duration_since(at)),
+            Err(_) => format!("at {}", self.at),
+        };
+        if self.hand == WITHDRAWN {
+            return format!("it was withdrawn {age}");
+        }
+        let (yes, reason) = self.outcome();
+        let verb = if yes { "approved" } else { "denied" };
+        let reason = reason.map(|reason| format!(": {}", text::one_line(reason)));
+        format!("{} {verb} it {age}{}", self.decider(), reason.unwrap_or_default())
+    }
+
+    fn decider(&self) -> &str {
+        match self.hand.as_str() {
+            "" => "another program",
+            "person" => "a person",
+            "agent" => "an agent",
+            hand => hand,
+        }
+    }
 }
 
 /// Prints for example "a person said no at 12:00: not now".
 impl fmt::Display for First {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let who = match self.hand.as_str() {
-            WITHDRAWN => return write!(f, "it was withdrawn at {}", self.at),
-            "" => "another program",
-            "person" => "a person",
-            "agent" => "an agent",
-            hand => hand,
-        };
+        if self.hand == WITHDRAWN {
+            return write!(f, "it was withdrawn at {}", self.at);
+        }
+        let who = self.decider();
         let (yes, reason) = self.outcome();
         write!(f, "{who} said {} at {}", if yes { "yes" } else { "no" }, self.at)?;
         reason.map_or(Ok(()), |reason| write!(f, ": {reason}"))

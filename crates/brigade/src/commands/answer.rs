@@ -11,7 +11,7 @@ use brigade_host::rules::{AnsweredWithRules, RuleProposal, RuleScope, answer_wit
 use serde::Serialize;
 
 use super::policy::pattern_text;
-use crate::approval::{ShownAmount, show};
+use crate::approval::{FirstAnswerDocument, ShownAmount, answered_text, show};
 use crate::cli::{ApproveArgs, DenyArgs, NewRuleArgs};
 use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble};
@@ -46,6 +46,32 @@ struct AnswerDocument {
     summary: Option<String>,
 }
 
+/// The rules that were added for a request that had been answered before, as JSON.
+#[derive(Serialize)]
+struct RuleDocument<'a> {
+    number: usize,
+    request_id: &'a str,
+    kind: String,
+    to: &'a str,
+    /// The first answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<FirstAnswerDocument<'a>>,
+    rules: &'a [PersonalRule],
+}
+
+impl<'a> RuleDocument<'a> {
+    fn new(approval: &'a Approval, proposed: &'a RuleProposal) -> Self {
+        Self {
+            number: approval.number,
+            request_id: &approval.request_id,
+            kind: approval.subject.kind().to_string(),
+            to: approval.from.as_str(),
+            answer: proposed.answered.as_ref().map(FirstAnswerDocument::new),
+            rules: &proposed.rules,
+        }
+    }
+}
+
 pub(crate) async fn approve(context: &CliContext, args: &ApproveArgs) -> Result<u8, CliError> {
     let seat = context.answering_seat().await?;
     if !args.all {
@@ -61,10 +87,12 @@ pub(crate) async fn approve(context: &CliContext, args: &ApproveArgs) -> Result<
         return Ok(exit::NOTHING);
     }
     if !context.json {
-        show_requests(context, &waiting)?;
+        output::print(&requests_text(context, &waiting))?;
     }
     let question = format!("approve {}?", these(waiting.len()));
-    confirm_unless(context.json, args.rule.yes, &question)?;
+    if !confirm_unless(context.json, args.rule.yes, &question)? {
+        return Ok(confirm::declined("nothing was changed: no request was answered"));
+    }
     give(context, &seat, waiting, Answer::Yes).await
 }
 
@@ -78,23 +106,23 @@ fn these(requests: usize) -> String {
     if requests == 1 { "this request".to_owned() } else { format!("these {requests} requests") }
 }
 
-/// Shows whole requests: the answer is for all of their text.
-fn show_requests(context: &CliContext, requests: &[Approval]) -> Result<(), CliError> {
+/// Renders whole requests: the answer is for all of their text.
+fn requests_text(context: &CliContext, requests: &[Approval]) -> String {
     let now = context.clock.now();
     let text = |approval| show(approval, now, output::width(), ShownAmount::Everything);
-    output::print(&format!("{}\n", requests.iter().map(text).collect::<Vec<_>>().join("\n")))
+    format!("{}\n", requests.iter().map(text).collect::<Vec<_>>().join("\n"))
 }
 
-/// Asks the question, unless the caller has already said yes.
-fn confirm_unless(json: bool, yes: bool, question: &str) -> Result<(), CliError> {
+/// Asks the question, unless the caller has already said yes. Returns whether the answer is yes.
+fn confirm_unless(json: bool, yes: bool, question: &str) -> Result<bool, CliError> {
     if yes {
-        return Ok(());
+        return Ok(true);
     }
     if !confirm::can_ask(json) {
         let error = CliError::usage(CliTrouble::NobodyToAsk);
         return Err(error.hint("`--yes` does it without asking"));
     }
-    if confirm::ask(question)? { Ok(()) } else { Err(CliError::failed(CliTrouble::NotApplied)) }
+    confirm::ask(question)
 }
 
 /// Answers the named requests. With `--turn`, also adds a rule. With `--always`, first shows the rule and asks.
@@ -121,12 +149,23 @@ async fn answer(
         return give_with_rules(context, seat, approval.clone(), answer, proposed).await;
     }
     if !context.json {
-        show_requests(context, &found)?;
-        output::print(&proposal_text(&proposed))?;
+        let now = context.clock.now();
+        let request = show(approval, now, output::width(), ShownAmount::Everything);
+        let first = proposed.answered.as_ref().map(|first| answered_text(first, now));
+        let first = first.unwrap_or_default();
+        output::print(&format!("{request}{first}\n{}", proposal_text(&proposed)))?;
     }
     let rules = if proposed.rules.len() == 1 { "the rule" } else { "the rules" };
-    let question = format!("{word} this request and add {rules}?");
-    confirm_unless(context.json, rule.yes, &question)?;
+    let (question, declined) = match &proposed.answered {
+        Some(_) => (format!("add {rules} for later requests?"), "no rule was added"),
+        None => (
+            format!("{word} this request and add {rules}?"),
+            "the request was not answered, and no rule was added",
+        ),
+    };
+    if !confirm_unless(context.json, rule.yes, &question)? {
+        return Ok(confirm::declined(&format!("nothing was changed: {declined}")));
+    }
     give_with_rules(context, seat, approval.clone(), answer, proposed).await
 }
 
@@ -184,6 +223,15 @@ async fn give_with_rules(
 ) -> Result<u8, CliError> {
     let answered = answer_with_rules(context, seat, &approval, answer, &proposed);
     let AnsweredWithRules { given, added } = with_notice(WAITING, answered).await?;
+    let Some(given) = given else {
+        let numbers = added?;
+        if context.json {
+            output::print_json(&[RuleDocument::new(&approval, &proposed)])?;
+        } else {
+            output::print(&added_text(&proposed, &numbers, approval.from.as_str()))?;
+        }
+        return Ok(exit::DONE);
+    };
     let mut given = answer_document(approval, given, answer);
     let added = added.map(|numbers| added_text(&proposed, &numbers, &given.to));
     if added.is_ok() {

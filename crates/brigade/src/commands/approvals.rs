@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use brigade_core::approvals::{self, Approval};
 use brigade_core::event::{Event, Record};
+use brigade_core::handshake::First;
 use brigade_core::seat::Seat;
 use brigade_core::store::Watch;
 use brigade_core::text;
@@ -14,7 +15,7 @@ use brigade_host::personal_policy::PersonalPolicy;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::approval::{ShownAmount, show};
+use crate::approval::{ShownAmount, answered_text, show};
 use crate::cli::ApprovalsArgs;
 use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble};
@@ -81,13 +82,21 @@ async fn show_all(context: &CliContext, seat: &Seat, which: &[String]) -> Result
     let now = context.clock.now();
     let mut found = Vec::new();
     for request in which {
-        found.push(with_lock_notice(approvals::find(seat, request)).await?);
+        let approval = with_lock_notice(approvals::find(seat, request)).await?;
+        let first = with_lock_notice(approvals::first_answer(seat, &approval)).await?;
+        found.push((approval, first));
     }
     if context.json {
-        let documents = found.iter().map(|approval| ApprovalDocument::new(approval, now));
+        let documents = found.iter().map(|(approval, first)| {
+            ApprovalDocument::new(approval, now).with_answer(first.as_ref())
+        });
         output::print_json(&documents.collect::<Vec<_>>())?;
     } else {
-        let text = |approval| show(approval, now, output::width(), ShownAmount::Everything);
+        let text = |(approval, first): &(Approval, Option<First>)| {
+            let text = show(approval, now, output::width(), ShownAmount::Everything);
+            let answer = first.as_ref().map(|first| answered_text(first, now));
+            text + &answer.unwrap_or_default()
+        };
         output::print(&found.iter().map(text).collect::<Vec<_>>().join("\n"))?;
     }
     Ok(exit::DONE)

@@ -34,11 +34,15 @@ pub(crate) fn run(global: &GlobalArgs, yes: bool) -> Result<u8, CliError> {
     if !json {
         output::print(&summary(&plan))?;
     }
-    if let Err(error) = consent(yes, json) {
-        if json {
-            output::print_json(&document(&plan, false))?;
+    match consent(yes, json) {
+        Ok(true) => {}
+        Ok(false) => return Ok(confirm::declined("nothing was changed")),
+        Err(error) => {
+            if json {
+                output::print_json(&document(&plan, false))?;
+            }
+            return Err(error);
         }
-        return Err(error);
     }
     plan.apply(&folder, record).map_err(|error| {
         CliError::from(error).hint("`brigade init --undo` reverts the changes made so far")
@@ -123,18 +127,15 @@ fn summary(plan: &InitPlan) -> String {
 }
 
 /// Asks for confirmation. Without a terminal, `--yes` is required.
-fn consent(yes: bool, json: bool) -> Result<(), CliError> {
+fn consent(yes: bool, json: bool) -> Result<bool, CliError> {
     if yes {
-        return Ok(());
+        return Ok(true);
     }
     if !confirm::can_ask(json) {
         let error = CliError::usage(CliTrouble::NobodyToAsk);
         return Err(error.hint("nothing was changed; `brigade init --yes` makes the changes"));
     }
-    if confirm::ask("apply?")? {
-        return Ok(());
-    }
-    Err(CliError::failed(CliTrouble::NotApplied))
+    confirm::ask("apply?")
 }
 
 fn document(plan: &InitPlan, applied: bool) -> serde_json::Value {

@@ -76,7 +76,7 @@ fn install(json: bool, service: &LoginService, is_agent: bool, yes: bool) -> Res
                 );
             }
             if !confirm::ask("install and enable it?")? {
-                return Err(CliError::failed(CliTrouble::NotApplied));
+                return Ok(confirm::declined("nothing was changed"));
             }
         }
     }

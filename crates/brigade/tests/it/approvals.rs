@@ -171,18 +171,23 @@ fn each_request_is_answered_once() {
     sent, not yet confirmed (bob is not running): denied bob's permission 3: edit src/a.rs with Edit
     --- exit 5
     ");
-    assert_snapshot!(cli.run(&["deny", "1", "--reason", "too late"]), @r#"
+    assert_snapshot!(cli.run(&["deny", "1", "--reason", "too late"]), @"
     --- stderr
-    error: request "perm-1" was already answered
-    hint: a person said yes at <timestamp>
+    error: request 1 of bob was already answered
+    hint: a person approved it just now
     --- exit 1
-    "#);
-    assert_snapshot!(cli.run(&["approve", "3"]), @r#"
+    ");
+    assert_snapshot!(cli.run(&["approve", "3"]), @"
     --- stderr
-    error: request "perm-2" was already answered
-    hint: a person said no at <timestamp>: not on main
+    error: request 3 of bob was already answered
+    hint: a person denied it just now: not on main
     --- exit 1
-    "#);
+    ");
+    let shown = cli.run_ok(&["approvals", "3"]);
+    assert!(shown.ends_with("already answered: a person denied it just now: not on main\n"), "{shown}");
+    let shown = cli.json(&["approvals", "1"]);
+    assert_eq!(shown[0]["answer"]["by"], "person");
+    assert_eq!(shown[0]["answer"]["approved"], true);
     assert_snapshot!(cli.run(&["approve", "4"]), @"
     --- stderr
     error: no approval request 4
@@ -232,7 +237,7 @@ fn several_requests_are_answered_at_once() {
     assert_snapshot!(cli.run(&["approve", "1", "2", "--json"]), @r#"
     [{"number":2,"request_id":"plan_approval-<ms>@alice@demo","kind":"plan","to":"alice","approved":true,"confirmed":false,"not_yet":"alice is not running"}]
     --- stderr
-    {"error":{"message":"request \"perm-1\" was already answered","hint":"a person said yes at <timestamp>","code":1}}
+    {"error":{"message":"request 1 of bob was already answered","hint":"a person approved it just now","code":1}}
     --- exit 1
     "#);
 }

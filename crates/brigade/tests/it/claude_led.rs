@@ -270,7 +270,7 @@ fn n1_an_answer_in_the_leads_dialog_is_final() {
     wait_until("the agent to get the answer", || team.given().as_deref() == Some("allow-it"));
     let denied = team.run(&["deny", "1", "--reason", "no"]);
     assert_eq!(denied.code, Some(1), "{denied}");
-    assert!(denied.to_string().contains("Claude Code said yes"), "{denied}");
+    assert!(denied.to_string().contains("Claude Code approved it"), "{denied}");
     let log = team.run(&["log"]).to_string();
     assert!(!log.contains("denied"), "{log}");
     // N22: the log shows the answer of the dialog.

@@ -6,6 +6,7 @@ use insta::assert_snapshot;
 
 use crate::env::CliEnv;
 use crate::host::HostedTeam;
+use crate::init::run_on_terminal;
 use crate::process::wait_until;
 
 const FILE: &str = "home/.config/brigade/policy.toml";
@@ -64,6 +65,50 @@ fn approve_always_adds_the_exact_command_and_answers_the_next_request() {
     assert_eq!(waiting[0]["from"], "bob");
     let out = team.cli.run_ok(&["approve", "3", "--always", "--everywhere", "--yes"]);
     assert!(out.contains("added personal rule 2\n"), "{out}");
+}
+
+/// A no is not an error, and the request still waits.
+#[test]
+fn a_no_to_the_question_of_always_changes_nothing() {
+    let team = with_request();
+    let command = team.cli.command(&["approve", "1", "--always"]);
+    let (shown, code) = run_on_terminal(command, "n\n");
+    assert!(shown.contains("approve this request and add the rule? [y/N]"), "{shown}");
+    let note = "nothing was changed: the request was not answered, and no rule was added";
+    assert!(shown.contains(note), "{shown}");
+    assert!(!shown.contains("error"), "{shown}");
+    assert_eq!(code, Some(1));
+    assert!(!team.cli.path(FILE).exists());
+    assert_eq!(team.cli.json(&["approvals"])[0]["number"], 1);
+}
+
+#[test]
+fn always_offers_a_rule_for_a_request_that_was_answered_before() {
+    let team = with_request();
+    team.cli.run_ok(&["approve", "1"]);
+    assert_snapshot!(team.cli.run(&["approve", "1", "--turn"]), @"
+    --- stderr
+    error: request 1 of alice was already answered
+    hint: a person approved it just now
+    --- exit 1
+    ");
+    let command = team.cli.command(&["approve", "1", "--always"]);
+    let (shown, code) = run_on_terminal(command, "n\n");
+    assert!(shown.contains("already answered:"), "{shown}");
+    assert!(shown.contains("a person approved it"), "{shown}");
+    assert!(shown.contains("add the rule for later requests? [y/N]"), "{shown}");
+    assert!(shown.contains("nothing was changed: no rule was added"), "{shown}");
+    assert_eq!((code, team.cli.path(FILE).exists()), (Some(1), false));
+    let out = team.cli.run_ok(&["approve", "1", "--always", "--yes"]);
+    assert!(out.ends_with("\n\nadded personal rule 1\n"), "{out}");
+    wait_until("the answer", || answers(&team) == 1);
+    team.cli.run_ok(&["send", "alice", "ASK"]);
+    wait_until("the answer of the rule", || answers(&team) == 2);
+    let again = team.cli.run(&["approve", "1", "--always", "--yes"]);
+    assert!(
+        again.stderr.contains("hint: request 1 needs no answer: a person approved it"),
+        "{again}"
+    );
 }
 
 #[test]
