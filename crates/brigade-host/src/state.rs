@@ -22,7 +22,7 @@ use brigade_wire::team::Team;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use self::attention::AttentionItem;
+pub use self::attention::{AttentionItem, request_words};
 pub use self::summary::{StateSummary, member_summary};
 use crate::Host;
 use crate::claude_led::FollowedLead;
@@ -250,7 +250,7 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
         if state.judged.liveness == Liveness::Waiting
             && let Some(request) = asks
         {
-            state.words = attention::request_words(request);
+            state.words = request_words(request);
         }
         let owned = |status: Status| -> Vec<u64> {
             let mine = tasks.iter().filter(|task| {

@@ -72,14 +72,21 @@ pub(crate) fn show_action(
     limit: Option<RenderLimit<'_>>,
 ) -> String {
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(INDENT.len()));
+    let lines = action_lines(action, purpose, room, limit);
+    lines.iter().map(|line| format!("{INDENT}{line}\n")).collect()
+}
+
+/// Renders what an agent asks permission for as lines of at most `room` columns. The purpose follows the title.
+pub(crate) fn action_lines(
+    action: &AgentAction,
+    purpose: &str,
+    room: usize,
+    limit: Option<RenderLimit<'_>>,
+) -> Vec<String> {
     let purpose = text::one_line(purpose);
     let mut lines = action.render(limit);
     if let Some(title) = lines.first_mut().filter(|_| !purpose.is_empty()) {
         title.text = format!("{} ({purpose})", title.text);
     }
-    let mut text = String::new();
-    for part in lines.iter().flat_map(|line| line.wrapped(room)) {
-        let _infallible = writeln!(text, "{INDENT}{part}");
-    }
-    text
+    lines.iter().flat_map(|line| line.wrapped(room)).collect()
 }

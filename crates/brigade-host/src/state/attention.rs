@@ -20,7 +20,7 @@ pub struct AttentionItem {
 }
 
 /// Describes a request as the state of the member that waits for the answer.
-pub(super) fn request_words(approval: &Approval) -> String {
+pub fn request_words(approval: &Approval) -> String {
     match &approval.subject {
         ApprovalSubject::Permission { action, .. } => format!("wants to {}", action.summary()),
         ApprovalSubject::Plan { .. } => "wants its plan approved".to_owned(),

@@ -1,5 +1,7 @@
 //! `brigade inbox`
 
+mod waiting;
+
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -16,11 +18,13 @@ use brigade_wire::body::Body;
 use brigade_wire::message::Message;
 use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
 
+use self::waiting::WaitingRequests;
+use crate::approval::action_lines;
 use crate::cli::InboxArgs;
 use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble};
 use crate::exit;
-use crate::output::{self, BUSY, FAINT, STRONG};
+use crate::output::{self, BUSY, FAINT, HINT, STRONG};
 use crate::slow_notice::with_lock_notice;
 
 /// While there are no events, check this often whether standard output is still open.
@@ -44,10 +48,10 @@ pub(crate) async fn run(context: &CliContext, args: InboxArgs) -> Result<u8, Cli
     };
     let which = if args.unread { InboxFilter::Unread } else { InboxFilter::All };
     let mail = with_lock_notice(mail::inbox(&seat, &of, which)).await?;
-    let printer = InboxPrinter { context, all: args.all };
+    let printer = InboxPrinter { context, seat: &seat, all: args.all };
     let is_empty = mail.is_empty();
     let mut printed: HashSet<MessageKey> = mail.iter().map(|mail| mail.key).collect();
-    let shown = printer.print(&mail, args.follow)?;
+    let shown = printer.print(&mail, args.follow).await?;
     if args.mark_read {
         mark_read(&seat, &mail).await?;
     }
@@ -55,6 +59,13 @@ pub(crate) async fn run(context: &CliContext, args: InboxArgs) -> Result<u8, Cli
         if shown == 0 && !context.json {
             let unread = if args.unread { "unread " } else { "" };
             output::note(&format!("no {unread}messages for {of}"));
+        }
+        let is_reader = of == seat.name && !args.mark_read;
+        if args.unread && shown > 0 && is_reader && !context.json && output::width().is_some() {
+            // On standard output, so that the line comes after the messages, also in a pager.
+            let command = "brigade inbox --unread --mark-read";
+            let text = format!("\n{HINT}hint:{HINT:#} `{command}` marks these messages as read\n");
+            output::print(&text)?;
         }
         let is_nothing = if context.json { is_empty } else { shown == 0 };
         return Ok(if is_nothing { exit::NOTHING } else { exit::DONE });
@@ -72,7 +83,7 @@ pub(crate) async fn run(context: &CliContext, args: InboxArgs) -> Result<u8, Cli
                 if *to == of.as_str() && printed.insert(*key) =>
             {
                 let mail = [Mail { key: *key, json: message.get().as_bytes().to_vec() }];
-                printer.print(&mail, true)?;
+                printer.print(&mail, true).await?;
                 if args.mark_read {
                     mark_read(&seat, &mail).await?;
                 }
@@ -92,13 +103,14 @@ async fn mark_read(seat: &Seat, mail: &[Mail]) -> Result<(), CliError> {
 /// Prints messages of an inbox.
 struct InboxPrinter<'c> {
     context: &'c CliContext,
+    seat: &'c Seat,
     /// Whether to print notices that say only that a member is idle.
     all: bool,
 }
 
 impl InboxPrinter<'_> {
     /// Prints these messages and returns how many were shown. `follow` says whether more may come later.
-    fn print(&self, mail: &[Mail], follow: bool) -> Result<usize, CliError> {
+    async fn print(&self, mail: &[Mail], follow: bool) -> Result<usize, CliError> {
         if self.context.json && follow {
             for entry in mail {
                 output::print_raw(&one_line(&entry.json))?;
@@ -114,7 +126,8 @@ impl InboxPrinter<'_> {
             true => (mail.iter().collect(), 0),
             false => mail::without_idle_notices(mail),
         };
-        let text = render(&shown)?;
+        let requests = WaitingRequests::find(self.context, self.seat, &shown).await;
+        let text = render(&shown, &requests)?;
         // A blank line separates the messages, also those that are printed later.
         let separator = if follow && !text.is_empty() { "\n" } else { "" };
         output::print(&format!("{text}{separator}"))?;
@@ -131,11 +144,11 @@ fn one_line(json: &[u8]) -> Vec<u8> {
     event::one_line(json).get().as_bytes().to_vec()
 }
 
-fn render(mail: &[&Mail]) -> Result<String, CliError> {
+fn render(mail: &[&Mail], requests: &WaitingRequests) -> Result<String, CliError> {
     let room = output::width().map_or(usize::MAX, |width| width.saturating_sub(2));
     let mut text = String::new();
     for entry in mail {
-        let shown = with_message(&entry.json, |message| message.map(|m| show(&m, room)));
+        let shown = with_message(&entry.json, |message| message.map(|m| show(&m, requests, room)));
         let shown = shown.map_err(CliError::failed)?;
         // Skip entries that are not messages, as Claude Code does.
         if let Some(shown) = shown {
@@ -148,7 +161,7 @@ fn render(mail: &[&Mail]) -> Result<String, CliError> {
     Ok(text)
 }
 
-fn show(message: &Message<'_>, room: usize) -> String {
+fn show(message: &Message<'_>, requests: &WaitingRequests, room: usize) -> String {
     let (mark, style) = if message.read() { ("○", FAINT) } else { ("●", BUSY) };
     let from = text::one_line(&message.from());
     let when = output::when(&message.timestamp());
@@ -169,14 +182,23 @@ fn show(message: &Message<'_>, room: usize) -> String {
         }
         Body::Protocol(protocol) => {
             let _infallible = write!(text, "  {}", protocol.kind());
-            if let Some(id) = protocol_text::request_id(&protocol) {
+            let headline = requests.headline(&message.from(), &protocol, room);
+            if let (Some(id), None) = (protocol_text::request_id(&protocol), &headline) {
                 let _infallible = write!(text, "  {FAINT}{}{FAINT:#}", text::one_line(id));
             }
-            if let Protocol::PermissionRequest(asked) = &protocol {
-                action = Some(AgentAction::from_message(asked));
-                format!("{from} {}", protocol_text::permission_head(asked))
-            } else {
-                format!("{from} {}", protocol_text::render(&protocol))
+            match (&protocol, headline) {
+                (Protocol::PermissionRequest(asked), Some(headline)) => {
+                    action = Some((AgentAction::from_message(asked), asked.description.clone()));
+                    headline
+                }
+                (Protocol::PermissionRequest(asked), None) => {
+                    action = Some((AgentAction::from_message(asked), String::new()));
+                    format!("{from} {}", protocol_text::permission_head(asked))
+                }
+                (Protocol::PlanApprovalRequest(asked), Some(headline)) => {
+                    format!("{headline}\n{}", asked.plan_content)
+                }
+                _ => format!("{from} {}", protocol_text::render(&protocol)),
             }
         }
         Body::Unknown { kind } | Body::Malformed { kind, .. } => {
@@ -195,9 +217,9 @@ fn show(message: &Message<'_>, room: usize) -> String {
             let _infallible = writeln!(text, "{}", part.trim_end());
         }
     }
-    for line in action.iter().flat_map(|action| action.render(None)) {
-        for part in line.wrapped(room) {
-            let _infallible = writeln!(text, "  {part}");
+    if let Some((action, purpose)) = action {
+        for line in action_lines(&action, &purpose, room, None) {
+            let _infallible = writeln!(text, "  {line}");
         }
     }
     text

@@ -184,7 +184,10 @@ fn each_request_is_answered_once() {
     --- exit 1
     ");
     let shown = cli.run_ok(&["approvals", "3"]);
-    assert!(shown.ends_with("already answered: a person denied it just now: not on main\n"), "{shown}");
+    assert!(
+        shown.ends_with("already answered: a person denied it just now: not on main\n"),
+        "{shown}"
+    );
     let shown = cli.json(&["approvals", "1"]);
     assert_eq!(shown[0]["answer"]["by"], "person");
     assert_eq!(shown[0]["answer"]["approved"], true);
@@ -220,6 +223,28 @@ fn each_request_is_answered_once() {
         .collect();
     assert_eq!(told[0]["subtype"], "success");
     assert_eq!(told[1]["error"], "not on main");
+}
+
+/// A request in the inbox has the command that approves it, until it is answered.
+#[test]
+fn a_waiting_request_in_the_inbox_has_its_command() {
+    let cli = with_requests();
+    let inbox = cli.run_ok(&["inbox"]);
+    let wants = "  bob wants to run: /bin/bash -lc 'cargo test \\u{1b}[2J' (brigade approve 1)\n";
+    assert!(inbox.contains(wants), "{inbox}");
+    assert!(
+        inbox.contains("  alice wants its plan approved (brigade approve 2)\n  # Plan\n"),
+        "{inbox}"
+    );
+    assert!(inbox.contains("(brigade approve 3)"), "{inbox}");
+    assert!(!inbox.contains("perm-1"), "the number replaces the id: {inbox}");
+    cli.answer_unconfirmed(&["approve", "1"]);
+    let inbox = cli.run_ok(&["inbox"]);
+    assert!(inbox.contains("perm-1") && !inbox.contains("(brigade approve 1)"), "{inbox}");
+    assert!(inbox.contains("(brigade approve 2)"), "{inbox}");
+    // Without the name of the team, the command would act on another one.
+    let inbox = cli.run_ok(&["inbox", "--team", "demo"]);
+    assert!(inbox.contains("(brigade approve 2 --team demo)"), "{inbox}");
 }
 
 /// If one id is unknown, no request is answered. If one request was answered before, the others are still answered.

@@ -3,6 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::env::CliEnv;
+use crate::init::run_on_terminal_of;
 
 #[test]
 fn messages_are_sent_shown_and_marked_read() {
@@ -162,6 +163,22 @@ fn unknown_recipients_are_reported_with_the_members() {
     error: the message is empty
     --- exit 1
     ");
+}
+
+#[test]
+fn unread_messages_on_a_terminal_end_with_the_command_that_marks_them() {
+    let cli = CliEnv::with_team();
+    cli.run_ok(&["send", "team-lead", "hello", "--as", "bob"]);
+    let line = "`brigade inbox --unread --mark-read` marks these messages as read";
+    let run = |args: &[&str]| run_on_terminal_of(cli.command(args), "", 80, 24).0;
+    let unread = run(&["inbox", "--unread"]);
+    assert!(unread.trim_end().ends_with(line), "{unread}");
+    for args in [&["inbox"][..], &["inbox", "--unread", "--json"], &["inbox", "bob", "--unread"]] {
+        let shown = run(args);
+        assert!(!shown.contains(line), "{args:?}: {shown}");
+    }
+    assert!(!cli.run_ok(&["inbox", "--unread"]).contains(line));
+    assert!(!run(&["inbox", "--unread", "--mark-read"]).contains(line));
 }
 
 #[test]
