@@ -63,7 +63,7 @@ def running_team(env, report, count, seconds):
     made = journal.write_team(own, count, 40)
 
     def is_read(grid):
-        return "loading" not in grid.lines()[0] and "11 members" in grid.lines()[0]
+        return "loading" not in grid.lines()[0] and "10 members" in grid.lines()[0]
 
     pty = open_ui(env, report, "team", env.ui(), is_read, count)
     check_counts(report, "team", pty, made)

@@ -30,7 +30,7 @@ def scenario(env, report, short):
         tmux = env.tmux()
         shell = ShellState(env, tmux)
         tmux.run(" ".join(env.ui()))
-        opens = tmux.shows(TEAM, "2 members", "cody", timeout=TIMEOUT)
+        opens = tmux.shows(TEAM, "1 member", "cody", timeout=TIMEOUT)
         report.check("brigade ui opens and shows the team and its members", opens, tmux.screen())
         views(report, tmux)
         talk(env, report, tmux)

@@ -100,6 +100,7 @@ pub mod task_exchange;
 pub mod task_story;
 pub mod task_view;
 pub mod text;
+pub mod unread;
 mod vendor_tools;
 mod work_event;
 

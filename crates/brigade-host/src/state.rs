@@ -15,7 +15,7 @@ use brigade_core::handshake::HandshakeError;
 use brigade_core::mail::{self, InboxFilter, MailError};
 use brigade_core::pulse::{self, Judgement, Liveness, Process, Pulse};
 use brigade_core::seat::Seat;
-use brigade_core::store::{Mail, MailContent, NoteKind, StoreError};
+use brigade_core::store::{NoteKind, StoreError};
 use brigade_wire::name::{MemberName, TeamName};
 use brigade_wire::task::{Status, Task};
 use brigade_wire::team::Team;
@@ -56,11 +56,17 @@ pub struct TeamState {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub unplayed: Vec<MemberName>,
+    /// The members on the roster that brigade runs neither on this host nor, as far as known, on another one.
+    #[serde(skip)]
+    pub others: Vec<MemberName>,
+    /// The number of members besides the lead.
+    #[serde(skip)]
+    pub member_count: usize,
     /// The number of tasks in each state.
     pub tasks: TaskTotals,
     /// The number of requests that wait for the lead's answer; `None` if they cannot be read.
     pub approvals: Option<usize>,
-    /// The number of unread messages to the lead; `None` if they cannot be read.
+    /// The number of unread messages to the lead, by the rule of [`unread`](brigade_core::unread); `None` if they cannot be read.
     pub unread: Option<usize>,
     /// The things that wait for the person, the most urgent first.
     pub attention: Vec<AttentionItem>,
@@ -118,7 +124,8 @@ pub struct MemberState {
     /// The cost of the conversation in US dollars, if the agent reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// The number of unread messages in the member's inbox; `None` if they cannot be read.
+    /// The number of unread messages in the member's inbox, by the rule of [`unread`](brigade_core::unread); `None` if they
+    /// cannot be read.
     pub unread: Option<usize>,
     /// The state of the member's branch, if the member has a worktree.
     pub worktree: Option<BranchDistance>,
@@ -267,7 +274,9 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
             Some(MemberTask { id, subject })
         });
     }
-    let inbox = unread_mail(lead, &lead.name).await.map_err(|error| errors.push(error)).ok();
+    let unread = unread(lead, &lead.name).await.map_err(|error| errors.push(error)).ok();
+    let others = elsewhere::others(lead, &members, &unplayed).await?;
+    let besides_lead = members.iter().filter(|member| member.name != lead.name).count();
     let mut state = TeamState {
         team: lead.team.clone(),
         is_claude_led,
@@ -275,8 +284,10 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
         last_session,
         lead_session,
         supervisor: host.supervisor()?.map(|process| process.pid),
+        member_count: besides_lead + unplayed.len() + others.len(),
         members,
         unplayed,
+        others,
         tasks: TaskTotals {
             total: documents.len(),
             unreadable: documents.len() - tasks.len(),
@@ -284,19 +295,20 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
             in_progress: count(Status::InProgress),
         },
         approvals: open.as_ref().map(Vec::len),
-        unread: inbox.as_ref().map(Vec::len),
+        unread,
         attention: Vec::new(),
         errors,
         is_shared: host.is_shared,
         may_lead: host.may_lead,
     };
-    // Requests are listed by themselves.
-    let is_text = |mail: &&Mail| {
-        matches!(mail.content(), Some(MailContent::Text(_) | MailContent::TurnText(_)))
-    };
-    let messages = inbox.iter().flatten().filter(is_text).count();
-    state.attention = attention::list(&state, open.as_deref().unwrap_or_default(), messages);
+    state.attention = attention::list(&state, open.as_deref().unwrap_or_default());
     Ok(state)
+}
+
+/// Returns the number of members on a roster besides the lead. This is the number that every view shows.
+pub fn member_count(roster: &Team<'_>) -> usize {
+    let is_lead = |name: &str| roster.lead().is_some_and(|lead| lead.is(name));
+    roster.members().filter(|member| !member.name().is_some_and(|name| is_lead(&name))).count()
 }
 
 /// Returns the state of a member that waits for an ended Claude Code session.
@@ -314,17 +326,12 @@ fn waiting_for_lead(team: &TeamName, member: &MemberState, record: &FollowedLead
     Judgement { liveness, evidence }
 }
 
-/// Returns the number of unread messages in a member's inbox.
+/// Returns the number of unread messages in a member's inbox. A member that has not joined yet has no inbox.
 async fn unread(lead: &Seat, of: &MemberName) -> Result<usize, String> {
-    Ok(unread_mail(lead, of).await?.len())
-}
-
-/// Returns the unread messages in a member's inbox. A member that has not joined yet has no inbox.
-async fn unread_mail(lead: &Seat, of: &MemberName) -> Result<Vec<Mail>, String> {
     match mail::inbox(lead, of, InboxFilter::Unread).await {
-        Ok(mail) => Ok(mail),
-        Err(MailError::NoMember { .. }) => Ok(Vec::new()),
-        Err(MailError::Store(error)) if is_out_of_reach(&error) => Ok(Vec::new()),
+        Ok(mail) => Ok(brigade_core::unread::count(&mail)),
+        Err(MailError::NoMember { .. }) => Ok(0),
+        Err(MailError::Store(error)) if is_out_of_reach(&error) => Ok(0),
         Err(error) => Err(format!("cannot read the mail of {of}: {error}")),
     }
 }

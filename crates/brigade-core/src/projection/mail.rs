@@ -20,6 +20,8 @@ pub struct MessageRef {
     pub to: MemberIndex,
     /// The type of the message.
     pub kind: MessageKind,
+    /// Whether the count of unread messages includes the message.
+    is_counted: bool,
     read: Millis,
     shown: Millis,
 }
@@ -121,7 +123,7 @@ impl MessageLog {
         spot: RecordRef,
         (from, to): (MemberIndex, MemberIndex),
         key: MessageKey,
-        kind: MessageKind,
+        (kind, is_counted): (MessageKind, bool),
     ) -> Option<u32> {
         let number = u32::try_from(self.messages.len()).ok()?;
         match self.by_key.entry((to, key)) {
@@ -134,30 +136,31 @@ impl MessageLog {
             from,
             to,
             kind,
+            is_counted,
             read: NEVER,
             shown: NEVER,
         });
         Some(number)
     }
 
-    /// Marks a message as read. Returns whether it was unread before.
+    /// Marks a message as read. Returns whether it was counted as unread before.
     pub(super) fn read(&mut self, to: MemberIndex, key: MessageKey, at: Millis) -> bool {
         let Some(message) = self.message_mut(to, key) else { return false };
         let is_news = message.read == NEVER;
         if is_news {
             message.read = at;
         }
-        is_news && message.shown == NEVER
+        is_news && message.shown == NEVER && message.is_counted
     }
 
-    /// Marks a message as shown. Returns whether it was unread before.
+    /// Marks a message as shown. Returns whether it was counted as unread before.
     pub(super) fn shown(&mut self, to: MemberIndex, key: MessageKey, at: Millis) -> bool {
         let Some(message) = self.message_mut(to, key) else { return false };
         let was_unread = message.read == NEVER && message.shown == NEVER;
         if message.shown == NEVER {
             message.shown = at;
         }
-        was_unread
+        was_unread && message.is_counted
     }
 
     /// Forgets all message keys, so that later events do not change the messages recorded so far.

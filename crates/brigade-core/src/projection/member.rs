@@ -21,7 +21,7 @@ pub struct MemberView {
     pub joined: Option<Millis>,
     /// When the member left.
     pub left: Option<Millis>,
-    /// The number of unread messages in the member's inbox.
+    /// The number of unread messages in the member's inbox, by the rule of [`unread`](crate::unread).
     pub unread: usize,
     /// The position of the journal record that contains the agent's last text.
     pub last_text: Option<RecordRef>,

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::MessageKind;
+use crate::unread;
 
 /// The sender and the text of an inbox entry.
 #[derive(Debug, Deserialize)]
@@ -37,6 +38,8 @@ pub(super) struct MessageSummary<'t> {
     pub(super) kind: MessageKind,
     pub(super) request_id: Option<Cow<'t, str>>,
     pub(super) yes: bool,
+    /// Whether the count of unread messages includes the message.
+    pub(super) is_counted: bool,
 }
 
 /// The fields of a protocol message that a projection needs.
@@ -50,16 +53,31 @@ struct ProtocolFields<'t> {
     approved: Option<bool>,
     #[serde(borrow, default)]
     subtype: Option<Cow<'t, str>>,
+    #[serde(borrow, default, rename = "idleReason")]
+    idle_reason: Option<&'t RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'t RawValue>,
 }
 
 impl<'t> MessageSummary<'t> {
     pub(super) fn parse(text: &'t str) -> Self {
-        let plain = Self { kind: MessageKind::Text, request_id: None, yes: false };
+        let plain =
+            Self { kind: MessageKind::Text, request_id: None, yes: false, is_counted: true };
         if !text.trim_start().starts_with('{') {
             return plain;
         }
         let Ok(fields) = serde_json::from_str::<ProtocolFields<'t>>(text) else { return plain };
         let yes = fields.approved.unwrap_or(fields.subtype.as_deref() == Some("success"));
-        Self { kind: MessageKind::from_wire(&fields.kind), request_id: fields.request_id, yes }
+        let kind = MessageKind::from_wire(&fields.kind);
+        let is_counted = match kind {
+            MessageKind::Idle => {
+                let has_failed = fields.idle_reason.is_some_and(|why| why.get() == r#""failed""#);
+                let text: Option<Cow<'_, str>> =
+                    fields.result.and_then(|text| serde_json::from_str(text.get()).ok());
+                unread::counts_idle(has_failed, &text.unwrap_or_default())
+            }
+            _ => unread::counts(&fields.kind),
+        };
+        Self { kind, request_id: fields.request_id, yes, is_counted }
     }
 }

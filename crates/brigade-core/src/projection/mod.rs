@@ -194,7 +194,8 @@ impl TeamProjection {
         let Some(fields) = MessageFields::parse(message) else { return };
         let from = self.index_of(by.filter(|_| fields.from.is_empty()).unwrap_or(&fields.from));
         let summary = MessageSummary::parse(&fields.text);
-        let Some(number) = self.mail.add(at, spot, (from, to), key, summary.kind) else { return };
+        let kind = (summary.kind, summary.is_counted);
+        let Some(number) = self.mail.add(at, spot, (from, to), key, kind) else { return };
         for who in [from, to] {
             if let Some(person) = self.person_mut(who)
                 && person.messages.last() != Some(&number)
@@ -202,7 +203,9 @@ impl TeamProjection {
                 person.messages.push(number);
             }
         }
-        if let Some(person) = self.person_mut(to) {
+        if let Some(person) = self.person_mut(to)
+            && summary.is_counted
+        {
             person.unread += 1;
         }
         if let Some(person) = self.person_mut(from) {

@@ -28,12 +28,7 @@ pub fn request_words(approval: &Approval) -> String {
 }
 
 /// Returns what waits for the person, the most urgent first: requests, the supervisor, members that do not work, and mail.
-/// `messages` is the number of unread texts to the lead.
-pub(super) fn list(
-    state: &TeamState,
-    requests: &[Approval],
-    messages: usize,
-) -> Vec<AttentionItem> {
+pub(super) fn list(state: &TeamState, requests: &[Approval]) -> Vec<AttentionItem> {
     let team = &state.team;
     let command = |command: String| Some(format!("brigade {command} --team {team}"));
     let mut items = Vec::new();
@@ -55,7 +50,7 @@ pub(super) fn list(
         let restart = || command(format!("restart {}", member.name));
         items.push(AttentionItem { text, command: restart().filter(|_| can_restart) });
     }
-    if messages > 0 && !state.is_claude_led {
+    if let Some(messages @ 1..) = state.unread.filter(|_| !state.is_claude_led) {
         let text = text::count(messages, "unread message");
         items.push(AttentionItem { text, command: command("inbox --unread".to_owned()) });
     }

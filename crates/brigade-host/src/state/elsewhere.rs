@@ -106,3 +106,20 @@ pub(super) async fn claude_members(
     }
     states
 }
+
+/// Returns the other members on the roster, without the lead. Another program may run them.
+pub(super) async fn others(
+    lead: &Seat,
+    known: &[MemberState],
+    unplayed: &[MemberName],
+) -> Result<Vec<MemberName>, HostError> {
+    let Some(config) = lead.find_config().await? else { return Ok(Vec::new()) };
+    let Ok(roster) = Team::read(&config.bytes) else { return Ok(Vec::new()) };
+    let is_known = |name: &MemberName| {
+        known.iter().any(|member| member.name == *name)
+            || unplayed.contains(name)
+            || roster.lead().is_some_and(|lead| lead.is(name.as_str()))
+    };
+    let names = roster.members().filter_map(|entry| entry.name()?.parse::<MemberName>().ok());
+    Ok(names.filter(|name| !is_known(name)).collect())
+}

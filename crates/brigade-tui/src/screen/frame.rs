@@ -46,7 +46,9 @@ fn title(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     let title = screen.replay.and_then(|_| screen.projection.title()).unwrap_or(&screen.team);
     let mut spans = vec![Span::styled(one_line(title), theme.strong())];
     let mut part = |text: String, style| spans.extend([Span::raw("  "), Span::styled(text, style)]);
-    part(text::count(members.len(), "member"), theme.faint());
+    let is_lead = |person: &&&MemberView| screen.projection.is_lead(person.index);
+    let besides_lead = members.iter().filter(|person| !is_lead(person)).count();
+    part(text::count(besides_lead, "member"), theme.faint());
     if working > 0 {
         part(format!("{working} working"), theme.busy());
     }

@@ -9,6 +9,7 @@ use brigade_core::pulse::Liveness;
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
 use brigade_core::text;
+use brigade_core::unread;
 use brigade_wire::name::{MemberName, TaskId, TeamName};
 use serde::Serialize;
 
@@ -42,6 +43,9 @@ struct TeamOverview {
     members: Vec<MemberLine>,
     tasks: OverviewTaskCounts,
     ready: Vec<TaskId>,
+    /// The number of members besides the lead.
+    #[serde(skip)]
+    member_count: usize,
     #[serde(skip)]
     graph: Graph,
     /// The things that wait for the person.
@@ -123,7 +127,7 @@ async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliErro
             Ok(name) => {
                 // Continue after an unreadable mailbox, so that one member cannot hide the others.
                 let unread = match mail::inbox(seat, &name, InboxFilter::Unread).await {
-                    Ok(unread) => Some(unread.len()),
+                    Ok(unread) => Some(unread::count(&unread)),
                     // With a member's credentials, only the member's own mailbox can be read.
                     Err(MailError::Store(StoreError::Forbidden { .. })) => None,
                     Err(error) => {
@@ -169,9 +173,20 @@ async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliErro
         }
     }
     let description = team.description().unwrap_or_default().into_owned();
-    let attention = here.map(|here| here.attention).unwrap_or_default();
-    let name = seat.team.clone();
-    Ok(TeamOverview { name, description, members, tasks: counts, ready, graph, attention })
+    let member_count = match &here {
+        Some(here) => here.member_count,
+        None => state::member_count(&team),
+    };
+    Ok(TeamOverview {
+        name: seat.team.clone(),
+        description,
+        members,
+        tasks: counts,
+        ready,
+        member_count,
+        graph,
+        attention: here.map(|here| here.attention).unwrap_or_default(),
+    })
 }
 
 /// Returns the state of a team that has members on this host.
@@ -190,9 +205,10 @@ fn render_ended(session: &EndedSession) -> String {
 }
 
 fn render(team: &TeamOverview, names_team: bool, width: Option<usize>) -> String {
-    let mut text = format!("{STRONG}{}{STRONG:#}", team.name);
+    let members = text::count(team.member_count, "member");
+    let mut text = format!("{STRONG}{}{STRONG:#}  {members} and the lead", team.name);
     if !team.description.is_empty() {
-        let _infallible = write!(text, "  {}", text::one_line(&team.description));
+        let _infallible = write!(text, " · {}", text::one_line(&team.description));
     }
     text.push('\n');
     let mut table = Table::new(&["MEMBER", "STATE", "UNREAD", "TYPE"]);

@@ -27,7 +27,7 @@ fn shows_members_unread_messages_and_ready_tasks() {
     cli.run_ok(&["task", "add", "g", "--blocked-by", "1"]);
     cli.run_ok(&["team", "create", "other"]);
     assert_snapshot!(cli.run(&[]), @"
-    demo  Ship the parser
+    demo  2 members and the lead · Ship the parser
       MEMBER     STATE  UNREAD  TYPE
       team-lead  -      -       team-lead
       alice      idle   1       general-purpose
@@ -41,14 +41,14 @@ fn shows_members_unread_messages_and_ready_tasks() {
       ○ 5  e
       … 1 more: brigade task list --ready
 
-    other
+    other  0 members and the lead
       MEMBER     STATE  UNREAD  TYPE
       team-lead  -      -       team-lead
 
       no tasks
     ");
     assert_snapshot!(cli.run(&["--team", "other"]), @"
-    other
+    other  0 members and the lead
       MEMBER     STATE  UNREAD  TYPE
       team-lead  -      -       team-lead
 

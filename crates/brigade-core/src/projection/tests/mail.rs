@@ -41,6 +41,24 @@ fn delivery_status_of_messages() {
     check(&[&|s| s.reads(5, "lead", "ada", "another")], DeliveryStatus::Written, 1);
 }
 
+/// The same rule as in `brigade status`: requests are counted as approvals, and nobody has to read an idle notice.
+#[test]
+fn requests_and_idle_notices_are_not_counted_as_unread() {
+    let idle =
+        r#"{"type":"idle_notification","from":"ada","timestamp":"t","idleReason":"available"}"#;
+    let turn = idle.replace('}', r#","result":"done"}"#);
+    let failed = idle.replace("available", "failed");
+    let ask = r#"{"type":"permission_request","request_id":"q","agent_id":"ada","tool_name":"Bash","tool_use_id":"t","description":"","input":{}}"#;
+    for (text, counted) in [(idle, 0), (&turn, 1), (&failed, 1), (ask, 0), ("hello", 1)] {
+        let mut script = EventScript::new(&["lead", "ada"]);
+        script.writes(1, "ada", "lead", text);
+        assert_eq!(script.picture.member_named("lead").unwrap().unread, counted, "{text}");
+        script.writes(2, "ada", "lead", "more");
+        script.reads(3, "ada", "lead", text);
+        assert_eq!(script.picture.member_named("lead").unwrap().unread, 1, "{text}");
+    }
+}
+
 #[test]
 fn a_new_team_of_the_same_name_starts_empty() {
     let mut script = EventScript::new(&["lead", "ada"]);

@@ -31,7 +31,7 @@ pub(crate) fn render(
     if !state.members.is_empty() {
         text.push_str(&members(&state.members).render("  ", width));
     }
-    if state.members.is_empty() && state.unplayed.is_empty() && !state.is_claude_led {
+    if state.member_count == 0 && !state.is_claude_led {
         text.push_str(&format!(
             "  {FAINT}no members; `brigade up` starts those of brigade.toml, `brigade down {}` deletes the \
              team{FAINT:#}\n",
@@ -41,6 +41,10 @@ pub(crate) fn render(
     if !state.unplayed.is_empty() {
         let names: Vec<&str> = state.unplayed.iter().map(MemberName::as_str).collect();
         text.push_str(&format!("  {FAINT}not running: {}{FAINT:#}\n", names.join(", ")));
+    }
+    if !state.others.is_empty() {
+        let names: Vec<&str> = state.others.iter().map(MemberName::as_str).collect();
+        text.push_str(&format!("  {FAINT}not run by brigade: {}{FAINT:#}\n", names.join(", ")));
     }
     let has_window = |place| matches!(place, MemberPlace::Tmux | MemberPlace::Native);
     if state.members.iter().any(|member| member.place.is_some_and(has_window)) {
@@ -63,7 +67,7 @@ pub(crate) fn heading(state: &TeamState) -> String {
         (false, true) => " (you lead)",
         (false, false) => " (you are a member)",
     };
-    let mut figures = vec![text::count(state.members.len(), "member")];
+    let mut figures = vec![text::count(state.member_count, "member")];
     if tasks.total > 0 {
         figures.push(format!("{} of {} tasks done", tasks.done, tasks.total));
     }
