@@ -1,5 +1,7 @@
 //! Formats a team's history as text, one line per event.
 
+mod layout;
+
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -21,6 +23,8 @@ use anstyle::Style;
 use brigade_core::text::{cut, one_line, without_escapes};
 use jiff::tz::TimeZone;
 
+use self::layout::{shortened_state, with_state, wrapped};
+
 /// The style of the date above each day's events.
 const STRONG: Style = Style::new().bold();
 /// The style of times and of the delivery state of messages.
@@ -32,6 +36,9 @@ const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(1);
 
 /// The maximum width of an event's text if the terminal width is unknown.
 const DEFAULT_TEXT_WIDTH: usize = 72;
+
+/// The minimum width of an event's text. On a narrower terminal the line does not fit.
+const MIN_TEXT_WIDTH: usize = 12;
 
 /// The name of an inbox and the key of a message in it.
 type InboxMessage = (String, MessageKey);
@@ -227,13 +234,20 @@ impl LogFormatter {
             let _infallible = writeln!(text, "{STRONG}{date}{STRONG:#}");
         }
         let time = time(at, &self.zone);
-        let taken = time.width() + who.width().max(self.actor_width) + state.width() + 6;
-        let room = width.map_or(DEFAULT_TEXT_WIDTH, |width| width.saturating_sub(taken)).max(12);
-        let what = if self.shows_all_text { what } else { cut(&what, room) };
         let gap = self.actor_width.saturating_sub(who.width());
-        let _infallible = write!(text, "{FAINT}{time}{FAINT:#}  {who}{:gap$}  {what}", "");
-        if !state.is_empty() {
-            let _infallible = write!(text, "  {FAINT}{state}{FAINT:#}");
+        let _infallible = write!(text, "{FAINT}{time}{FAINT:#}  {who}{:gap$}  ", "");
+        let taken = time.width() + who.width().max(self.actor_width) + 4;
+        match (self.shows_all_text, width) {
+            (true, Some(width)) => text.push_str(&wrapped(&what, &state, taken, width)),
+            (true, None) => text.push_str(&with_state(&what, &state)),
+            (false, _) => {
+                let room = width.map(|width| width.saturating_sub(taken));
+                let state = room.map_or(state.as_str(), |room| shortened_state(&state, room));
+                let room = room.map_or(DEFAULT_TEXT_WIDTH, |room| {
+                    room.saturating_sub(state.width() + 2).max(MIN_TEXT_WIDTH)
+                });
+                text.push_str(&with_state(&cut(&what, room), state));
+            }
         }
         text.truncate(text.trim_end().len());
         text.push('\n');

@@ -1,12 +1,14 @@
 //! Terminal output: text, tables and colours. All output goes through this module and `anstream`, which
 //! removes the colours if the output is not a terminal or `NO_COLOR` is set.
 
+mod table;
+
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 
 use anstyle::{AnsiColor, Style};
 use brigade_core::task_view::TaskView;
-use brigade_core::text::{cut, one_line, plain};
+use brigade_core::text::{one_line, plain, wrap};
 use brigade_host::HostError;
 use brigade_host::error::output_failed;
 use jiff::Timestamp;
@@ -14,6 +16,7 @@ use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use unicode_width::UnicodeWidthStr;
 
+pub(crate) use self::table::{Cell, Table};
 use crate::pager;
 
 /// Style of the word `error:`.
@@ -117,6 +120,28 @@ pub(crate) fn width() -> Option<usize> {
     Some(usize::from(width.0))
 }
 
+/// Renders a text after `lead`, and breaks it between words so that no line is wider than `width`. The later lines begin with
+/// `indent` spaces. `lead` may have styles.
+pub(crate) fn hanging(
+    lead: &str,
+    text: &str,
+    style: Style,
+    indent: usize,
+    width: Option<usize>,
+) -> String {
+    let taken = anstream::adapter::strip_str(lead).to_string().width();
+    let room = |taken: usize| width.map_or(usize::MAX, |width| width.saturating_sub(taken));
+    let first = wrap(text, room(taken)).first().copied().unwrap_or_default();
+    let rest = text.get(first.len()..).unwrap_or_default().trim_start();
+    let mut shown = format!("{lead}{style}{first}{style:#}\n");
+    if !rest.is_empty() {
+        for part in wrap(rest, room(indent)) {
+            let _infallible = writeln!(shown, "{:indent$}{style}{part}{style:#}", "");
+        }
+    }
+    shown
+}
+
 /// Converts a time to the local time zone.
 pub(crate) fn local(at: Timestamp) -> jiff::Zoned {
     // Tests use UTC, so that their output is the same on every machine.
@@ -147,124 +172,23 @@ pub(crate) fn duration(seconds: impl Into<i128>) -> String {
     }
 }
 
-/// One cell of a table.
-#[derive(Clone, Debug)]
-pub(crate) struct Cell {
-    text: String,
-    style: Style,
-}
-
-impl Cell {
-    /// Creates a cell with this style. Joins the text into one line and escapes control characters.
-    pub(crate) fn new(style: Style, text: &str) -> Self {
-        Self { text: one_line(text), style }
-    }
-}
-
-impl From<&str> for Cell {
-    fn from(text: &str) -> Self {
-        Self::new(Style::new(), text)
-    }
-}
-
-impl From<String> for Cell {
-    fn from(text: String) -> Self {
-        Self::from(text.as_str())
-    }
-}
-
-/// The width to which a table that is too wide shrinks a column at most.
-const MIN_COLUMN: usize = 4;
-/// The width to which a table that is too wide shrinks its last column before the others.
-const MIN_LAST_COLUMN: usize = 8;
-
-/// A table with aligned columns. If it is too wide, cells of the last column are cut, and then those of the widest
-/// columns.
-#[derive(Debug)]
-pub(crate) struct Table {
-    rows: Vec<Vec<Cell>>,
-}
-
-impl Table {
-    /// Creates a table with these headings.
-    pub(crate) fn new(headings: &[&str]) -> Self {
-        Self { rows: vec![headings.iter().map(|text| Cell::new(FAINT, text)).collect()] }
-    }
-
-    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
-        self.rows.push(cells.into_iter().collect());
-    }
-
-    /// Renders the table. Each line starts with `indent`; none is wider than `width`.
-    pub(crate) fn render(&self, indent: &str, width: Option<usize>) -> String {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
-        let wide = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.text.width()).max().unwrap_or_default()
-        };
-        let mut widths: Vec<usize> = (0..columns).map(wide).collect();
-        if let Some(width) = width {
-            let gaps = 2 * columns.saturating_sub(1) + indent.width();
-            shrink(&mut widths, width.saturating_sub(gaps));
-        }
-        let mut text = String::new();
-        for row in &self.rows {
-            text.push_str(indent);
-            let mut gap = 0;
-            for (cell, wide) in row.iter().zip(&widths) {
-                let shown = cut(&cell.text, *wide);
-                if shown.is_empty() {
-                    // Do not print an empty cell yet: it may be the last one, and lines must not end with spaces.
-                    gap += wide + 2;
-                    continue;
-                }
-                let Cell { style, .. } = cell;
-                let _infallible = write!(text, "{:gap$}{style}{shown}{style:#}", "");
-                gap = wide.saturating_sub(shown.width()) + 2;
-            }
-            text.push('\n');
-        }
-        text
-    }
-}
-
-/// Shrinks columns until they have at most `room` columns of the terminal together, or cannot shrink further.
-fn shrink(widths: &mut [usize], room: usize) {
-    let mut excess = widths.iter().sum::<usize>().saturating_sub(room);
-    if let Some(last) = widths.last_mut() {
-        let cut = excess.min(last.saturating_sub(MIN_LAST_COLUMN));
-        *last -= cut;
-        excess -= cut;
-    }
-    while excess > 0 {
-        let Some(widest) = widths.iter_mut().max().filter(|width| **width > MIN_COLUMN) else {
-            return;
-        };
-        *widest -= 1;
-        excess -= 1;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// B21: the lines of a table were wider than the terminal if its first columns were wide.
     #[test]
-    fn b21_a_wide_table_fits_a_narrow_terminal() {
-        let mut table = Table::new(&["AGENT", "PLAN MODE ENFORCED BY", "PROGRAM"]);
-        table.row(["codex".into(), "permission requests".into(), "/usr/bin/codex".into()]);
-        let text = anstream::adapter::strip_str(&table.render("", Some(30))).to_string();
-        assert_eq!(text, "AGENT  PLAN MODE EN…  PROGRAM\ncodex  permission r…  /usr/bi…\n");
-        assert!(text.lines().all(|line| line.width() <= 30), "{text}");
-    }
-
-    #[test]
-    fn columns_are_aligned_by_width() {
-        let mut table = Table::new(&["NAME", "SUBJECT"]);
-        table.row(["日本".into(), "one".into()]);
-        table.row(["b".into(), "a long subject indeed".into()]);
-        let text = anstream::adapter::strip_str(&table.render("", Some(18))).to_string();
-        assert_eq!(text, "NAME  SUBJECT\n日本  one\nb     a long subj…\n");
+    fn a_long_text_has_a_hanging_indent() {
+        let check = |width, expected: &str| {
+            let lead = format!("{STRONG}no-codex{STRONG:#}  ");
+            let text = hanging(&lead, "the program of bob is missing", Style::new(), 2, width);
+            let shown = anstream::adapter::strip_str(&text).to_string();
+            assert_eq!(shown, expected);
+            let width = width.unwrap_or(usize::MAX);
+            assert!(shown.lines().all(|line| line.width() <= width), "{shown}");
+        };
+        check(None, "no-codex  the program of bob is missing\n");
+        check(Some(39), "no-codex  the program of bob is missing\n");
+        check(Some(38), "no-codex  the program of bob is\n  missing\n");
+        check(Some(22), "no-codex  the program\n  of bob is missing\n");
     }
 }

@@ -49,17 +49,38 @@ pub(crate) async fn run(json: bool) -> Result<u8, CliError> {
         output::print_json(&installations.iter().map(document).collect::<Vec<_>>())?;
         return Ok(exit::DONE);
     }
-    let headings = [
-        "AGENT",
-        "VERSION",
-        "LOGIN",
-        "NEW MESSAGES",
-        "PLAN MODE ENFORCED BY",
-        "REPORTS USAGE",
-        "PROGRAM",
-    ];
+    let width = output::width();
+    let wide = table(&installations, TableWidth::Wide);
+    let table = match wide.fits("", width) {
+        true => wide,
+        // The command that installs an agent must not be cut.
+        false => table(&installations, TableWidth::Narrow).wrapping_last(),
+    };
+    output::print(&table.render("", width))?;
+    let is_out = |installation: &&Installation| installation.login == Some(LoginState::LoggedOut);
+    for installation in installations.iter().filter(is_out) {
+        output::hint(&format!("{}: {}", installation.agent.name, installation.agent.login));
+    }
+    Ok(exit::DONE)
+}
+
+/// How wide the table of the agents may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TableWidth {
+    /// With a column for each capability.
+    Wide,
+    /// With the capabilities below each agent.
+    Narrow,
+}
+
+fn table(installations: &[Installation], width: TableWidth) -> Table {
+    let mut headings = vec!["AGENT", "VERSION", "LOGIN"];
+    if width == TableWidth::Wide {
+        headings.extend(["NEW MESSAGES", "PLAN MODE ENFORCED BY", "REPORTS USAGE"]);
+    }
+    headings.push("PROGRAM");
     let mut table = Table::new(&headings);
-    for installation in &installations {
+    for installation in installations {
         let (mail, read_only, usage) = capability_text(installation.agent.can);
         let (version, program) = match &installation.path {
             Some(path) => {
@@ -77,14 +98,20 @@ pub(crate) async fn run(json: bool) -> Result<u8, CliError> {
             Some(LoginState::Unknown) => "unknown".into(),
             None => Cell::new(FAINT, "–"),
         };
-        table.row([name, version, login, mail.into(), read_only.into(), usage.into(), program]);
+        match width {
+            TableWidth::Wide => {
+                let cells = [name, version, login, mail.into(), read_only.into(), usage.into()];
+                table.row(cells.into_iter().chain([program]));
+            }
+            TableWidth::Narrow => {
+                table.row([name, version, login, program]);
+                table.detail(&format!(
+                    "new messages {mail}; plan mode enforced by {read_only}; reports usage: {usage}"
+                ));
+            }
+        }
     }
-    output::print(&table.render("", output::width()))?;
-    let is_out = |installation: &&Installation| installation.login == Some(LoginState::LoggedOut);
-    for installation in installations.iter().filter(is_out) {
-        output::hint(&format!("{}: {}", installation.agent.name, installation.agent.login));
-    }
-    Ok(exit::DONE)
+    table
 }
 
 /// Finds the installed agents and their versions concurrently. The result has the order of `agents`.

@@ -1,5 +1,6 @@
 //! `brigade doctor`
 
+use anstyle::Style;
 use brigade_core::text;
 use brigade_host::local_state;
 use serde::Serialize;
@@ -72,7 +73,7 @@ pub(crate) async fn run(context: &CliContext, doctor: DoctorArgs) -> Result<u8, 
     if context.json {
         output::print_json(&DoctorReport { findings: &findings, fixed: &fixed })?;
     } else {
-        output::print(&render(&findings, &fixed, count(&snapshot)))?;
+        output::print(&render(&findings, &fixed, count(&snapshot), output::width()))?;
     }
     Ok(if findings.is_empty() { exit::DONE } else { exit::FAILED })
 }
@@ -89,7 +90,7 @@ pub(crate) fn without_store(
     if global.json {
         output::print_json(&DoctorReport { findings: &findings, fixed: &[] })?;
     } else {
-        output::print(&render(&findings, &[], count(&snapshot)))?;
+        output::print(&render(&findings, &[], count(&snapshot), output::width()))?;
         let teams = local_state::teams(&snapshot.host, named_team(global)?.as_ref())?;
         if !teams.is_empty() {
             output::print(&format!("\n{}", local::render(&teams, unreachable)))?;
@@ -153,34 +154,38 @@ async fn fix_one(
     }
 }
 
-fn render(findings: &[Finding], fixed: &[FixOutcome], checks: usize) -> String {
+fn render(
+    findings: &[Finding],
+    fixed: &[FixOutcome],
+    checks: usize,
+    width: Option<usize>,
+) -> String {
     let mut text = String::new();
+    let mut line = |lead: &str, line: &str, style, indent| {
+        text.push_str(&output::hanging(lead, &text::one_line(line), style, indent, width));
+    };
     for FixOutcome { check, place, did, failed } in fixed {
-        let place = text::one_line(place);
-        let (mark, line) = match (did, failed) {
+        let (mark, outcome) = match (did, failed) {
             (Some(did), _) => (format!("{READY}fixed{READY:#}"), did),
             (None, Some(failed)) => (format!("{ERROR}not fixed{ERROR:#}"), failed),
             (None, None) => continue,
         };
-        text.push_str(&format!(
-            "{mark}  {STRONG}{check}{STRONG:#}  {place}\n  {}\n",
-            text::one_line(line)
-        ));
+        line(&format!("{mark}  {STRONG}{check}{STRONG:#}  "), place, Style::new(), 4);
+        line("  ", outcome, Style::new(), 2);
     }
     if !fixed.is_empty() {
-        text.push('\n');
+        line("", "", Style::new(), 0);
     }
     for finding in findings {
         let Finding { check, place, what, means, cure } = finding;
-        let [place, what, remedy] =
-            [place, what, &finding.remedy()].map(|line| text::one_line(line));
         let todo = match cure {
-            Cure::Automatic(_) => format!("{HINT}--fix:{HINT:#}"),
-            Cure::Manual(_) => format!("{HINT}to do:{HINT:#}"),
+            Cure::Automatic(_) => format!("  {HINT}--fix:{HINT:#} "),
+            Cure::Manual(_) => format!("  {HINT}to do:{HINT:#} "),
         };
-        text.push_str(&format!(
-            "{BUSY}{check}{BUSY:#}  {STRONG}{what}{STRONG:#}\n  {place}\n  {FAINT}{means}{FAINT:#}\n  {todo} {remedy}\n"
-        ));
+        line(&format!("{BUSY}{check}{BUSY:#}  "), what, STRONG, 4);
+        line("  ", place, Style::new(), 4);
+        line("  ", means, FAINT, 2);
+        line(&todo, &finding.remedy(), Style::new(), 9);
     }
     let fixable =
         findings.iter().filter(|finding| matches!(finding.cure, Cure::Automatic(_))).count();

@@ -17,6 +17,7 @@ use brigade_core::wire::inbox::with_message;
 use brigade_wire::body::Body;
 use brigade_wire::message::Message;
 use brigade_wire::protocol::{IdleNotification, IdleReason, Protocol};
+use unicode_width::UnicodeWidthStr as _;
 
 use self::waiting::WaitingRequests;
 use crate::approval::action_lines;
@@ -29,6 +30,9 @@ use crate::slow_notice::with_lock_notice;
 
 /// While there are no events, check this often whether standard output is still open.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The minimum width of a request id, which is cut on a narrow terminal.
+const MIN_ID: usize = 8;
 
 pub(crate) async fn run(context: &CliContext, args: InboxArgs) -> Result<u8, CliError> {
     // Reading another member's inbox does not require an identity.
@@ -184,7 +188,9 @@ fn show(message: &Message<'_>, requests: &WaitingRequests, room: usize) -> Strin
             let _infallible = write!(text, "  {}", protocol.kind());
             let headline = requests.headline(&message.from(), &protocol, room);
             if let (Some(id), None) = (protocol_text::request_id(&protocol), &headline) {
-                let _infallible = write!(text, "  {FAINT}{}{FAINT:#}", text::one_line(id));
+                let taken = anstream::adapter::strip_str(&text).to_string().width();
+                let id = text::cut(&text::one_line(id), room.saturating_sub(taken).max(MIN_ID));
+                let _infallible = write!(text, "  {FAINT}{id}{FAINT:#}");
             }
             match (&protocol, headline) {
                 (Protocol::PermissionRequest(asked), Some(headline)) => {
@@ -209,7 +215,9 @@ fn show(message: &Message<'_>, requests: &WaitingRequests, room: usize) -> Strin
     };
     text.push('\n');
     if let Some(summary) = message.summary() {
-        let _infallible = writeln!(text, "  {STRONG}{}{STRONG:#}", text::one_line(&summary));
+        for part in text::wrap(&text::one_line(&summary), room) {
+            let _infallible = writeln!(text, "  {STRONG}{part}{STRONG:#}");
+        }
     }
     for line in text::plain(&body).lines() {
         for part in text::wrap(line, room) {

@@ -142,7 +142,7 @@ async fn read_overview(host: &Host, seat: &Seat) -> Result<TeamOverview, CliErro
         };
         let state = here_member.map_or_else(
             || show::state(&team, &member),
-            |here| Cell::new(progress::style(here.judged.liveness), &here.words),
+            |here| Cell::with_reason(progress::style(here.judged.liveness), &here.words),
         );
         // Only a process of this host shows that a member died.
         let is_run_here = |here: &&MemberState| here.pid.is_some() || here.place.is_some();

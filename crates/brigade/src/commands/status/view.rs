@@ -22,29 +22,29 @@ pub(crate) fn render(
 ) -> String {
     let mut text = heading(state);
     if state.is_claude_led && !state.is_ended {
-        let line = lead_line(state, now);
-        text.push_str(&format!("  {FAINT}{line}{FAINT:#}\n"));
+        text.push_str(&output::hanging("  ", &lead_line(state, now), FAINT, 4, width));
     }
     for error in &state.errors {
-        text.push_str(&format!("  {BUSY}{}{BUSY:#}\n", one_line(error)));
+        text.push_str(&output::hanging("  ", &one_line(error), BUSY, 4, width));
     }
     if !state.members.is_empty() {
         text.push_str(&members(&state.members).render("  ", width));
     }
     if state.member_count == 0 && !state.is_claude_led {
-        text.push_str(&format!(
-            "  {FAINT}no members; `brigade up` starts those of brigade.toml, `brigade down {}` deletes the \
-             team{FAINT:#}\n",
+        let advice = format!(
+            "no members; `brigade up` starts those of brigade.toml, `brigade down {}` deletes the team",
             state.team
-        ));
+        );
+        text.push_str(&output::hanging("  ", &advice, FAINT, 4, width));
     }
-    if !state.unplayed.is_empty() {
-        let names: Vec<&str> = state.unplayed.iter().map(MemberName::as_str).collect();
-        text.push_str(&format!("  {FAINT}not running: {}{FAINT:#}\n", names.join(", ")));
-    }
-    if !state.others.is_empty() {
-        let names: Vec<&str> = state.others.iter().map(MemberName::as_str).collect();
-        text.push_str(&format!("  {FAINT}not run by brigade: {}{FAINT:#}\n", names.join(", ")));
+    for (label, members) in
+        [("not running", &state.unplayed), ("not run by brigade", &state.others)]
+    {
+        if !members.is_empty() {
+            let names: Vec<&str> = members.iter().map(MemberName::as_str).collect();
+            let line = format!("{label}: {}", names.join(", "));
+            text.push_str(&output::hanging("  ", &line, FAINT, 4, width));
+        }
     }
     let has_window = |place| matches!(place, MemberPlace::Tmux | MemberPlace::Native);
     if state.members.iter().any(|member| member.place.is_some_and(has_window)) {
@@ -113,7 +113,7 @@ fn members(members: &[MemberState]) -> Table {
         let cells = [
             Cell::new(STRONG, member.name.as_str()),
             agent.into(),
-            Cell::new(progress::style(member.judged.liveness), &member.words),
+            Cell::with_reason(progress::style(member.judged.liveness), &member.words),
         ];
         let others = used.iter().map(|(_, text)| {
             let text = text(member);
@@ -193,7 +193,7 @@ pub(crate) fn attention(
     if items.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&["COMMAND", "WAITING FOR YOU"]);
+    let mut table = Table::new(&["COMMAND", "WAITING FOR YOU"]).wrapping_last();
     for item in items {
         let command = item.command.clone().unwrap_or_else(|| "–".to_owned());
         let command = match names_team {
