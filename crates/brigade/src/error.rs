@@ -170,9 +170,8 @@ pub(crate) fn report(error: &CliError, format: ErrorFormat) -> u8 {
 }
 
 /// Prints an error in the command line as JSON, and returns its exit code.
-pub(crate) fn report_invalid(invalid: &clap::Error) -> u8 {
-    let text = invalid.render().to_string();
-    let text = text.strip_prefix("error: ").unwrap_or(&text);
+pub(crate) fn report_invalid(text: &str) -> u8 {
+    let text = text.strip_prefix("error: ").unwrap_or(text);
     let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
     print_json(message.trim(), rest.trim(), exit::USAGE);
     exit::USAGE

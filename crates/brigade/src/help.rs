@@ -37,11 +37,27 @@ pub(crate) fn render(args: &[OsString]) -> Option<String> {
     }
 }
 
+/// Returns the command in the arguments, with its parents: `brigade task show`.
+pub(crate) fn command_line(args: &[OsString]) -> String {
+    let mut words = vec!["brigade".to_owned()];
+    words.extend(path(&Cli::command(), args));
+    words.join(" ")
+}
+
 /// Returns the names of the commands in the arguments.
 fn path(root: &Command, args: &[OsString]) -> Vec<String> {
     let mut found = Vec::new();
     let mut command = root;
+    let takes_value = |arg: &OsString| {
+        let options = root.get_arguments().filter(|option| option.get_action().takes_values());
+        let names = options.filter_map(|option| option.get_long());
+        { names }.any(|name| arg.to_str().and_then(|arg| arg.strip_prefix("--")) == Some(name))
+    };
+    let mut is_value = false;
     for arg in args.iter().skip(1) {
+        if std::mem::replace(&mut is_value, takes_value(arg)) {
+            continue;
+        }
         if let Some(subcommand) = command.find_subcommand(arg) {
             found.push(subcommand.get_name().to_owned());
             command = subcommand;

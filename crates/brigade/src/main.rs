@@ -28,12 +28,13 @@ mod pager;
 mod pane;
 mod progress;
 mod slow_notice;
+mod usage_error;
 mod version;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 
 use crate::commands::GuardPlace;
 use crate::error::ErrorFormat;
@@ -73,26 +74,6 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Removes names of one letter from the commands that the error suggests. They are similar to too many words.
-fn without_letters(mut invalid: clap::Error) -> clap::Error {
-    let names = match invalid.get(ContextKind::SuggestedSubcommand) {
-        Some(ContextValue::Strings(names)) => names.clone(),
-        Some(ContextValue::String(name)) => vec![name.clone()],
-        _ => return invalid,
-    };
-    let mut names: Vec<String> = names.into_iter().filter(|name| name.len() > 1).collect();
-    let names = match names.len() {
-        0 => {
-            invalid.remove(ContextKind::SuggestedSubcommand);
-            return invalid;
-        }
-        1 => ContextValue::String(names.remove(0)),
-        _ => ContextValue::Strings(names),
-    };
-    invalid.insert(ContextKind::SuggestedSubcommand, names);
-    invalid
-}
-
 /// Prints the help or the version, through a pager if it is too long for the terminal.
 fn print_help(help: &clap::Error, args: &[OsString]) -> Result<u8, error::CliError> {
     if !args.iter().any(|arg| arg == "--no-pager") {
@@ -105,8 +86,7 @@ fn print_help(help: &clap::Error, args: &[OsString]) -> Result<u8, error::CliErr
 }
 
 fn run_command_line(args: &[OsString], format: ErrorFormat) -> Result<u8, error::CliError> {
-    let parsed = cli::Cli::parse_line(args).map_err(without_letters);
-    match parsed.map_err(familiar::with_suggestion) {
+    match cli::Cli::parse_line(args).map_err(usage_error::with_suggestions) {
         Ok(cli) => commands::run(cli),
         // `clap` handles --version while parsing, before it has seen --json.
         Err(stopped)
@@ -117,9 +97,9 @@ fn run_command_line(args: &[OsString], format: ErrorFormat) -> Result<u8, error:
         }
         // Help is not an error and goes to standard output.
         Err(invalid) if format == ErrorFormat::Json && invalid.use_stderr() => {
-            Ok(error::report_invalid(&invalid))
+            Ok(error::report_invalid(&usage_error::plain_text(&invalid, args)))
         }
         Err(help) if !help.use_stderr() => print_help(&help, args),
-        Err(invalid) => invalid.exit(),
+        Err(invalid) => Ok(usage_error::report(&invalid, args)),
     }
 }

@@ -5,13 +5,14 @@ use brigade_core::handshake::{Answer, NO_REASON};
 use brigade_core::policy::RuleDecision;
 use brigade_core::seat::Seat;
 use brigade_core::text::{self, count};
+use brigade_host::approval_document::FirstAnswerDocument;
 use brigade_host::answer::{self as host, Confirmation, GivenAnswer};
 use brigade_host::personal_policy::PersonalRule;
 use brigade_host::rules::{AnsweredWithRules, RuleProposal, RuleScope, answer_with_rules, propose};
 use serde::Serialize;
 
 use super::policy::pattern_text;
-use crate::approval::{FirstAnswerDocument, ShownAmount, answered_text, show};
+use crate::approval::{ShownAmount, answered_text, show};
 use crate::cli::{ApproveArgs, DenyArgs, NewRuleArgs};
 use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble};

@@ -300,7 +300,7 @@ fn all_waiting_requests_are_approved_after_a_yes() {
 
     Usage: brigade approve <ID>...
 
-    For more information, try '--help'.
+    For more information, try `brigade approve --help`.
     --- exit 2
     ");
 }

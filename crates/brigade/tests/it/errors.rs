@@ -105,21 +105,21 @@ fn invalid_command_lines_exit_with_code_2() {
 
     Usage: brigade [OPTIONS] [COMMAND]
 
-    For more information, try '--help'.
+    For more information, try `brigade --help`.
     --- exit 2
     ");
     assert_snapshot!(cli.run(&["task", "show", "07"]), @"
     --- stderr
     error: invalid value '07' for '<ID>': not a task id; expected a whole number, 1 or more
 
-    For more information, try '--help'.
+    For more information, try `brigade task show --help`.
     --- exit 2
     ");
     assert_snapshot!(cli.run(&["team", "create", "../x"]), @"
     --- stderr
     error: invalid value '../x' for '<NAME>': the team name must not begin with '.'; use a-z, 0-9 and '-', beginning with a letter or digit
 
-    For more information, try '--help'.
+    For more information, try `brigade team create --help`.
     --- exit 2
     ");
     assert_snapshot!(cli.run(&["task", "update", "1", "--status", "deleted"]), @"
@@ -129,7 +129,38 @@ fn invalid_command_lines_exit_with_code_2() {
 
       tip: a similar value exists: 'completed'
 
-    For more information, try '--help'.
+    For more information, try `brigade task edit --help`.
+    --- exit 2
+    ");
+    assert_snapshot!(cli.run(&["task", "show"]), @"
+    --- stderr
+    error: the following required arguments were not provided:
+      <ID>
+
+    Usage: brigade task show <ID>
+
+    For more information, try `brigade task show --help`.
+    --- exit 2
+    ");
+    // A similar option is suggested. The advice to write `-- --unraed` would be wrong.
+    assert_snapshot!(cli.run(&["--team", "task", "inbox", "--unraed"]), @"
+    --- stderr
+    error: unexpected argument '--unraed' found
+
+      tip: a similar argument exists: '--unread'
+
+    Usage: brigade inbox --unread [NAME]
+
+    For more information, try `brigade inbox --help`.
+    --- exit 2
+    ");
+    assert_snapshot!(cli.run(&["inbox", "--colour"]), @"
+    --- stderr
+    error: unexpected argument '--colour' found
+
+    Usage: brigade inbox [OPTIONS] [NAME]
+
+    For more information, try `brigade inbox --help`.
     --- exit 2
     ");
 }
@@ -167,7 +198,7 @@ fn b26_errors_are_json_with_json() {
     // An error in the command line itself.
     assert_snapshot!(cli.run(&["--json", "sned", "bob", "hi"]), @r#"
     --- stderr
-    {"error":{"message":"unrecognized subcommand 'sned'","hint":"tip: some similar subcommands exist: 'new', 'use', 'send'\n\nUsage: brigade [OPTIONS] [COMMAND]\n\nFor more information, try '--help'.","code":2}}
+    {"error":{"message":"unrecognized subcommand 'sned'","hint":"tip: some similar subcommands exist: 'new', 'use', 'send'\n\nUsage: brigade [OPTIONS] [COMMAND]\n\nFor more information, try `brigade --help`.","code":2}}
     --- exit 2
     "#);
     // `--json` after `--` is an argument.

@@ -63,7 +63,7 @@ fn filters_select_events() {
     --- stderr
     error: invalid value 'soon' for '--since <TIME>': use 10m, 14:00, <date> or <date>T14:00
 
-    For more information, try '--help'.
+    For more information, try `brigade logs --help`.
     --- exit 2
     ");
 }

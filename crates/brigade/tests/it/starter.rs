@@ -138,7 +138,7 @@ fn the_help_and_the_list_name_every_template() {
     error: invalid value 'nope' for '--template <NAME>'
       [possible values: starter, review, feature, bugfix, research, port]
 
-    For more information, try '--help'.
+    For more information, try `brigade new --help`.
     --- exit 2
     ");
 }

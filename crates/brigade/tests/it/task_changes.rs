@@ -178,7 +178,7 @@ fn labels_and_priorities_are_kept_in_the_metadata() {
     --- stderr
     error: invalid value 'two words' for '--label <WORD>': "two words" is not a label: a label is one word of up to 50 characters, without commas
 
-    For more information, try '--help'.
+    For more information, try `brigade task edit --help`.
     --- exit 2
     "#);
 }

@@ -96,7 +96,7 @@ fn a_task_is_changed_reassigned_and_deleted() {
 
     Usage: brigade task edit --owner <NAME> <ID>...
 
-    For more information, try '--help'.
+    For more information, try `brigade task edit --help`.
     --- exit 2
     ");
     assert_snapshot!(cli.run(&["task", "update", "2", "--blocked-by", "1", "--blocks", "3"]), @"changed task 2");

@@ -30,7 +30,7 @@ fn teams_are_created_joined_shown_left_and_deleted() {
     --- stderr
     error: invalid value 'system' for '<NAME>': the member name 'system' is reserved: Claude Code's own notices come from it
 
-    For more information, try '--help'.
+    For more information, try `brigade team join --help`.
     --- exit 2
     ");
     assert_snapshot!(cli.run(&["team", "activity", "bob", "active"]), @"bob is active");
