@@ -5,6 +5,9 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use crate::error::{CliError, failed};
 use crate::{exit, output};
 
+/// How often a question is asked until its answer is valid.
+const MAX_ATTEMPTS: usize = 3;
+
 /// Returns whether a person can be asked: standard input and output are a terminal, and the output is not JSON.
 pub(crate) fn can_ask(json: bool) -> bool {
     !json && io::stdin().is_terminal() && io::stdout().is_terminal()
@@ -25,8 +28,22 @@ pub(crate) fn declined(text: &str) -> u8 {
     exit::FAILED
 }
 
-/// Asks for a text. An empty answer means the default.
-pub(crate) fn ask_text(question: &str, default: &str) -> Result<String, CliError> {
+/// Asks for a text until it is valid, at most three times. An empty answer means the default.
+pub(crate) fn ask_valid<T>(
+    question: &str,
+    default: &str,
+    parse: impl Fn(&str) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let mut last = parse(&ask_text(question, default)?);
+    for _ in 1..MAX_ATTEMPTS {
+        let Err(error) = &last else { break };
+        output::note(&error.to_one_line());
+        last = parse(&ask_text(question, default)?);
+    }
+    last
+}
+
+fn ask_text(question: &str, default: &str) -> Result<String, CliError> {
     output::print(&format!("{question} [{default}]: "))?;
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use brigade_agents::driver::AGENTS;
+use brigade_agents::driver::{AGENTS, Agent};
 use brigade_core::seat::Seat;
 use brigade_core::text;
 use brigade_files::layout::{TASKS, task_id};
@@ -13,7 +13,7 @@ use serde_json::json;
 use thiserror::Error;
 
 use crate::cli::{NewArgs, STARTER};
-use crate::confirm::{ask_text, can_ask};
+use crate::confirm::{ask_valid, can_ask};
 use crate::context::{CliContext, trust};
 use crate::error::{CliError, CliTrouble, failed};
 use crate::output::STRONG;
@@ -120,17 +120,25 @@ fn exists(path: &Path) -> CliError {
         .hint("edit it, or replace it with `brigade new --force`")
 }
 
+/// Returns the name and the description of each template.
+fn templates() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let starter = [(STARTER, STARTER_ABOUT)].into_iter();
+    starter.chain(TEMPLATES.iter().map(|template| (template.name, template.about)))
+}
+
+/// Returns a line for each template.
+fn template_lines(indent: &str) -> String {
+    let line = |(name, about)| format!("{indent}{STRONG}{name:<10}{STRONG:#} {about}\n");
+    templates().map(line).collect()
+}
+
 /// Lists the templates.
 fn list(json: bool) -> Result<u8, CliError> {
-    let starter = [(STARTER, STARTER_ABOUT)].into_iter();
-    let all = starter.chain(TEMPLATES.iter().map(|template| (template.name, template.about)));
     if json {
-        let all: Vec<_> =
-            all.map(|(name, about)| json!({ "name": name, "about": about })).collect();
-        output::print_json(&all)?;
+        let all = templates().map(|(name, about)| json!({ "name": name, "about": about }));
+        output::print_json(&all.collect::<Vec<_>>())?;
     } else {
-        let line = |(name, about)| format!("{STRONG}{name:<10}{STRONG:#} {about}\n");
-        output::print(&all.map(line).collect::<String>())?;
+        output::print(&template_lines(""))?;
     }
     Ok(exit::DONE)
 }
@@ -143,48 +151,62 @@ fn choose(
     programs: &Programs,
 ) -> Result<Option<&'static Template>, CliError> {
     let asks = can_ask(json);
-    let names: Vec<&str> = TEMPLATES.iter().map(|template| template.name).collect();
     let template = match &new.template {
-        None if asks => ask_text(&format!("Template ({STARTER}, {})", names.join(", ")), STARTER)?,
-        given => given.clone().unwrap_or_else(|| STARTER.to_owned()),
+        None if asks => {
+            output::print(&format!("Templates:\n{}", template_lines("  ")))?;
+            ask_valid("Template", STARTER, template)?
+        }
+        given => template(given.as_deref().unwrap_or(STARTER))?,
     };
-    let found = TEMPLATES.iter().find(|known| known.name == template);
-    if found.is_none() && template != STARTER {
-        let known: Vec<&str> = [STARTER].into_iter().chain(names.iter().copied()).collect();
-        let question = suggest::question(&template, &known);
-        let error = CliError::usage(CliTrouble::NoTemplate { name: template });
-        return Err(error.hint(format!("{question}templates: {}", known.join(", "))));
-    }
-    let agents = match asks && new.agents.is_empty() {
-        true => ask_text("Agents, separated by commas", &data.agents.join(","))?,
-        false => new.agents.join(","),
+    let chosen = match asks && new.agents.is_empty() {
+        true => ask_valid("Agents, separated by commas", &data.agents.join(","), agents)?,
+        false => agents(&new.agents.join(","))?,
     };
-    let mut chosen = Vec::new();
-    for name in agents.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-        let Some(agent) = AGENTS.iter().find(|agent| agent.name == name) else {
-            let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
-            let error = CliError::usage(CliTrouble::NoAgent { name: name.to_owned() });
-            let question = suggest::question(name, &names);
-            return Err(error.hint(format!("{question}agents: {}", names.join(", "))));
-        };
+    for agent in &chosen {
         if programs.program(agent).is_none() && data.is_staffed {
             output::note(&format!(
-                "{name} is not installed; `brigade agents` shows how to install it"
+                "{} is not installed; `brigade agents` shows how to install it",
+                agent.name
             ));
         }
-        chosen.push(agent.name);
     }
     if !chosen.is_empty() {
-        data.agents = chosen;
+        data.agents = chosen.iter().map(|agent| agent.name).collect();
     }
-    let name = match &new.name {
-        None if asks => Some(ask_text("Team name", &data.team)?),
-        given => given.as_ref().map(ToString::to_string),
-    };
-    if let Some(name) = name {
-        data.team = name.parse::<TeamName>().map_err(CliError::usage)?.to_string();
+    let name = |text: &str| text.parse::<TeamName>().map_err(CliError::usage);
+    match &new.name {
+        None if asks => data.team = ask_valid("Team name", &data.team, name)?.to_string(),
+        None => {}
+        Some(given) => data.team = given.to_string(),
+    }
+    Ok(template)
+}
+
+/// Finds a template; `None` for the starter.
+fn template(name: &str) -> Result<Option<&'static Template>, CliError> {
+    let found = TEMPLATES.iter().find(|known| known.name == name);
+    if found.is_none() && name != STARTER {
+        let known: Vec<&str> = templates().map(|(name, _)| name).collect();
+        let question = suggest::question(name, &known);
+        let error = CliError::usage(CliTrouble::NoTemplate { name: name.to_owned() });
+        return Err(error.hint(format!("{question}templates: {}", known.join(", "))));
     }
     Ok(found)
+}
+
+/// Finds the agents with these names, which commas separate.
+fn agents(names: &str) -> Result<Vec<&'static Agent>, CliError> {
+    let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let find = |name: &str| {
+        let agent = AGENTS.iter().find(|agent| agent.name == name);
+        agent.ok_or_else(|| {
+            let known: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+            let error = CliError::usage(CliTrouble::NoAgent { name: name.to_owned() });
+            let question = suggest::question(name, &known);
+            error.hint(format!("{question}agents: {}", known.join(", ")))
+        })
+    };
+    names.map(find).collect()
 }
 
 /// Returns the names of Claude Code's task lists that belong to no team. A new team of such a name would take the tasks off

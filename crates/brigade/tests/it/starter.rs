@@ -169,3 +169,27 @@ fn new_asks_three_questions_on_a_terminal() {
     let file = machine.read("work/brigade.toml");
     assert!(file.contains("team = \"work\"") && file.contains("[members.fixer]"), "{file}");
 }
+
+/// A typo does not end the command: it asks again, and names the choices. After three mistakes it gives up.
+#[test]
+fn new_asks_again_after_a_mistake() {
+    let machine = TestMachine::new(&["codex", "gemini"]);
+    let typed = "bugfx\nbugfix\ncodx\ncodex\n../x\nfixers\n";
+    let (shown, code) = run_on_terminal(machine.command(&["new"]), typed);
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(shown.matches("]: ").count(), 6, "{shown}");
+    for text in [
+        "there is no template \"bugfx\"; did you mean bugfix? templates: starter, review, feature, ",
+        "unknown agent \"codx\"; did you mean codex? agents: codex, claude, ",
+        "the team name must not begin with '.'",
+        "  \u{1b}[1mstarter   \u{1b}[0m A builder and a reviewer",
+    ] {
+        assert!(shown.contains(text), "{text}: {shown}");
+    }
+    assert!(machine.read("work/brigade.toml").contains("team = \"fixers\""));
+    let machine = TestMachine::new(&["codex"]);
+    let (shown, code) = run_on_terminal(machine.command(&["new"]), "a\nb\nc\nd\n");
+    assert_eq!(code, Some(2), "{shown}");
+    assert_eq!(shown.matches("]: ").count(), 3, "{shown}");
+    assert!(!machine.cli.path("work/brigade.toml").exists());
+}
