@@ -576,6 +576,8 @@ Example:
     },
 
     /// Print the manual page, or write all manual pages to a directory
+    ///
+    /// On a terminal, the program `man` formats the page. In a pipe or a file, it is the source of the page.
     Man {
         /// Directory for the manual pages of all commands
         dir: Option<PathBuf>,

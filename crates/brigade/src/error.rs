@@ -94,6 +94,8 @@ pub(crate) enum CliTrouble {
     #[cfg(feature = "nats")]
     #[error("there is no file {}", path.display())]
     NoFile { path: std::path::PathBuf },
+    #[error("cannot show the manual page: {why}")]
+    ManualNotShown { why: String },
     #[error("{} already exists", path.display())]
     FileExists { path: std::path::PathBuf },
     #[cfg(feature = "nats")]

@@ -161,7 +161,7 @@ fn can_be_long(command: &Option<CliCommand>) -> bool {
                 TaskCommand::List(_) | TaskCommand::Show { .. } | TaskCommand::Graph { .. }
             )
         ),
-        Some(CliCommand::Diff { .. }) => true,
+        Some(CliCommand::Diff { .. } | CliCommand::Man { dir: None }) => true,
         _ => false,
     }
 }

@@ -1,5 +1,7 @@
 //! Long output on a terminal goes through a pager.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use crate::env::CliEnv;
 use crate::init::run_on_terminal_of;
 
@@ -80,4 +82,22 @@ fn pager_without_colours() {
     cli.variables.push(("NO_COLOR", "1".to_owned()));
     let (_, paged) = run(&cli, &["task", "list"]);
     assert!(!paged.unwrap().contains('\u{1b}'));
+}
+
+/// On a terminal, the source of the manual page is of no use.
+#[test]
+fn the_manual_page_is_formatted_on_a_terminal() {
+    let mut cli = CliEnv::new();
+    cli.variables.push(("PATH", format!("{}:/usr/bin:/bin", cli.path("bin").display())));
+    cli.write("bin/man", "#!/bin/sh\necho \"$1 $2 of $MANWIDTH columns\"; head -1\n");
+    let program = cli.path("bin/man");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (screen, paged) = run(&cli, &["man"]);
+    assert!(screen.starts_with("-l - of 80 columns\r\n.ie") && paged.is_none(), "{screen}");
+    assert!(cli.run_ok(&["man"]).contains(".TH brigade 1"));
+    std::fs::write(&program, "#!/bin/sh\nexit 3\n").unwrap();
+    let (screen, code) = run_on_terminal_of(cli.command(&["man"]), "", 80, 24);
+    assert_eq!(code, Some(1));
+    assert!(screen.contains("`man -l -` failed (exit status: 3)"), "{screen}");
+    assert!(screen.contains("`brigade man > brigade.1` writes it"), "{screen}");
 }
