@@ -387,7 +387,8 @@ Examples:
     /// `brigade up` starts only a team file that you trust, and only a trusted file sets `store` and
     /// `creds` for commands in its folder. Shows the programs that the file starts, their permissions,
     /// the server it connects to and the paths it uses, then asks. The answer is for this path and
-    /// content: after a change of the file or of a prompt file in its folder, brigade asks again.
+    /// content: after a change of the file or of a prompt file in its folder, brigade asks again. A
+    /// member with `plan = true` (plan mode) changes nothing before its plan is approved.
     #[command(after_help = trust::EXAMPLES)]
     Trust(Deferred<TrustArgs>),
 

@@ -61,6 +61,10 @@ pub(crate) async fn run(json: bool, args: DemoArgs) -> Result<u8, CliError> {
             "the demo is over, and its folder is removed; `brigade new` starts a team of yours",
         );
     }
+    if is_text && !json && matches!(done, Ok(exit::DONE)) {
+        output::hint("`brigade demo` on a terminal shows the same team in the dashboard");
+        output::hint("`brigade new` writes a brigade.toml for a team of your own agents");
+    }
     done
 }
 

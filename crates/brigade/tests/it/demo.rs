@@ -41,6 +41,11 @@ fn the_demo_runs_without_agents_and_leaves_nothing_behind() {
     ] {
         assert!(shown.stdout.contains(text), "{text}\n{shown}");
     }
+    let [new, dashboard] = shown.stderr.lines().rev().take(2).collect::<Vec<_>>()[..] else {
+        panic!("{shown}");
+    };
+    assert!(new.starts_with("hint: `brigade new`"), "{shown}");
+    assert!(dashboard.starts_with("hint: `brigade demo`"), "{shown}");
     assert_eq!(leftovers(&cli), Vec::<String>::new());
     for path in ["home", "state", "claude"] {
         assert!(!cli.path(path).exists(), "{path}");
