@@ -12,7 +12,7 @@ use brigade_wire::task::{Status, Task};
 use crate::error::HostError;
 use crate::host::Host;
 use crate::spec::MemberSpec;
-use crate::worktree::Worktree;
+use crate::worktree::{DiffFormat, Worktree};
 
 /// How many of the team's last events are searched.
 const EVENTS: usize = 2_000;
@@ -50,7 +50,7 @@ pub(crate) async fn write(
     push(&mut parts, "The last messages from and to you:", &messages(&events, name));
     push(&mut parts, "The last texts that you wrote:", &texts(&events, name));
     if let Some(worktree) = host.worktree(&lead.team, spec).filter(Worktree::exists)
-        && let Ok(changes) = worktree.diff(true)
+        && let Ok(changes) = worktree.diff(DiffFormat::Stat, &[])
         && !changes.trim().is_empty()
     {
         push(&mut parts, "The changes in your worktree:", &[changes.trim_end().to_owned()]);

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::HostError;
 use crate::context::Context;
-use crate::worktree::Worktree;
+use crate::worktree::{DiffFormat, Worktree};
 
 /// The changes in the worktree of a task's owner. They may belong to other tasks of the owner, too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -50,6 +50,6 @@ fn worktree(context: &Context, seat: &Seat, owner: &str) -> Option<OwnerWorktree
     let host = context.host().ok()?;
     let spec = host.local_member(&seat.team, &name).ok()?;
     let worktree = host.worktree(&seat.team, &spec).filter(Worktree::exists)?;
-    let stat = worktree.diff(true).ok()?;
+    let stat = worktree.diff(DiffFormat::Stat, &[]).ok()?;
     Some(OwnerWorktree { member: owner.to_owned(), dir: worktree.dir, stat })
 }

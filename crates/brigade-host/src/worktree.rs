@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+pub use self::diff::DiffFormat;
 use crate::error::{HostError, Trouble, failed};
 use crate::git::Repository;
 

@@ -506,15 +506,11 @@ Examples:
     /// Includes committed and uncommitted changes since the worktree was created, and new files. Exits
     /// with code 4 if there are none.
     #[command(after_help = "\
-Example:
-  brigade diff alice --stat")]
-    Diff {
-        /// The member
-        name: MemberName,
-        /// Show only file names and the number of changed lines
-        #[arg(long)]
-        stat: bool,
-    },
+Examples:
+  brigade diff alice --stat
+  brigade diff alice --name-only
+  brigade diff alice -- src tests/lines.rs")]
+    Diff(DiffArgs),
 
     /// Diagnose teams, members and this machine
     ///
@@ -583,6 +579,22 @@ Example:
         /// Directory for the manual pages of all commands
         dir: Option<PathBuf>,
     },
+}
+
+/// Arguments of `brigade diff`.
+#[derive(Args, Debug)]
+pub(crate) struct DiffArgs {
+    /// The member
+    pub(crate) name: MemberName,
+    /// Show only file names and the number of changed lines
+    #[arg(long)]
+    pub(crate) stat: bool,
+    /// Show only the names of changed files
+    #[arg(long, conflicts_with = "stat")]
+    pub(crate) name_only: bool,
+    /// Show only the changes in these files and folders, relative to the worktree
+    #[arg(last = true, value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
 }
 
 /// Arguments of `brigade inbox`.

@@ -87,8 +87,8 @@ pub(crate) enum CliTrouble {
     NobodyLeft { left: usize },
     #[error("{name} has no worktree of its own")]
     NoWorktree { name: String },
-    #[error("{name} has not changed anything")]
-    NoDifference { name: String },
+    #[error("{name} has not changed {}", if paths.is_empty() { "anything".into() } else { paths.join(", ") })]
+    NoDifference { name: String, paths: Vec<String> },
     #[error("there is no folder {}", dir.display())]
     NoFolder { dir: std::path::PathBuf },
     #[cfg(feature = "nats")]

@@ -6,11 +6,24 @@ use super::Worktree;
 use crate::error::{HostError, failed};
 use crate::git::Repository;
 
+/// How to show the changes in a worktree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiffFormat {
+    /// The changed lines.
+    Patch,
+    /// The names of changed files, and the number of changed lines.
+    Stat,
+    /// Only the names of changed files.
+    NameOnly,
+}
+
 impl Worktree {
     /// Returns the diff of all changes since the branch was created. Includes uncommitted changes and new files. Of a
     /// submodule, it includes which commit is checked out, but no uncommitted changes: to find these, git would start
     /// a process in the submodule, and that process would run the programs in the submodule's configuration.
-    pub fn diff(&self, stat: bool) -> Result<String, HostError> {
+    ///
+    /// With `paths`, returns only the changes in these files and folders, which are relative to the worktree.
+    pub fn diff(&self, format: DiffFormat, paths: &[String]) -> Result<String, HostError> {
         let git_dir = self.existing_git_dir()?;
         let base = self.original().line(&["merge-base", "HEAD", &self.branch])?;
         // Add new files to a copy of the index, so that the member's index is not changed.
@@ -23,8 +36,14 @@ impl Worktree {
         let shown = add_new_files(&with_copy).and_then(|()| {
             let mut args = vec!["diff", "--color=never", "--no-ext-diff", "--no-textconv"];
             args.extend(["--ignore-submodules=dirty", "--submodule=short"]);
-            args.extend(stat.then_some("--stat"));
-            args.push(&base);
+            args.extend(match format {
+                DiffFormat::Patch => None,
+                DiffFormat::Stat => Some("--stat"),
+                DiffFormat::NameOnly => Some("--name-only"),
+            });
+            // After `--`, git takes no argument for an option.
+            args.extend([base.as_str(), "--"]);
+            args.extend(paths.iter().map(String::as_str));
             with_copy.run(&args)
         });
         let _removed = std::fs::remove_file(&index_copy);

@@ -71,7 +71,7 @@ fn the_diff_shows_a_change_made_in_the_second_of_the_checkout() {
         // The new content has the same length, so the size of the file does not show the change.
         std::fs::write(worktree.dir.join("file"), "two").unwrap();
         std::thread::sleep(Duration::from_secs(1));
-        let diff = worktree.diff(false).unwrap();
+        let diff = worktree.diff(DiffFormat::Patch, &[]).unwrap();
         assert!(diff.contains("+two"), "{diff}");
     }
 }
@@ -286,7 +286,7 @@ fn a_hostile_repository_runs_nothing() {
         std::fs::write(worktree.dir.join(file), "x").unwrap();
     }
     assert_eq!(worktree.distance().unwrap().changed, 2);
-    assert!(worktree.diff(false).unwrap().contains("+x"));
+    assert!(worktree.diff(DiffFormat::Patch, &[]).unwrap().contains("+x"));
     for file in ["a", "b"] {
         std::fs::remove_file(worktree.dir.join(file)).unwrap();
     }
@@ -302,8 +302,8 @@ fn a_hostile_repository_runs_nothing() {
     );
     std::fs::write(worktree.dir.join("file"), "two").unwrap();
     assert_eq!(worktree.distance().unwrap().changed, 1);
-    assert!(worktree.diff(false).unwrap().contains("+two"));
-    assert!(worktree.diff(true).unwrap().contains("file"));
+    assert!(worktree.diff(DiffFormat::Patch, &[]).unwrap().contains("+two"));
+    assert!(worktree.diff(DiffFormat::Stat, &[]).unwrap().contains("file"));
     assert_eq!(worktree.remove(IgnoredFiles::Discard).unwrap(), Removed::Stays);
     std::fs::write(worktree.dir.join("file"), "one").unwrap();
     worktree.remove(IgnoredFiles::Discard).unwrap();
@@ -347,17 +347,17 @@ fn a_hostile_submodule_runs_nothing() {
         turn_hostile(dir);
     }
     std::fs::write(worktree.dir.join("new"), "three").unwrap();
-    let diff = worktree.diff(false).unwrap();
+    let diff = worktree.diff(DiffFormat::Patch, &[]).unwrap();
     for line in ["+three", &format!("+Subproject commit {head}")] {
         assert!(diff.contains(line), "{line}: {diff}");
     }
     assert!(diff.contains(&format!("+Subproject commit {untracked_head}")), "{diff}");
-    assert!(worktree.diff(true).unwrap().contains("moved"));
+    assert!(worktree.diff(DiffFormat::Stat, &[]).unwrap().contains("moved"));
     // Git cannot add a repository without a commit.
     let empty = worktree.dir.join("empty");
     std::fs::create_dir(&empty).unwrap();
     git(&empty, &["init", "--quiet"]);
-    assert!(worktree.diff(false).unwrap().contains("+three"));
+    assert!(worktree.diff(DiffFormat::Patch, &[]).unwrap().contains("+three"));
     worktree.distance().unwrap();
     assert_eq!(worktree.remove(IgnoredFiles::Discard).unwrap(), Removed::Stays);
     assert_eq!(attack.take(), "");
@@ -377,7 +377,7 @@ fn a_replaced_git_folder_in_a_worktree_is_not_read() {
     git(&worktree.dir, &["init", "--quiet"]);
     attack.configure(&worktree.dir);
     assert_eq!(worktree.distance().unwrap().changed, 1);
-    assert!(worktree.diff(false).unwrap().contains("+two"));
+    assert!(worktree.diff(DiffFormat::Patch, &[]).unwrap().contains("+two"));
     assert_eq!(worktree.remove(IgnoredFiles::Discard).unwrap(), Removed::Stays);
     assert_eq!(attack.take(), "");
 }

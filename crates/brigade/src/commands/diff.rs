@@ -4,22 +4,19 @@ use std::io::IsTerminal as _;
 
 use anstyle::Style;
 use brigade_core::text;
-use brigade_wire::name::MemberName;
 use serde_json::json;
 
+use crate::cli::DiffArgs;
 use crate::context::CliContext;
 use crate::error::{CliError, CliTrouble, Kind};
 use crate::exit;
 use crate::output::{self, ERROR, HINT, READY, STRONG};
 use brigade_host::down::choose_team_with_members;
-use brigade_host::worktree::Worktree;
+use brigade_host::worktree::{DiffFormat, Worktree};
 
-pub(crate) async fn run(
-    context: &CliContext,
-    name: &MemberName,
-    stat: bool,
-) -> Result<u8, CliError> {
+pub(crate) async fn run(context: &CliContext, diff: &DiffArgs) -> Result<u8, CliError> {
     let host = context.host()?;
+    let name = &diff.name;
     let team = match context.named_team() {
         // Claude Code may lead the team, so that it was not started by brigade.
         Some(team) => team.clone(),
@@ -37,7 +34,13 @@ pub(crate) async fn run(
             false => error.hint("set `worktree = true` for the member in brigade.toml"),
         });
     };
-    let diff = worktree.diff(stat)?;
+    let format = match (diff.stat, diff.name_only) {
+        (_, true) => DiffFormat::NameOnly,
+        (true, false) => DiffFormat::Stat,
+        (false, false) => DiffFormat::Patch,
+    };
+    let paths = diff.paths.as_slice();
+    let diff = worktree.diff(format, paths)?;
     if context.json {
         let distance = worktree.distance()?;
         output::print_json(&json!({ "dir": worktree.dir, "distance": distance, "diff": diff }))?;
@@ -46,7 +49,7 @@ pub(crate) async fn run(
     if diff.is_empty() {
         return Err(CliError::new(
             Kind::Nothing,
-            CliTrouble::NoDifference { name: name.to_string() },
+            CliTrouble::NoDifference { name: name.to_string(), paths: paths.to_vec() },
         ));
     }
     if std::io::stdout().is_terminal() {

@@ -161,7 +161,7 @@ fn can_be_long(command: &Option<CliCommand>) -> bool {
                 TaskCommand::List(_) | TaskCommand::Show { .. } | TaskCommand::Graph { .. }
             )
         ),
-        Some(CliCommand::Diff { .. } | CliCommand::Man { dir: None }) => true,
+        Some(CliCommand::Diff(_) | CliCommand::Man { dir: None }) => true,
         _ => false,
     }
 }
@@ -338,9 +338,7 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
                 }
             }
         }
-        Some(CliCommand::Diff { name, stat }) => {
-            diff::run(&CliContext::reading(global).await?, &name, stat).await
-        }
+        Some(CliCommand::Diff(diff)) => diff::run(&CliContext::reading(global).await?, &diff).await,
         Some(CliCommand::Interrupt(who)) => {
             changing(global, async |context| steer::interrupt(context, &who).await).await
         }

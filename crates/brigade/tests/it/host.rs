@@ -399,6 +399,14 @@ fn a_member_with_a_worktree_has_its_own_branch() {
     std::fs::write(team.cli.path(&format!("{tree}/a/file")), "two\n").unwrap();
     let diff = team.cli.run_ok(&["diff", "alice"]);
     assert!(diff.contains("-one\n+two\n") && diff.contains("b/a/heard"), "{diff}");
+    assert_eq!(team.cli.run_ok(&["diff", "alice", "--name-only"]), "a/file\na/heard\n");
+    assert_eq!(team.cli.run_ok(&["diff", "alice", "--name-only", "--", "a/file"]), "a/file\n");
+    let diff = team.cli.run_ok(&["diff", "alice", "--", "a/file"]);
+    assert!(diff.contains("-one\n+two\n") && !diff.contains("heard"), "{diff}");
+    // After `--`, nothing is an option of git.
+    let none = team.cli.run(&["diff", "alice", "--", "--output=stolen"]);
+    assert_eq!(none.stderr, "error: alice has not changed --output=stolen\n");
+    assert_eq!(none.code, Some(4));
     assert_eq!(distance(&team)["changed"], 2);
     // `down` keeps a worktree that has uncommitted changes.
     let down = team.cli.run(&["down", "--now"]);
