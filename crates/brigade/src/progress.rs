@@ -58,9 +58,8 @@ pub(crate) fn print(progress: Progress) {
         Progress::WorktreeKept(name, _, tree) => {
             step(name, &format!("kept its branch {} because it has commits", tree.branch));
         }
-        Progress::Ended(name, Ended::Agreed) => step(name, "stopped"),
+        Progress::Ended(name, Ended::Agreed | Ended::Forced) => step(name, "stopped"),
         Progress::Ended(name, Ended::WasGone) => step(name, "was not running"),
-        Progress::Ended(name, Ended::Forced) => step(name, "ended"),
         Progress::Ended(name, Ended::Refused(why)) => {
             step(name, &format!("refused to stop and stays: {}", one_line(&why)));
         }

@@ -66,7 +66,7 @@ fn a_waiting_member_can_be_stopped() {
     assert_snapshot!(team.cli.run(&["--team", TEAM, "stop", "rev"]), @r"
     --- stderr
     rev: stopping
-    rev: ended
+    rev: stopped
     ");
     assert_eq!(wait_for("rev to end", || team.rev.try_wait().unwrap()).code(), Some(0));
     assert_eq!(team.cli.run(&["status"]).code, Some(4));

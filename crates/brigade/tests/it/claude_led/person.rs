@@ -62,7 +62,7 @@ fn down_and_diff_find_the_only_session() {
     stopped rev; Claude Code still leads team session-e0c67a80
     --- stderr
     rev: stopping
-    rev: ended
+    rev: stopped
     ");
     assert_eq!(wait_for("rev to end", || team.rev.try_wait().unwrap()).code(), Some(0));
     assert_eq!(team.roster(), ["team-lead", "nat"]);
