@@ -35,8 +35,8 @@ use serde_json::Value;
 use crate::action::{self, AgentAction};
 use crate::event::{Event, Record};
 use crate::handshake::{
-    self, Answer, Answered, AnsweredRequest, First, HandshakeError, Request, RequestDigest,
-    RequestKind,
+    self, Answer, Answered, AnsweredRequest, First, HandshakeError, NewNumbers, Request,
+    RequestDigest, RequestKind,
 };
 use crate::seat::Seat;
 
@@ -140,7 +140,13 @@ impl Approval {
 
 /// Returns the requests waiting for the lead's answer, oldest first. Only the lead may call this.
 pub async fn waiting(seat: &Seat) -> Result<Vec<Approval>, HandshakeError> {
-    let waiting = handshake::waiting(seat).await?;
+    let waiting = handshake::waiting(seat, NewNumbers::Assign).await?;
+    Ok(waiting.into_iter().filter_map(Approval::from_request).collect())
+}
+
+/// Like [`waiting`], but writes nothing: leaves out requests that have no number yet.
+pub async fn waiting_with_numbers(seat: &Seat) -> Result<Vec<Approval>, HandshakeError> {
+    let waiting = handshake::waiting(seat, NewNumbers::LeaveOut).await?;
     Ok(waiting.into_iter().filter_map(Approval::from_request).collect())
 }
 
@@ -161,7 +167,8 @@ pub async fn find(seat: &Seat, number_or_id: &str) -> Result<Approval, Handshake
     if let Some(found) = found.and_then(Approval::from_request) {
         return Ok(found);
     }
-    let open = handshake::waiting(seat).await?.iter().map(|request| request.number).collect();
+    let open = handshake::waiting(seat, NewNumbers::Assign).await?;
+    let open = open.iter().map(|request| request.number).collect();
     Err(HandshakeError::Unknown { word: number_or_id.to_owned(), who: seat.name.clone(), open })
 }
 

@@ -102,6 +102,15 @@ pub struct Answered {
     pub receipt: Receipt,
 }
 
+/// What to do with requests that have no number yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NewNumbers {
+    /// Give them a number, which is a write to a store with an expiring history.
+    Assign,
+    /// Leave them out.
+    LeaveOut,
+}
+
 /// The number of open plan and permission requests that one member may have.
 const MAX_OPEN_REQUESTS: usize = 100;
 
@@ -412,12 +421,19 @@ pub(crate) async fn first_answer(
 }
 
 /// Returns the open plan and permission requests of current members. Only the lead may call this.
-pub(crate) async fn waiting(seat: &Seat) -> Result<Vec<Request>, HandshakeError> {
+/// Requests that have no number yet get one, or are left out if nothing may be written.
+pub(crate) async fn waiting(
+    seat: &Seat,
+    numbers: NewNumbers,
+) -> Result<Vec<Request>, HandshakeError> {
     let roster = seat.roster().await?;
     let team = roster.team();
     authority::require_lead(seat, &team, "list and answer approval requests")?;
     let mut open = reply::open(seat, &team).await?;
-    number::assign(seat, &team, &mut open).await?;
+    match numbers {
+        NewNumbers::Assign => number::assign(seat, &team, &mut open).await?,
+        NewNumbers::LeaveOut => number::retain_numbered(seat, &team, &mut open).await?,
+    }
     open.retain(|request| {
         request.kind != RequestKind::Shutdown && team.member(request.from.as_str()).is_some()
     });

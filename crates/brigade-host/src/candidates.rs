@@ -137,11 +137,8 @@ fn is_finished(graph: &Graph, id: TaskId) -> Option<bool> {
 }
 
 async fn requests(context: &Context) -> Result<Vec<Candidate>, HostError> {
-    // Listing requests on a NATS server assigns their numbers, which is a write.
-    if context.location().nats().is_some() {
-        return Ok(Vec::new());
-    }
-    let waiting = approvals::waiting(&context.answering_seat().await?).await?;
+    // A completion changes nothing, and to give a request a number on a NATS server is a change.
+    let waiting = approvals::waiting_with_numbers(&context.answering_seat().await?).await?;
     let candidate = |approval: &approvals::Approval| {
         let what = match &approval.subject {
             ApprovalSubject::Plan { .. } => "plan".to_owned(),

@@ -257,7 +257,14 @@ async fn the_number_of_a_request_stays_when_older_requests_expire() {
     assert!(purged.contains("\"purged\":1"), "{purged}");
     assert_eq!(numbers().await, listed(&[(2, "bob")]));
     ask("alice", "third").await;
+    // A completion must not write, so it leaves out a request without a number.
+    let known = async || {
+        let known = approvals::waiting_with_numbers(&lead).await.unwrap();
+        known.iter().map(|approval| approval.number).collect::<Vec<_>>()
+    };
+    assert_eq!(known().await, [2]);
     assert_eq!(numbers().await, listed(&[(2, "bob"), (3, "alice")]));
+    assert_eq!(known().await, [2, 3]);
     assert_eq!(approvals::find(&lead, "2").await.unwrap().from.as_str(), "bob");
 }
 
