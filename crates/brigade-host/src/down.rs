@@ -21,7 +21,7 @@ use crate::process::send_signal;
 use crate::progress::{Ended, Progress, ReportProgress};
 use crate::shutdown::{self, StopOptions, TeamAfterwards};
 use crate::worktree::IgnoredFiles;
-use crate::{signals, state, suggest, team_file, team_lock, variables};
+use crate::{signals, state, stopped, suggest, team_file, team_lock, variables};
 
 /// Options for stopping members that have finished their work. The members get only 15 seconds to agree, because
 /// stopping them loses no work.
@@ -87,7 +87,7 @@ pub async fn stop(
             let error = Trouble::ClaudeRuns { name, team, what: "stop it" };
             return Err(HostError::failed(error).hint("ask Claude Code to stop it"));
         }
-        return Err(not_here(&host, team, name));
+        return Err(not_here(context, &host, team, name));
     }
     let names = std::slice::from_ref(name);
     let ended = match host.is_claude_led {
@@ -126,8 +126,16 @@ pub fn members_here(context: &Context, team: &TeamName) -> Result<Vec<MemberName
     Ok(here)
 }
 
-/// Returns the error for a member that does not run on this host. The hint names the members that do.
-pub(crate) fn not_here(host: &Host, team: &TeamName, name: &MemberName) -> HostError {
+/// Returns the error for a member that does not run on this host: when it was stopped, or else which members run here.
+pub(crate) fn not_here(
+    context: &Context,
+    host: &Host,
+    team: &TeamName,
+    name: &MemberName,
+) -> HostError {
+    if let Ok(Some(error)) = stopped::stopped_error(context, team, name) {
+        return error;
+    }
     let error = Trouble::NotHere { name: name.to_string(), team: team.to_string() };
     let error = HostError::failed(error);
     let mut here = host.registry.members(team).unwrap_or_default();

@@ -112,6 +112,8 @@ pub enum Trouble {
     NotUp { team: String },
     #[error("{name} of team {team} does not run on this host")]
     NotHere { name: String, team: String },
+    #[error("{name} of team {team} was stopped {ago} ago")]
+    WasStopped { name: String, team: String, ago: String },
     #[error("{name} of team {team} is not running")]
     NotRunning { name: String, team: String },
     #[error("{name} did not do it: {why}")]

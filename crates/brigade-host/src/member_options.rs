@@ -15,7 +15,8 @@ use crate::trust::Trust;
 /// The settings of a new member. A setting that is not given has the value of the member in `like`, or else the default.
 #[derive(Clone, Debug, Default)]
 pub struct MemberOptions {
-    /// The member whose settings to copy: a member of the team on this host, or in the team file.
+    /// The member whose settings to copy: a member of the team on this host, in the team file, or one that was stopped on
+    /// this host.
     pub like: Option<MemberName>,
     /// The agent. Needed without `like`.
     pub agent: Option<String>,
@@ -170,7 +171,8 @@ impl MemberOptions {
     }
 }
 
-/// Returns the settings of a member of the team on this host or, if there is none, of the team file for the current folder.
+/// Returns the settings of a member of the team on this host or, if there is none, of the team file for the current folder, or
+/// of a member that was stopped on this host.
 fn find_like(
     context: &Context,
     team: &TeamName,
@@ -195,6 +197,9 @@ fn find_like(
             return Ok(spec.clone());
         }
         known.extend(file.spec().members.iter().map(|member| member.name.to_string()));
+    }
+    if let Some(stopped) = host.registry.stopped_member(team, like)? {
+        return Ok(stopped.spec);
     }
     known.sort();
     known.dedup();

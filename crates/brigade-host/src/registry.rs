@@ -12,6 +12,8 @@
 //!   <team>/deleting      exists while `brigade down` stops the members before it deletes the team
 //!   <team>/take-over.pending
 //!                        exists while `brigade resume` takes over the team
+//!   <team>/<member>.stopped.json
+//!                        the settings of a member that was stopped, and when
 //!   <team>/<member>/     spec.json, folder.json, seat (locked by the process that runs the member), joined, trouble,
 //!                        problem, restart, log, key, control (the member's socket), paused,
 //!                        turn-rules.json, takeover (a lock); while the member is being stopped, spec.json is named stopping.json
@@ -25,6 +27,7 @@ mod claude_member;
 mod folder;
 mod paused;
 mod problem;
+mod stopped;
 mod turn_rules;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -38,6 +41,7 @@ use brigade_wire::name::{MemberName, TeamName};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use self::stopped::StoppedMember;
 pub use self::turn_rules::forget_turn_rules;
 use crate::error::{HostError, failed, file_failed};
 use crate::keys::KeyRing;
@@ -291,11 +295,13 @@ impl Registry {
         write_file(&temp, spec)?;
         let linked = fs::hard_link(&temp, &path);
         remove(&temp)?;
-        match linked {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            Err(source) => Err(file_failed("write", &path, source)),
-        }
+        let is_new = match linked {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+            Err(source) => return Err(file_failed("write", &path, source)),
+        };
+        self.forget_stopped(team, &spec.name)?;
+        Ok(is_new)
     }
 
     /// Returns whether a person has started this agent, `acp:COMMAND`, in this folder of this host before.

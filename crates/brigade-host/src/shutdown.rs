@@ -60,6 +60,8 @@ pub enum TeamAfterwards {
 /// The shutdown of one member.
 struct Stopping {
     name: MemberName,
+    /// The member's settings, unless an earlier version of brigade has removed them.
+    spec: Option<MemberSpec>,
     worktree: Option<Worktree>,
     /// The id of the shutdown request, if one was sent.
     request: Option<String>,
@@ -96,7 +98,8 @@ pub async fn members(
         let spec = host.registry.member_or_stopping(&lead.team, name)?;
         let mut one = Stopping {
             name: name.clone(),
-            worktree: spec.and_then(|spec| host.worktree(&lead.team, &spec)),
+            worktree: spec.as_ref().and_then(|spec| host.worktree(&lead.team, spec)),
+            spec,
             request: None,
             refused: None,
             terminated: None,
@@ -251,7 +254,12 @@ async fn step(
             (None, _) => Ended::WasGone,
         };
         match afterwards {
-            TeamAfterwards::Stays => leave_team(host, lead, &one.name).await?,
+            TeamAfterwards::Stays => {
+                leave_team(host, lead, &one.name).await?;
+                if let Some(spec) = &one.spec {
+                    record_stopped(host, lead, spec)?;
+                }
+            }
             TeamAfterwards::Deleted => {
                 host.registry.withdraw_member(&lead.team, &one.name)?;
                 forget_notes(lead, &one.name).await?;
@@ -394,10 +402,19 @@ async fn forget_notes(seat: &Seat, name: &MemberName) -> Result<(), HostError> {
     }
 }
 
+/// Records that a member was stopped. Claude Code starts its own members again.
+fn record_stopped(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<(), HostError> {
+    if host.is_claude_led {
+        return Ok(());
+    }
+    host.registry.record_stopped(&seat.team, spec, seat.clock.now())
+}
+
 /// Removes a member from this host after it has left the team. If it has a worktree, keeps its folder, so that
 /// `brigade stop` or `brigade down` finds and removes the worktree.
 pub async fn remove_left(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<(), HostError> {
     forget_notes(seat, &spec.name).await?;
+    record_stopped(host, seat, spec)?;
     match spec.worktree {
         true => host.registry.withdraw_member(&seat.team, &spec.name),
         false => host.registry.remove_member(&seat.team, &spec.name),

@@ -2,6 +2,7 @@
 
 mod attention;
 mod elsewhere;
+mod not_running;
 mod summary;
 mod words;
 
@@ -23,6 +24,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use self::attention::{AttentionItem, request_words};
+pub use self::not_running::NotRunningMember;
 pub use self::summary::{StateSummary, member_summary};
 use crate::Host;
 use crate::claude_led::FollowedLead;
@@ -62,6 +64,9 @@ pub struct TeamState {
     /// The number of members besides the lead.
     #[serde(skip)]
     pub member_count: usize,
+    /// The members of the team file that do not run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_running: Vec<NotRunningMember>,
     /// The number of tasks in each state.
     pub tasks: TaskTotals,
     /// The number of requests that wait for the lead's answer; `None` if they cannot be read.
@@ -285,6 +290,7 @@ pub async fn team(host: &Host, lead: &Seat) -> Result<TeamState, HostError> {
         lead_session,
         supervisor: host.supervisor()?.map(|process| process.pid),
         member_count: besides_lead + unplayed.len() + others.len(),
+        not_running: not_running::find(host, &lead.team, &members),
         members,
         unplayed,
         others,

@@ -95,7 +95,7 @@ impl SteeredMember {
             context.person_seat(lead)?;
         }
         let spec = host.registry.member(&lead.team, name)?;
-        let spec = spec.ok_or_else(|| down::not_here(&host, &lead.team, name))?;
+        let spec = spec.ok_or_else(|| down::not_here(context, &host, &lead.team, name))?;
         if spec.place == MemberPlace::Native {
             let (name, team) = (name.to_string(), lead.team.to_string());
             let error = HostError::failed(Trouble::ClaudeRuns { name, team, what });

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use brigade_core::store::event_log::{EventStream, RecordBatch};
 use brigade_files::stream_records_file;
-use brigade_host::{Context, HostError, claude_led};
+use brigade_host::{Context, HostError, claude_led, stopped};
 use brigade_wire::name::{MemberName, TeamName};
 
 use super::keys::KeyCommand;
@@ -75,7 +75,8 @@ pub(crate) async fn open_attached(
     let team = context.team().await?;
     let seat = context.seat_of(team.clone(), member.clone());
     if seat.role().await?.is_none() {
-        return Err(seat.not_a_member_error().await?.into());
+        let error = seat.not_a_member_error().await?.into();
+        return Err(stopped::explain(context, error).await);
     }
     let (mut screen, source) = open_team(context, team, theme).await?;
     let view_only = match claude_led::sending_seat(context, member.as_str()).await {

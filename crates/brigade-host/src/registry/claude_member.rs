@@ -41,6 +41,7 @@ impl Registry {
             .is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(is_dir)));
         if !has_members {
             remove(&dir.join(TEAM))?;
+            self.forget_all_stopped(team)?;
             // Another process may have added a member in the meantime.
             let _not_empty = fs::remove_dir(&dir);
         }

@@ -9,6 +9,7 @@ use brigade_host::down::{self, DownResult};
 use brigade_host::progress::{Ended, Progress};
 use brigade_host::shutdown::StopOptions;
 use brigade_host::signals;
+use brigade_host::stopped;
 use brigade_host::worktree::IgnoredFiles;
 use brigade_wire::name::{MemberName, TeamName};
 use serde_json::json;
@@ -99,8 +100,15 @@ pub(crate) async fn stop(context: &CliContext, stop: &StopArgs) -> Result<u8, Cl
             Err(error) => failures.push(error),
         }
     }
+    let is_stopped = |(_, end): &&(MemberName, Ended)| !matches!(end, Ended::Refused(_));
+    let stopped: Vec<MemberName> =
+        ended.iter().filter(is_stopped).map(|(name, _)| name.clone()).collect();
     if context.json {
-        output::print_json(&document(&ended))?;
+        output::print_json(&stop_document(context, &lead.team, &ended)?)?;
+    } else {
+        for advice in stopped::start_advice(context, &lead.team, &stopped).await? {
+            output::hint(&advice);
+        }
     }
     first_failure(failures, names.len(), code)
 }
@@ -179,15 +187,36 @@ pub(crate) async fn without_store(
     Ok(exit::FAILED)
 }
 
+/// Returns the document of `brigade stop`: as that of `brigade down`, with the command that starts each member again.
+fn stop_document(
+    context: &CliContext,
+    team: &TeamName,
+    ended: &[(MemberName, Ended)],
+) -> Result<serde_json::Value, CliError> {
+    let mut members = Vec::new();
+    for (name, end) in ended {
+        let (word, why) = end_word(end);
+        let start_again = stopped::start_command(context, team, name)?;
+        members
+            .push(json!({ "name": name, "ended": word, "why": why, "start_again": start_again }));
+    }
+    Ok(json!({ "members": members }))
+}
+
 fn document(ended: &[(MemberName, Ended)]) -> serde_json::Value {
     let of = |(name, ended): &(MemberName, Ended)| {
-        let (word, why) = match ended {
-            Ended::Agreed => ("agreed", None),
-            Ended::WasGone => ("was_gone", None),
-            Ended::Forced => ("forced", None),
-            Ended::Refused(why) => ("refused", Some(why)),
-        };
+        let (word, why) = end_word(ended);
         json!({ "name": name, "ended": word, "why": why })
     };
     json!({ "members": ended.iter().map(of).collect::<Vec<_>>() })
+}
+
+/// Returns the word for the end of a member, and why a member refused to stop.
+fn end_word(ended: &Ended) -> (&'static str, Option<&String>) {
+    match ended {
+        Ended::Agreed => ("agreed", None),
+        Ended::WasGone => ("was_gone", None),
+        Ended::Forced => ("forced", None),
+        Ended::Refused(why) => ("refused", Some(why)),
+    }
 }

@@ -76,7 +76,7 @@ use brigade_host::error::output_failed;
 use brigade_host::location::Location;
 #[cfg(feature = "nats")]
 use brigade_host::store_choice::StoreChoice;
-use brigade_host::supervisor;
+use brigade_host::{stopped, supervisor};
 
 /// Runs a command and returns its exit code.
 pub(crate) fn run(mut cli: Cli) -> Result<u8, CliError> {
@@ -249,7 +249,8 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
             changing(global, async |context| ask::run(context, args).await).await
         }
         Some(CliCommand::Inbox(Deferred(args))) => {
-            inbox::run(&CliContext::new(global).await?, args).await
+            let context = CliContext::new(global).await?;
+            explained(&context, async |context| inbox::run(context, args).await).await
         }
         Some(CliCommand::Logs(args)) => logs::run(&CliContext::reading(global).await?, &args).await,
         Some(CliCommand::Service(command)) => service::run(&global, &command),
@@ -262,7 +263,8 @@ async fn dispatch(cli: Cli) -> Result<u8, CliError> {
             search::run(&CliContext::reading(global).await?, &args).await
         }
         Some(CliCommand::Wait(Deferred(args))) => {
-            wait::run(&CliContext::reading(global).await?, args.request()).await
+            let context = CliContext::reading(global).await?;
+            explained(&context, async |context| wait::run(context, args.request()).await).await
         }
         Some(CliCommand::History(Deferred(command))) => {
             history::run(&CliContext::reading(global).await?, command).await
@@ -381,9 +383,20 @@ pub(crate) async fn changing(
     run: impl AsyncFnOnce(&CliContext) -> Result<u8, CliError>,
 ) -> Result<u8, CliError> {
     let context = CliContext::new(global).await?;
-    let done = run(&context).await;
+    let done = explained(&context, run).await;
     warn_about_changes(&context);
     done
+}
+
+/// Runs a command. If it fails because a member does not exist, the error says whether the member was stopped.
+async fn explained(
+    context: &CliContext,
+    run: impl AsyncFnOnce(&CliContext) -> Result<u8, CliError>,
+) -> Result<u8, CliError> {
+    match run(context).await {
+        Err(error) => Err(stopped::explain(context, error).await),
+        done => done,
+    }
 }
 
 pub(crate) fn warn_about_changes(context: &CliContext) {

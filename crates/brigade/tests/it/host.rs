@@ -250,9 +250,12 @@ fn stop_ends_one_member_only() {
     assert_eq!(team.pid("bob"), bob);
     // Alice's task has no owner any more.
     assert_eq!(team.cli.json(&["task", "list"])[0]["owner"], Value::Null);
-    let again = team.cli.run(&["stop", "alice"]);
-    assert_eq!(again.code, Some(1));
-    assert!(again.stderr.contains("members on this host: bob"), "{}", again.stderr);
+    for name in ["alice", "zoe"] {
+        let again = team.cli.run(&["stop", name]);
+        assert_eq!(again.code, Some(1));
+        let expected = if name == "alice" { "was stopped" } else { "members on this host: bob" };
+        assert!(again.stderr.contains(expected), "{}", again.stderr);
+    }
 }
 
 #[test]

@@ -64,6 +64,7 @@ mod spawn;
 mod starter;
 mod status;
 mod steer;
+mod stopped;
 mod structure;
 mod stumbles;
 mod task_changes;

@@ -5,10 +5,12 @@ use brigade_core::text::{self, one_line};
 use brigade_host::Host;
 use brigade_host::claude_session::ClaudeSession;
 use brigade_host::spec::MemberPlace;
-use brigade_host::state::{AttentionItem, MemberState, TeamState};
+use brigade_host::state::{AttentionItem, MemberState, NotRunningMember, TeamState};
+use brigade_host::stopped;
 use brigade_host::worktree::BranchDistance;
 use brigade_wire::name::MemberName;
 
+use crate::context::current_dir;
 use crate::output::{self, BUSY, Cell, FAINT, HINT, STRONG, Table};
 use crate::progress;
 
@@ -27,21 +29,25 @@ pub(crate) fn render(
     for error in &state.errors {
         text.push_str(&output::hanging("  ", &one_line(error), BUSY, 4, width));
     }
-    if !state.members.is_empty() {
-        text.push_str(&members(&state.members).render("  ", width));
+    let has_rows = !state.members.is_empty() || !state.not_running.is_empty();
+    if has_rows {
+        text.push_str(&members(&state.members, &state.not_running).render("  ", width));
     }
     if state.member_count == 0 && !state.is_claude_led {
-        let advice = format!(
-            "no members; `brigade up` starts those of brigade.toml, `brigade down {}` deletes the team",
-            state.team
-        );
+        let start = match has_rows {
+            true => "no member runs; ",
+            false => "no members; `brigade up` starts those of brigade.toml, ",
+        };
+        let advice = format!("{start}`brigade down {}` deletes the team", state.team);
         text.push_str(&output::hanging("  ", &advice, FAINT, 4, width));
     }
+    let has_row = |name: &&MemberName| state.not_running.iter().any(|row| row.name == **name);
     for (label, members) in
         [("not running", &state.unplayed), ("not run by brigade", &state.others)]
     {
-        if !members.is_empty() {
-            let names: Vec<&str> = members.iter().map(MemberName::as_str).collect();
+        let names: Vec<&str> =
+            members.iter().filter(|name| !has_row(name)).map(MemberName::as_str).collect();
+        if !names.is_empty() {
             let line = format!("{label}: {}", names.join(", "));
             text.push_str(&output::hanging("  ", &line, FAINT, 4, width));
         }
@@ -94,8 +100,9 @@ const OPTIONAL: [(&str, CellText); 5] = [
     ("TOKENS", usage_text),
 ];
 
-/// Returns the table of the members. A column is left out if it would be empty.
-fn members(members: &[MemberState]) -> Table {
+/// Returns the table of the members. A column is left out if it would be empty. The members of the team file that do not run
+/// follow with the command that starts them.
+fn members(members: &[MemberState], not_running: &[NotRunningMember]) -> Table {
     let is_used =
         |text: fn(&MemberState) -> String| members.iter().any(|member| !text(member).is_empty());
     let used: Vec<_> = OPTIONAL.iter().filter(|(_, text)| is_used(*text)).collect();
@@ -105,14 +112,9 @@ fn members(members: &[MemberState]) -> Table {
         .collect();
     let mut table = Table::new(&headings);
     for member in members {
-        let agent = agent_name(&member.agent);
-        let agent = match &member.model {
-            Some(model) => format!("{agent} ({model})"),
-            None => agent,
-        };
         let cells = [
             Cell::new(STRONG, member.name.as_str()),
-            agent.into(),
+            agent_text(&member.agent, member.model.as_deref()).into(),
             Cell::with_reason(progress::style(member.judged.liveness), &member.words),
         ];
         let others = used.iter().map(|(_, text)| {
@@ -121,7 +123,26 @@ fn members(members: &[MemberState]) -> Table {
         });
         table.row(cells.into_iter().chain(others));
     }
+    for member in not_running {
+        let command = stopped::up_command(&current_dir(), &member.file);
+        let cells = [
+            Cell::new(STRONG, member.name.as_str()),
+            agent_text(&member.agent, member.model.as_deref()).into(),
+            Cell::new(FAINT, &format!("not running: {command}")),
+        ];
+        let others = used.iter().map(|_| Cell::new(FAINT, "–"));
+        table.row(cells.into_iter().chain(others));
+    }
     table
+}
+
+/// Returns the name of an agent, and its model if the settings name one.
+fn agent_text(agent: &str, model: Option<&str>) -> String {
+    let agent = agent_name(agent);
+    match model {
+        Some(model) => format!("{agent} ({model})"),
+        None => agent,
+    }
 }
 
 /// Returns the name of an agent. Of a command, only the name of the program is shown.

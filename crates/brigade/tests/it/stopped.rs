@@ -1,0 +1,99 @@
+//! Members that were stopped: what the commands say about them, and how they are started again.
+
+use std::process::Stdio;
+
+use brigade_host::spec::MemberSpec;
+
+use crate::doctor_host::registry;
+use crate::env::{CliEnv, FAKE_AGENT};
+use crate::host::HostedTeam;
+
+fn spec(cli: &CliEnv, name: &str) -> Option<MemberSpec> {
+    registry(cli, "state").member(&"demo".parse().unwrap(), &name.parse().unwrap()).unwrap()
+}
+
+/// Commands that need the member `bob`.
+const FOR_BOB: [&[&str]; 10] = [
+    &["restart", "bob"],
+    &["interrupt", "bob"],
+    &["pause", "bob"],
+    &["unpause", "bob"],
+    &["stop", "bob"],
+    &["send", "bob", "hello"],
+    &["ask", "bob", "hello?"],
+    &["inbox", "bob"],
+    &["task", "add", "Third", "--owner", "bob"],
+    &["wait", "--idle", "bob"],
+];
+
+#[test]
+fn commands_say_when_a_member_was_stopped_and_how_to_start_it_again() {
+    let team = HostedTeam::new();
+    team.cli.json(&["up"]);
+    let stopped = team.cli.run(&["stop", "bob", "--now"]);
+    let last = stopped.stderr.lines().last();
+    assert_eq!(last, Some("hint: `brigade up` starts bob again"), "{stopped}");
+    for command in FOR_BOB {
+        let outcome = team.cli.run(command);
+        let mut lines = outcome.stderr.lines();
+        let first = lines.next().unwrap_or_default();
+        assert!(
+            first.starts_with("error: bob of team demo was stopped "),
+            "{command:?}: {outcome}"
+        );
+        assert!(first.ends_with(" s ago"), "{command:?}: {outcome}");
+        let hint = "hint: start it again with `brigade up`";
+        assert_eq!(lines.next(), Some(hint), "{command:?}: {outcome}");
+        assert_eq!(outcome.code, Some(1), "{command:?}: {outcome}");
+    }
+    // A name that no member had is still an unknown name.
+    let unknown = team.cli.run(&["send", "carl", "hello"]);
+    assert!(unknown.stderr.starts_with("error: no member named \"carl\""), "{unknown}");
+    let unknown = team.cli.run(&["restart", "carl"]);
+    assert!(unknown.stderr.contains("carl of team demo does not run on this host"), "{unknown}");
+}
+
+#[test]
+fn status_shows_the_members_of_the_file_that_do_not_run() {
+    let team = HostedTeam::new();
+    team.cli.json(&["up"]);
+    assert_eq!(team.cli.status()["not_running"], serde_json::Value::Null);
+    assert_eq!(team.cli.json(&["stop", "bob", "--now"])["members"][0]["start_again"], "brigade up");
+    let status = team.cli.run_ok(&["status"]);
+    let bob = status.lines().find(|line| line.trim_start().starts_with("bob ")).unwrap_or_default();
+    assert!(bob.contains("acp:fake-agent.sh  not running: brigade up"), "{status}");
+    let not_running = team.cli.status()["not_running"].clone();
+    assert_eq!(not_running[0]["name"], "bob");
+    assert!(not_running[0]["stopped"].is_string(), "{not_running}");
+    // In another folder, the command names the file.
+    let mut command = team.cli.command(&["status", "demo"]);
+    let outcome = command.current_dir(&team.cli.root).stdout(Stdio::piped()).output().unwrap();
+    let outcome = team.cli.outcome(&outcome);
+    let named = "not running: brigade up --file <root>/work/brigade.toml";
+    assert!(outcome.stdout.contains(named), "{outcome}");
+    team.cli.json(&["up"]);
+    assert!(!team.cli.run_ok(&["status"]).contains("not running"));
+    team.cli.run_ok(&["send", "bob", "hello again"]);
+}
+
+#[test]
+fn a_spawned_member_is_started_again_with_its_settings() {
+    let team = HostedTeam::new();
+    team.cli.json(&["up"]);
+    let agent = format!("acp:{FAKE_AGENT}");
+    let settings = ["--prompt", "hello carl", "--allow", "make *", "--dir", "b"];
+    team.cli.json(&[&["spawn", "carl", "--agent", &agent][..], &settings].concat());
+    let before = spec(&team.cli, "carl").unwrap();
+    let stopped = team.cli.run(&["stop", "carl", "bob", "--now"]);
+    let hints: Vec<&str> =
+        stopped.stderr.lines().filter(|line| line.starts_with("hint: ")).collect();
+    let carl = "hint: `brigade spawn carl --like carl` starts carl again";
+    assert_eq!(hints, [carl, "hint: `brigade up` starts bob again"], "{stopped}");
+    // `up` starts only the members of the file.
+    team.cli.json(&["up"]);
+    assert_eq!(spec(&team.cli, "carl"), None);
+    let gone = team.cli.run(&["restart", "carl"]);
+    assert!(gone.stderr.contains("`brigade spawn carl --like carl`"), "{gone}");
+    team.cli.json(&["spawn", "carl", "--like", "carl"]);
+    assert_eq!(spec(&team.cli, "carl"), Some(before));
+}
