@@ -98,6 +98,8 @@ pub enum Trouble {
     StillRunning { names: Vec<String>, why: String },
     #[error("another command has been bringing team {team} up or down for {seconds} s")]
     TeamLocked { team: String, seconds: u64 },
+    #[error("{name} has no worktree of its own")]
+    NoWorktree { name: String },
     #[error("branch {branch} of the worktree has no folder {}", folder.display())]
     NotInWorktree { folder: PathBuf, branch: String },
     #[error("{} is not a worktree of the team's repository", dir.display())]

@@ -20,7 +20,7 @@
 //! | [`differences`] | what differs between a team file and the running team |
 //! | [`up`], [`spawn`], [`shutdown`], [`down`], [`delete`], [`resume`], [`answer`] | the operations that a person asks for |
 //! | [`steer`], [`control`], [`takeover`], `briefing` | interrupting, pausing and restarting members; the socket of a member; the lock of a session in a terminal; the first text of a new session |
-//! | [`stopped`] | members that were stopped, and how to start them again |
+//! | [`stopped`], [`member_worktree`] | members that were stopped, and how to start them again; the worktree of a member |
 //! | [`rules`], [`personal_policy`] | the rules for permission requests, and those of the person in a file of their own |
 //! | [`links`], [`link_registry`] | links between teams in files and on NATS servers, and their state |
 //! | [`supervisor`], [`start`], `restarts`, `policy_answers` | restarting members; answering requests by rule |
@@ -104,6 +104,7 @@ pub mod location;
 pub mod log_query;
 pub mod login;
 pub mod member_options;
+pub mod member_worktree;
 pub mod native;
 mod native_heartbeat;
 pub mod origin;

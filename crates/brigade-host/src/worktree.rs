@@ -276,7 +276,8 @@ impl Worktree {
         entries.filter_map(Result::ok).map(|entry| entry.path()).find(is_ours)
     }
 
-    fn has_branch(&self) -> bool {
+    /// Returns whether the branch of the worktree exists.
+    pub fn has_branch(&self) -> bool {
         let branch = format!("refs/heads/{}", self.branch);
         self.original().line(&["rev-parse", "--verify", "--quiet", &branch]).is_ok()
     }

@@ -85,8 +85,6 @@ pub(crate) enum CliTrouble {
     NotDone { left: usize },
     #[error("{} not done, and no member is left to do the work", unfinished(*left, "is", "are"))]
     NobodyLeft { left: usize },
-    #[error("{name} has no worktree of its own")]
-    NoWorktree { name: String },
     #[error("{name} has not changed {}", if paths.is_empty() { "anything".into() } else { paths.join(", ") })]
     NoDifference { name: String, paths: Vec<String> },
     #[error("there is no folder {}", dir.display())]

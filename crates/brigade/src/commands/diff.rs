@@ -7,33 +7,16 @@ use brigade_core::text;
 use serde_json::json;
 
 use crate::cli::DiffArgs;
-use crate::context::CliContext;
+use crate::context::{CliContext, trust};
 use crate::error::{CliError, CliTrouble, Kind};
 use crate::exit;
 use crate::output::{self, ERROR, HINT, READY, STRONG};
-use brigade_host::down::choose_team_with_members;
-use brigade_host::worktree::{DiffFormat, Worktree};
+use brigade_host::member_worktree;
+use brigade_host::worktree::DiffFormat;
 
 pub(crate) async fn run(context: &CliContext, diff: &DiffArgs) -> Result<u8, CliError> {
-    let host = context.host()?;
     let name = &diff.name;
-    let team = match context.named_team() {
-        // Claude Code may lead the team, so that it was not started by brigade.
-        Some(team) => team.clone(),
-        None => choose_team_with_members(context, &host, None).await?,
-    };
-    let spec = host.local_member(&team, name)?;
-    let worktree = host.worktree(&team, &spec).filter(Worktree::exists);
-    let Some(worktree) = worktree else {
-        let error = CliError::failed(CliTrouble::NoWorktree { name: name.to_string() });
-        return Err(match host.of_member(&team, name)?.is_claude_led {
-            true => error.hint(format!(
-                "{name} works in {}; `git diff` there shows the changes",
-                text::one_line(&spec.cwd.to_string_lossy())
-            )),
-            false => error.hint("set `worktree = true` for the member in brigade.toml"),
-        });
-    };
+    let worktree = member_worktree::find(context, name, &trust()?).await?;
     let format = match (diff.stat, diff.name_only) {
         (_, true) => DiffFormat::NameOnly,
         (true, false) => DiffFormat::Stat,

@@ -1,12 +1,13 @@
 //! Members that were stopped: what the commands say about them, and how they are started again.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use brigade_host::spec::MemberSpec;
 
 use crate::doctor_host::registry;
 use crate::env::{CliEnv, FAKE_AGENT};
 use crate::host::HostedTeam;
+use crate::process::wait_until;
 
 fn spec(cli: &CliEnv, name: &str) -> Option<MemberSpec> {
     registry(cli, "state").member(&"demo".parse().unwrap(), &name.parse().unwrap()).unwrap()
@@ -96,4 +97,50 @@ fn a_spawned_member_is_started_again_with_its_settings() {
     assert!(gone.stderr.contains("`brigade spawn carl --like carl`"), "{gone}");
     team.cli.json(&["spawn", "carl", "--like", "carl"]);
     assert_eq!(spec(&team.cli, "carl"), Some(before));
+}
+
+/// The folder of alice's worktree.
+const TREE: &str = "state/brigade/worktrees/demo/alice";
+
+/// Starts a team in a git repository. Alice has a worktree, in which she has changed a file.
+fn team_with_worktree() -> HostedTeam {
+    let team = HostedTeam::new();
+    let git = |args: &[&str]| {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(team.cli.path("work")).args([
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@t",
+        ]);
+        assert!(git.args(args).status().unwrap().success());
+    };
+    git(&["init", "-q", "-b", "main"]);
+    team.cli.write("work/a/file", "one\n");
+    git(&["add", "a/file"]);
+    git(&["commit", "-q", "-m", "first"]);
+    let file = std::fs::read_to_string(team.cli.path("work/brigade.toml")).unwrap();
+    team.cli.write("work/brigade.toml", &file.replace("prompt =", "worktree = true\nprompt ="));
+    team.cli.json(&["up"]);
+    wait_until("alice's agent", || team.cli.path(&format!("{TREE}/a/heard")).exists());
+    team.cli.write(&format!("{TREE}/a/file"), "two\n");
+    team
+}
+
+#[test]
+fn diff_shows_the_kept_worktree_of_a_stopped_member() {
+    let team = team_with_worktree();
+    let stopped = team.cli.run(&["stop", "alice", "bob", "--now"]);
+    assert!(stopped.stderr.contains("kept its worktree"), "{stopped}");
+    let diff = team.cli.run_ok(&["diff", "alice"]);
+    assert!(diff.contains("-one\n+two\n"), "{diff}");
+    let bob = team.cli.run(&["diff", "bob"]);
+    assert!(bob.stderr.starts_with("error: bob of team demo was stopped "), "{bob}");
+    assert!(bob.stderr.contains("it had no worktree of its own"), "{bob}");
+    // `down` keeps the worktree, too.
+    team.cli.run_ok(&["down", "--now"]);
+    let diff = team.cli.run_ok(&["diff", "alice"]);
+    assert!(diff.contains("-one\n+two\n"), "{diff}");
+    assert_eq!(team.cli.json(&["diff", "alice"])["dir"], team.cli.path(TREE).to_str().unwrap());
+    assert_eq!(team.cli.run(&["diff", "bob"]).code, Some(4));
 }
