@@ -278,14 +278,36 @@ pub async fn set_activity(
     activity: Activity,
 ) -> Result<(), RosterError> {
     let is_active = Some(activity == Activity::Active);
-    let set = |team: &Team<'_>| {
-        authority::require_lead_or(seat, team, name, "change its activity")?;
-        let change = MemberChange { is_active, ..MemberChange::default() };
-        let changed = team.with_member_changed(name.as_str(), &change);
+    change_entry(
+        seat,
+        name,
+        &MemberChange { is_active, ..MemberChange::default() },
+        "change its activity",
+    )
+    .await
+}
+
+/// Changes fields of a member's entry, and keeps all others. Only the member itself and the lead may call this.
+pub async fn change_member(
+    seat: &Seat,
+    name: &MemberName,
+    change: &MemberChange<'_>,
+) -> Result<(), RosterError> {
+    change_entry(seat, name, change, "change its entry in the roster").await
+}
+
+async fn change_entry(
+    seat: &Seat,
+    name: &MemberName,
+    changes: &MemberChange<'_>,
+    what: &'static str,
+) -> Result<(), RosterError> {
+    let edit = |team: &Team<'_>| {
+        authority::require_lead_or(seat, team, name, what)?;
+        let changed = team.with_member_changed(name.as_str(), changes);
         Ok(changed.ok_or_else(|| no_member(seat, name, team))?.into_owned())
     };
-    change(seat, &mut { set }).await?;
-    Ok(())
+    change(seat, &mut { edit }).await
 }
 
 /// Returns whether the lead currently reads its inbox. A lead of the newer generation reads its inbox only while a

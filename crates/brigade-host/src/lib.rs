@@ -23,7 +23,7 @@
 //! | [`stopped`], [`member_worktree`] | members that were stopped, and how to start them again; the worktree of a member |
 //! | [`rules`], [`personal_policy`] | the rules for permission requests, and those of the person in a file of their own |
 //! | [`links`], [`link_registry`] | links between teams in files and on NATS servers, and their state |
-//! | [`supervisor`], [`start`], `restarts`, `policy_answers` | restarting members; answering requests by rule |
+//! | [`supervisor`], [`start`], `restarts`, [`roster_entry`], `policy_answers` | restarting members; their entries in the roster; answering requests by rule |
 //! | [`native`], [`keys`], [`transcript`], `native_heartbeat` | running the real Claude Code as a member |
 //! | [`state`], [`wait`], [`task_story`] | the state of teams and members, waiting until they are ready, the story of a task |
 //! | [`wait_for`], [`ask`] | waiting for a task, a member, a request, a message or a reply |
@@ -122,6 +122,7 @@ mod registry_watch;
 mod renewal;
 mod restarts;
 pub mod resume;
+pub mod roster_entry;
 pub mod rules;
 pub mod search;
 pub mod service;

@@ -8,6 +8,7 @@ mod words;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 use brigade_core::approvals;
 use brigade_core::board;
@@ -111,6 +112,9 @@ pub struct MemberState {
     /// When the member's state began, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
+    /// The folder in which the member's agent works: a folder of its worktree, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
     /// Where the member runs on this host. `None` if another host runs the member.
     pub place: Option<MemberPlace>,
     /// The host that runs the member, according to the member's pulse.
@@ -365,7 +369,12 @@ pub async fn member(host: &Host, lead: &Seat, spec: MemberSpec) -> Result<Member
     if judged.liveness == Liveness::Working && host.registry.is_paused(&lead.team, &spec.name) {
         words.push_str(", then paused");
     }
+    let cwd = match &worktree {
+        Some(worktree) => worktree.folder(&spec.cwd).unwrap_or_else(|_| worktree.dir.clone()),
+        None => spec.cwd.clone(),
+    };
     Ok(MemberState {
+        cwd: Some(cwd),
         // Show the member even if git cannot read its repository.
         worktree: worktree.and_then(|worktree| worktree.distance().ok()),
         agent: spec.agent,

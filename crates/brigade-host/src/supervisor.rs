@@ -18,7 +18,6 @@ use brigade_core::pulse::Process;
 use brigade_core::roster::{self, Activity, MemberPlan, RosterError};
 use brigade_core::seat::Seat;
 use brigade_core::signature::SigningKey;
-use brigade_core::wire::backend;
 use brigade_wire::name::{MemberName, NameError, TeamName};
 use rustix::process::{Signal, setsid};
 use tokio::process::Child;
@@ -39,7 +38,8 @@ use crate::registry_watch::RegistryWatch;
 use crate::restarts::{RestartStep, Restarts};
 use crate::spec::{MemberPlace, MemberSpec};
 use crate::{
-    Host, down, policy_answers, process, process_lock, shutdown, signals, start, state, up,
+    Host, down, policy_answers, process, process_lock, roster_entry, shutdown, signals, start,
+    state, up,
 };
 
 /// How often to check all teams while something is expected to change, or while changes are not reported.
@@ -456,10 +456,10 @@ async fn on_roster(host: &Host, seat: &Seat, spec: &MemberSpec) -> Result<bool, 
     if !is_listed {
         let plan = MemberPlan {
             agent_type: &spec.agent,
-            model: spec.model.as_deref().unwrap_or("unknown"),
+            model: spec.model.as_deref().unwrap_or(roster_entry::UNKNOWN_MODEL),
             prompt: spec.prompt.as_deref().unwrap_or_default(),
             cwd: &spec.cwd.to_string_lossy(),
-            backend_type: backend_type(spec.place),
+            backend_type: roster_entry::backend_type(spec.place),
         };
         match roster::join(&acting, &spec.name, plan).await {
             Ok(_) | Err(RosterError::Name(NameError::Taken { .. })) => {}
@@ -507,14 +507,6 @@ async fn send_prompt(
     let text = MessageText { text: prompt, summary: None };
     mail::send_once(seat, name, &prompt_id, text).await?;
     Ok(())
-}
-
-/// Returns the `backendType` that the roster shows for a member that runs at `place`.
-fn backend_type(place: MemberPlace) -> &'static str {
-    match place {
-        MemberPlace::Headless => backend::PROCESS,
-        MemberPlace::Tmux | MemberPlace::Native | MemberPlace::Pane => backend::TMUX,
-    }
 }
 
 /// Returns the reason for marking a member as failed, including the last line of the member's log.

@@ -141,8 +141,7 @@ impl Worktree {
     pub fn make(&self, cwd: &Path) -> Result<PathBuf, HostError> {
         let original = self.original();
         let top = original.line(&["rev-parse", "--show-toplevel"])?;
-        let inside = cwd.canonicalize().ok();
-        let inside = inside.as_deref().unwrap_or(cwd).strip_prefix(&top).map(Path::to_owned);
+        let inside = path_inside(Path::new(&top), cwd);
         self.remove_half_made()?;
         if !self.exists() {
             if let Some(parent) = self.dir.parent() {
@@ -162,7 +161,6 @@ impl Worktree {
             };
             original.run(&args)?;
         }
-        let inside = inside.unwrap_or_default();
         let folder = self.dir.join(&inside);
         if !folder.is_dir() {
             let branch = self.branch.clone();
@@ -170,6 +168,12 @@ impl Worktree {
             return Err(error.hint("commit the folder, or start the member without a worktree"));
         }
         Ok(folder)
+    }
+
+    /// Returns the folder in the worktree that corresponds to `cwd` in the original repository.
+    pub fn folder(&self, cwd: &Path) -> Result<PathBuf, HostError> {
+        let top = self.original().line(&["rev-parse", "--show-toplevel"])?;
+        Ok(self.dir.join(path_inside(Path::new(&top), cwd)))
     }
 
     /// Cleans up after a `git worktree add` that was killed. Git marks a worktree as locked while it creates it, and writes
@@ -435,6 +439,12 @@ fn check_filters(top: &Path) -> Result<(), HostError> {
     );
     let error = HostError::failed(Trouble::DisabledFilters { dir: top.to_owned(), filters });
     Err(error.hint(hint).hint("or remove `worktree = true`"))
+}
+
+/// Returns the path of `cwd` relative to the top folder of its repository; an empty path if it is not in the repository.
+fn path_inside(top: &Path, cwd: &Path) -> PathBuf {
+    let real = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
+    real.strip_prefix(top).map(Path::to_owned).unwrap_or_default()
 }
 
 /// Returns whether a folder contains anything.

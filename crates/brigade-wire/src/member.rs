@@ -128,6 +128,14 @@ impl<'t> Member<'t> {
 /// Changes to a member. The default changes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct MemberChange<'c> {
+    /// The member's agent type.
+    pub agent_type: Option<&'c str>,
+    /// The member's model.
+    pub model: Option<&'c str>,
+    /// The member's first prompt.
+    pub prompt: Option<&'c str>,
+    /// The member's working directory.
+    pub cwd: Option<&'c str>,
     /// The tmux pane in which the member runs.
     pub tmux_pane_id: Option<&'c str>,
     /// Where the member runs.
@@ -139,6 +147,10 @@ pub struct MemberChange<'c> {
 impl MemberChange<'_> {
     pub(crate) fn record(&self, document: &JsonDocument<'_>, object: &Object, patch: &mut Patch) {
         let mut edit = ObjectEdit::new(document, object);
+        edit.set_if("agentType", self.agent_type.as_ref());
+        edit.set_if("model", self.model.as_ref());
+        edit.set_if("prompt", self.prompt.as_ref());
+        edit.set_if("cwd", self.cwd.as_ref());
         edit.set_if("tmuxPaneId", self.tmux_pane_id.as_ref());
         edit.set_if("backendType", self.backend_type.as_ref());
         edit.set_if("isActive", self.is_active.as_ref());

@@ -6,6 +6,7 @@ use brigade_core::roster::{self, Activity, Left, RosterError, SkipChecks};
 use brigade_core::store::{Actor, NoteKind};
 use brigade_testkit::env::{member, member_plan, team};
 use brigade_wire::color::Color;
+use brigade_wire::member::MemberChange;
 use brigade_wire::team::Team;
 use serde_json::Value;
 
@@ -65,6 +66,33 @@ fn a_team_with_active_members_is_not_deleted() {
         roster::set_activity(&lead, &bob, Activity::Idle).await.unwrap();
         roster::delete(&lead, SkipChecks::No).await.unwrap();
         assert!(env.store.team(&team()).await.unwrap().is_none());
+    });
+}
+
+#[test]
+fn a_change_of_a_member_keeps_the_fields_that_it_does_not_concern() {
+    in_memory(async |env| {
+        let (lead, bob) = (env.seat("team-lead"), member("bob"));
+        let entry = async |change: MemberChange<'_>| {
+            roster::change_member(&lead, &bob, &change).await.unwrap();
+            let config = env.store.team(&team()).await.unwrap().unwrap();
+            let roster: Value = serde_json::from_slice(&config.bytes).unwrap();
+            roster["members"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|m| m["name"] == "bob")
+                .cloned()
+                .unwrap()
+        };
+        let mut before = entry(MemberChange::default()).await;
+        let (model, cwd) = (Some("gpt"), Some("/worktree"));
+        let after = entry(MemberChange { model, cwd, ..MemberChange::default() }).await;
+        before["model"] = "gpt".into();
+        before["cwd"] = "/worktree".into();
+        assert_eq!(after, before);
+        let other = roster::change_member(&env.seat("alice"), &bob, &MemberChange::default()).await;
+        assert!(matches!(other, Err(RosterError::Denied(_))), "{other:?}");
     });
 }
 

@@ -37,6 +37,7 @@ pub(super) async fn remote_members(
         remote.push(MemberState {
             agent: entry.agent_type().map(Cow::into_owned).unwrap_or_default(),
             model: None,
+            cwd: entry.cwd().map(|cwd| cwd.into_owned().into()),
             words: words::describe(Some(&pulse), &judged, lead.clock.now()),
             since: Some(pulse.since),
             cost: pulse.cost,
@@ -83,6 +84,7 @@ pub(super) async fn claude_members(
         let judged = Judgement { liveness, evidence };
         states.push(MemberState {
             model: None,
+            cwd: entry.cwd().map(|cwd| cwd.into_owned().into()),
             words: match claude_led::is_driven(&agent) {
                 true => format!("starting; {}", judged.evidence),
                 false => format!("{} (run by Claude Code)", liveness.label()),

@@ -212,6 +212,32 @@ fn team(bytes: &[u8]) -> Result<Option<Vec<u8>>, Damage> {
             );
         };
         let (pane, backend) = (member.tmux_pane_id(), member.backend_type());
+        let [agent, model, prompt, cwd] =
+            [member.agent_type(), member.model(), member.prompt(), member.cwd()];
+        if agent.is_some() {
+            change(
+                MemberChange { agent_type: Some(OTHER), ..keep() },
+                MemberChange { agent_type: agent.as_deref(), ..keep() },
+            );
+        }
+        if model.is_some() {
+            change(
+                MemberChange { model: Some(OTHER), ..keep() },
+                MemberChange { model: model.as_deref(), ..keep() },
+            );
+        }
+        if prompt.is_some() {
+            change(
+                MemberChange { prompt: Some(OTHER), ..keep() },
+                MemberChange { prompt: prompt.as_deref(), ..keep() },
+            );
+        }
+        if cwd.is_some() {
+            change(
+                MemberChange { cwd: Some(OTHER), ..keep() },
+                MemberChange { cwd: cwd.as_deref(), ..keep() },
+            );
+        }
         change(
             MemberChange { tmux_pane_id: Some(OTHER), ..keep() },
             MemberChange { tmux_pane_id: pane.as_deref(), ..keep() },

@@ -21,7 +21,7 @@ use brigade_host::error::failed;
 use brigade_host::native::{self, NativeOptions};
 use brigade_host::signals::StopSignal;
 use brigade_host::spec::{MemberPlace, MemberSpec};
-use brigade_host::{Host, detach, process_lock, shutdown, spawn};
+use brigade_host::{Host, detach, process_lock, roster_entry, shutdown, spawn};
 
 pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     let missing = |what| CliError::usage(CliTrouble::NativeArgument { what });
@@ -48,6 +48,8 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
         Some(worktree) => worktree.make(&spec.cwd)?,
         None => spec.cwd.clone(),
     };
+    let lead = seat.for_member(MemberName::lead());
+    roster_entry::write(&host, &lead, &spec, Some(&cwd)).await;
     match play(context, &host, team, name, MemberSpec { cwd, ..spec.clone() }).await? {
         MemberEnd::Left(code) => {
             shutdown::remove_left(&host, &seat, &spec).await?;

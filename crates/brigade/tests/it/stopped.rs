@@ -144,3 +144,20 @@ fn diff_shows_the_kept_worktree_of_a_stopped_member() {
     assert_eq!(team.cli.json(&["diff", "alice"])["dir"], team.cli.path(TREE).to_str().unwrap());
     assert_eq!(team.cli.run(&["diff", "bob"]).code, Some(4));
 }
+
+#[test]
+fn the_roster_and_the_status_name_the_worktree_of_a_member() {
+    let team = team_with_worktree();
+    let tree = team.cli.path(&format!("{TREE}/a"));
+    let tree = tree.to_str().unwrap();
+    let cwd = |name: &str| {
+        let members = team.cli.json(&["team", "show"])["members"].clone();
+        let mut members = members.as_array().unwrap().iter();
+        members.find(|member| member["name"] == name).unwrap()["cwd"].clone()
+    };
+    assert_eq!(cwd("alice"), tree);
+    assert_eq!(cwd("bob"), team.cli.path("work/b").to_str().unwrap());
+    assert_eq!(cwd("team-lead"), team.cli.path("work").to_str().unwrap());
+    assert_eq!(team.cli.member("alice")["cwd"], tree);
+    assert!(team.cli.run_ok(&["team", "show"]).contains(tree));
+}
