@@ -16,7 +16,7 @@ use crate::host::Host;
 use crate::process_lock::ProcessLock;
 use crate::progress::ReportProgress;
 use crate::spec::{MemberPlace, MemberSpec};
-use crate::{briefing, down, preflight, takeover, wait};
+use crate::{briefing, down, preflight, roster_entry, takeover, wait};
 
 pub use self::recreate::{Recreated, recreate};
 
@@ -197,6 +197,7 @@ pub async fn restart(
     if let Some(model) = &options.model {
         member.spec.model = Some(model.clone());
         member.host.registry.change_member(&lead.team, &member.spec)?;
+        roster_entry::write(&member.host, lead, &member.spec, None).await;
     }
     let request = ControlRequest::Restart { fresh: fresh.clone(), model: options.model.clone() };
     match member.request(lead, &request, READY_WITHIN).await? {

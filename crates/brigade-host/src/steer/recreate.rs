@@ -14,7 +14,7 @@ use crate::error::{HostError, Trouble};
 use crate::progress::{Progress, ReportProgress};
 use crate::spec::{MemberPlace, MemberSpec};
 use crate::worktree::{IgnoredFiles, Removed};
-use crate::{briefing, preflight, wait};
+use crate::{briefing, preflight, roster_entry, wait};
 
 /// How often to check whether the member's new process runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -67,9 +67,10 @@ pub async fn recreate(
     let registry = &host.registry;
     if !needs_restart {
         registry.replace_member(team, &old, wanted)?;
+        roster_entry::write(&host, lead, wanted, None).await;
         return Ok(Recreated::Running);
     }
-    // If this process dies between these steps, the member is restarted anyway, with its old or its new settings.
+    // The new process of the member writes the roster. If this process dies between these steps, the member is restarted anyway, with its old or its new settings.
     registry.request_restart(team, name)?;
     registry.replace_member(team, &old, wanted)?;
     registry.request_restart(team, name)?;

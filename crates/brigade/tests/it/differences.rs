@@ -1,6 +1,6 @@
 //! The differences between a team file and the running team, and `up --recreate` and `up --remove-orphans`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::doctor_host::registry;
 use crate::host::HostedTeam;
@@ -31,6 +31,13 @@ impl ChangedTeam {
     fn count(&self, dir: &str, word: &str) -> usize {
         self.team.received(dir).lines().filter(|line| *line == word).count()
     }
+}
+
+/// Returns the entry of a member in the roster.
+pub(crate) fn on_roster(team: &HostedTeam, name: &str) -> Value {
+    let members = team.cli.json(&["team", "show"])["members"].clone();
+    let mut members = members.as_array().unwrap().iter();
+    members.find(|member| member["name"] == name).cloned().unwrap()
 }
 
 #[test]
@@ -75,6 +82,7 @@ fn recreate_restarts_a_member_in_the_same_session() {
     assert!(outcome.stderr.lines().any(|said| said == line), "{outcome}");
     assert_eq!((changed.count("a", "begun"), changed.count("a", "loaded")), (1, 1));
     assert_ne!(team.pid("alice"), alice);
+    assert_eq!(on_roster(team, "alice")["model"], "gpt");
     assert_eq!(team.pid("bob"), bob);
     // Nothing differs any more, and the member is not shown its prompt again.
     let again = team.cli.json(&["up", "--recreate"]);
@@ -101,6 +109,7 @@ fn recreate_begins_a_new_session_in_another_folder() {
         "{}",
         team.received("c")
     );
+    assert_eq!(on_roster(team, "alice")["cwd"], team.cli.path("work/c").to_str().unwrap());
     // The member keeps its task, and its recorded folder is the new one.
     assert_eq!(team.cli.json(&["task", "list"])[0]["owner"], "alice");
     let spec = registry(&team.cli, "state");
@@ -124,6 +133,7 @@ fn rules_and_prompts_change_without_a_restart() {
     assert!(outcome.stderr.contains("(prompt, rules), without a restart"), "{outcome}");
     wait_until("the new prompt", || team.received("a").contains("hello again"));
     assert_eq!(team.pid("alice"), alice);
+    assert_eq!(on_roster(team, "alice")["prompt"], "hello again");
     team.cli.run_ok(&["send", "alice", "please ASK"]);
     wait_until("the answer of the rule", || team.received("a").contains("allow-it"));
     assert_eq!(team.received("a").matches("hello again").count(), 1);

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::differences::on_roster;
 use crate::doctor_host::registry;
 use crate::host::HostedTeam;
 use crate::process::wait_until;
@@ -105,6 +106,7 @@ fn a_restart_resumes_the_session_and_a_fresh_one_gets_a_briefing() {
         "{heard}"
     );
     team.cli.json(&["restart", "alice", "--fresh", "--model", "other"]);
+    assert_eq!(on_roster(&team, "alice")["model"], "other");
     assert_eq!(team.received("a").matches("begun").count(), 2);
     wait_until("the briefing", || team.received("a").contains("task 1 (pending): First"));
     assert!(

@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 
 use brigade_host::spec::MemberSpec;
 
+use crate::differences::on_roster;
 use crate::doctor_host::registry;
 use crate::env::{CliEnv, FAKE_AGENT};
 use crate::host::HostedTeam;
@@ -150,11 +151,7 @@ fn the_roster_and_the_status_name_the_worktree_of_a_member() {
     let team = team_with_worktree();
     let tree = team.cli.path(&format!("{TREE}/a"));
     let tree = tree.to_str().unwrap();
-    let cwd = |name: &str| {
-        let members = team.cli.json(&["team", "show"])["members"].clone();
-        let mut members = members.as_array().unwrap().iter();
-        members.find(|member| member["name"] == name).unwrap()["cwd"].clone()
-    };
+    let cwd = |name: &str| on_roster(&team, name)["cwd"].clone();
     assert_eq!(cwd("alice"), tree);
     assert_eq!(cwd("bob"), team.cli.path("work/b").to_str().unwrap());
     assert_eq!(cwd("team-lead"), team.cli.path("work").to_str().unwrap());
