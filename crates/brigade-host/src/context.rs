@@ -285,16 +285,13 @@ impl Context {
                 let team = self.check_folder_team(folder).await?;
                 Ok(TeamChoice::new(team, TeamSource::Folder))
             }
-            (Some(FolderTeam { file, team }), [_, ..]) => {
-                let team = team.to_string();
-                let error = HostError::failed(Trouble::FolderNotStarted { team, file });
-                Err(error.hint("`brigade up` starts it").hint(format!(
-                    "there are other teams ({}); {}",
-                    team_names(teams).join(", "),
-                    origin::choose_hint()
-                )))
-            }
-            (folder, []) => Err(self.no_team_error(folder.is_some()).await?),
+            (Some(folder), []) => Err(not_started(folder)),
+            (Some(folder), teams) => Err(not_started(folder).hint(format!(
+                "there are other teams ({}); {}",
+                team_names(teams).join(", "),
+                origin::choose_hint()
+            ))),
+            (None, []) => Err(self.no_team_error().await?),
             (None, teams) => match self.session_team(teams).await? {
                 Some(team) => Ok(TeamChoice::new(team, TeamSource::Session)),
                 None => self.default_among(teams),
@@ -306,6 +303,11 @@ impl Context {
     pub async fn check_exists(&self, team: &TeamName) -> Result<(), HostError> {
         if self.team_exists(team).await? {
             return Ok(());
+        }
+        if let Ok(Some(folder)) = origin::folder_team(&self.cwd)
+            && folder.team == *team
+        {
+            return Err(not_started(folder));
         }
         let error = brigade_core::store::StoreError::NoTeam { team: team.clone() };
         let error = HostError::from(error);
@@ -580,6 +582,13 @@ impl Context {
     pub fn host_name(&self) -> &str {
         &self.host_name
     }
+}
+
+/// Returns the error for a command whose team has a file but does not exist.
+fn not_started(folder: FolderTeam) -> HostError {
+    let FolderTeam { file, team } = folder;
+    let error = HostError::failed(Trouble::FolderNotStarted { team: team.to_string(), file });
+    error.hint("`brigade up` starts it")
 }
 
 /// Returns the error for a command that could mean several teams.

@@ -219,7 +219,7 @@ pub enum Trouble {
     LinkFailed { team: String, why: String },
     #[error("the link of team {team} ended at once, because the team has ended")]
     LinkEnded { team: String },
-    #[error("team {team} of {} does not exist", file.display())]
+    #[error("team {team} of {} is not up", file.display())]
     FolderNotStarted { team: String, file: PathBuf },
     #[error("the credentials are for {}, not for {name}", .members.join(", "))]
     NotInCredentials { name: String, members: Vec<String> },

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_core::seat::Seat;
 use brigade_core::store::StoreError;
+use brigade_core::text;
 use brigade_link::is_mirror;
 use brigade_wire::name::TeamName;
 use brigade_wire::team::Team;
@@ -25,6 +26,17 @@ pub struct FolderTeam {
     pub file: PathBuf,
     /// The name of the team in the file.
     pub team: TeamName,
+}
+
+impl FolderTeam {
+    /// Returns the sentence for a person whose team is not up.
+    pub fn not_up_text(&self) -> String {
+        format!(
+            "team {} of {} is not up; `brigade up` starts it",
+            self.team,
+            text::one_line(&self.file.to_string_lossy())
+        )
+    }
 }
 
 /// Returns the team of the `brigade.toml` in `dir` or in the nearest folder above, or `None` if there is no such

@@ -66,9 +66,9 @@ impl Context {
         }
     }
 
-    /// Returns the error for a command that needs a team if there is none. `has_file` says whether a `brigade.toml` names one.
-    pub(super) async fn no_team_error(&self, has_file: bool) -> Result<HostError, HostError> {
-        let ended = if has_file { Vec::new() } else { self.ended_sessions().await? };
+    /// Returns the error for a command that needs a team if there is none, and no `brigade.toml` names one.
+    pub(super) async fn no_team_error(&self) -> Result<HostError, HostError> {
+        let ended = self.ended_sessions().await?;
         if ended.is_empty() {
             let error = HostError::failed(Trouble::NoTeams);
             return Ok(error.hint(

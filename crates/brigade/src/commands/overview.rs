@@ -22,6 +22,7 @@ use crate::{exit, progress};
 use brigade_core::task_view::TaskView;
 use brigade_host::Host;
 use brigade_host::context::EndedSession;
+use brigade_host::origin;
 use brigade_host::state::{self, AttentionItem, MemberState, TeamState};
 
 /// Maximum number of ready tasks to list.
@@ -105,7 +106,10 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     if context.json {
         output::print_json(&overviews)?;
     } else if overviews.is_empty() && ended.is_empty() && is_complete {
-        output::print(GETTING_STARTED)?;
+        match origin::folder_team(&context.cwd) {
+            Ok(Some(folder)) => output::print(&format!("{}\n", folder.not_up_text()))?,
+            _ => output::print(GETTING_STARTED)?,
+        }
     } else {
         let width = output::width();
         let names_team = overviews.len() > 1;

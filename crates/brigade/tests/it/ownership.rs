@@ -116,7 +116,7 @@ fn finding_9_commands_in_a_folder_mean_the_team_of_its_file() {
     ");
     assert_snapshot!(folders.run_in("b", &["send", "alice", "hi"]), @"
     --- stderr
-    error: team other of <root>/b/brigade.toml does not exist
+    error: team other of <root>/b/brigade.toml is not up
     hint: `brigade up` starts it
     hint: there are other teams (demo); choose a team with `--team TEAM`, or set BRIGADE_TEAM
     --- exit 1

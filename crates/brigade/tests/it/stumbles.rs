@@ -210,3 +210,37 @@ fn deleting_a_running_team_names_its_members() {
     assert_eq!(deleted.code, Some(0), "{deleted}");
     assert!(deleted.stderr.contains("the members on this host (alice, bob) end"), "{deleted}");
 }
+
+/// The advice to create a team does not fit a folder that has a team file.
+#[test]
+fn commands_for_a_team_that_is_down_name_its_file() {
+    let cli = CliEnv::new();
+    let file = format!("team = \"demo\"\n[members.bob]\nagent = \"acp:{FAKE_AGENT}\"\n");
+    cli.write("work/brigade.toml", &file);
+    let is_not_up = "team demo of <root>/work/brigade.toml is not up";
+    let commands: [&[&str]; 12] = [
+        &["send", "bob", "hello"],
+        &["broadcast", "hello"],
+        &["ask", "bob", "hello?"],
+        &["inbox"],
+        &["task", "add", "One"],
+        &["task", "list"],
+        &["approvals"],
+        &["wait", "--tasks"],
+        &["team", "show"],
+        &["restart", "bob"],
+        &["stop", "bob"],
+        &["send", "bob", "hello", "--team", "demo"],
+    ];
+    for command in commands {
+        let outcome = cli.run(command);
+        let expected = format!("error: {is_not_up}\nhint: `brigade up` starts it\n");
+        assert_eq!(outcome.stderr, expected, "{command:?}");
+        assert_eq!(outcome.code, Some(1), "{command:?}");
+    }
+    let sentence = format!("{is_not_up}; `brigade up` starts it\n");
+    assert_eq!(cli.run(&[]).stdout, sentence);
+    assert_eq!(cli.run(&["team", "list"]).stderr, format!("note: {sentence}"));
+    let status = cli.run(&["status"]);
+    assert!(status.stderr.contains("`brigade up` starts the team in brigade.toml"), "{status}");
+}

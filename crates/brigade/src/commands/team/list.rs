@@ -1,5 +1,6 @@
 //! `brigade team list`
 
+use brigade_host::origin;
 use brigade_wire::name::MemberName;
 use brigade_wire::team::Team;
 use serde_json::json;
@@ -41,7 +42,10 @@ pub(crate) async fn run(context: &CliContext) -> Result<u8, CliError> {
     if context.json {
         output::print_json(&list)?;
     } else if list.is_empty() {
-        output::note("there is no team yet; create one with `brigade team create NAME`");
+        match origin::folder_team(&context.cwd) {
+            Ok(Some(folder)) => output::note(&folder.not_up_text()),
+            _ => output::note("there is no team yet; create one with `brigade team create NAME`"),
+        }
     } else {
         output::print(&table.render("", output::width()))?;
     }
