@@ -2,6 +2,7 @@
 //! existing members and tasks.
 
 mod apply;
+mod preview;
 
 use std::collections::HashMap;
 
@@ -22,6 +23,7 @@ use crate::trust::TrustedTeamFile;
 use crate::{Host, origin, preflight, renewal, state, team_lock, wait};
 
 pub use self::apply::{check_recreated, members_to_recreate, remove_orphans};
+pub use self::preview::{UpPreview, preview};
 
 /// The metadata key under which a task stores its name in the team file.
 const KEY: &str = "brigadeKey";

@@ -14,9 +14,8 @@ use crate::context::{current_dir, host_alone, trust};
 use crate::error::CliError;
 use crate::graph::{self, TaskTree};
 use crate::location::{TeamFileSource, location, named_store};
-use crate::output::{self, Cell, FAINT, STRONG, Table};
+use crate::output::{self, Cell, FAINT, READY, STRONG, Table};
 use crate::{env, exit, login};
-use brigade_host::differences::TeamDifferences;
 use brigade_host::installed;
 use brigade_host::location::StoreAddress;
 use brigade_host::login::{MemberLogin, state_key};
@@ -24,6 +23,8 @@ use brigade_host::preflight;
 use brigade_host::spec::{AccessLevel, MemberPlace, MemberSpec, TeamSpec};
 use brigade_host::team_file::{self, OutsidePaths, PathKey, TeamFile, TeamFileError};
 use brigade_host::trust::TrustState;
+use brigade_host::up::{self, UpPreview};
+use brigade_wire::name::MemberName;
 
 /// Maximum number of tasks to draw. A larger graph would be unreadable.
 const MAX_DRAWN: usize = 200;
@@ -60,7 +61,7 @@ pub(crate) async fn check(global: &GlobalArgs, file: Option<&Path>) -> Result<u8
         TrustState::Trusted => login::check_members(all_members(team)).await,
         TrustState::Changed | TrustState::Unknown => Vec::new(),
     };
-    let found = compared(global, &path, &file, state)?;
+    let UpPreview { differences: found, starts } = preview(global, &path, &file, state)?;
     if json {
         output::print_json(&json!({
             "valid": true,
@@ -68,12 +69,13 @@ pub(crate) async fn check(global: &GlobalArgs, file: Option<&Path>) -> Result<u8
             "trust": state,
             "team": team,
             "changes": found,
+            "starts": starts.as_ref().map(|starts| starts_document(team, starts)),
             "missing_agents": missing(team),
             "logins": logins.iter().map(login_document).collect::<Vec<_>>(),
         }))?;
         return Ok(exit::DONE);
     }
-    output::print(&text(&path, team))?;
+    output::print(&text(&path, team, starts.as_deref()))?;
     if state != TrustState::Trusted {
         for outside in &file.outside {
             output::note(&format!("not checked, outside this folder: {}", outside.path.display()));
@@ -139,26 +141,33 @@ fn check_worktrees(
     preflight::check_worktrees(&env::programs(), all_members(&file.spec).filter(may_use))
 }
 
-/// Returns the differences between the file and the team, if the team is up on this host. Without trust, brigade uses neither
-/// the store of the file nor the files outside its folder, so it cannot compare everything.
-fn compared(
+/// Returns what `up` would do. Without trust, brigade uses neither the store of the file nor the files outside its folder, so
+/// it cannot compare everything.
+fn preview(
     global: &GlobalArgs,
     path: &Path,
     file: &TeamFile,
     state: TrustState,
-) -> Result<Option<TeamDifferences>, CliError> {
+) -> Result<UpPreview, CliError> {
     let needs_trust = !file.outside.is_empty() || file.store.is_some();
     if state != TrustState::Trusted && needs_trust {
-        return Ok(None);
+        return Ok(UpPreview::default());
     }
     let home = location(global, TeamFileSource::File(path))?;
-    let registry = host_alone(&GlobalArgs { home, ..global.clone() })?.registry;
-    let team = &file.spec.team;
-    let is_of_other = registry.origin(team)?.is_some_and(|origin| origin.file != file.path);
-    if registry.team(team)?.is_none() || is_of_other {
-        return Ok(None);
-    }
-    TeamDifferences::find(&registry, &file.spec).map(Some)
+    up::preview(&host_alone(&GlobalArgs { home, ..global.clone() })?, file)
+}
+
+/// Describes the members that `up` would start.
+fn starts_document(team: &TeamSpec, starts: &[MemberName]) -> Vec<serde_json::Value> {
+    let starting = all_members(team).filter(|member| starts.contains(&member.name));
+    let describe = |member: &MemberSpec| {
+        let MemberSpec { name, agent, model, cwd, worktree, access, plan, .. } = member;
+        json!({
+            "name": name, "agent": agent, "model": model, "cwd": cwd, "worktree": worktree, "access": access,
+            "plan": plan,
+        })
+    };
+    starting.map(describe).collect()
 }
 
 /// Returns whether `up` would store the team on a NATS server.
@@ -191,7 +200,8 @@ fn all_members(team: &TeamSpec) -> impl Iterator<Item = &MemberSpec> {
     team.lead.iter().chain(&team.members)
 }
 
-fn text(path: &Path, team: &TeamSpec) -> String {
+/// Describes the team. `starts` are the members that `up` would start; `None` if that is unknown.
+fn text(path: &Path, team: &TeamSpec, starts: Option<&[MemberName]>) -> String {
     let path = text::one_line(&path.to_string_lossy());
     let mut text = format!(
         "{path} is valid; nothing was started or changed\n\nTeam {STRONG}{}{STRONG:#}",
@@ -205,9 +215,21 @@ fn text(path: &Path, team: &TeamSpec) -> String {
         text.push_str("\nYou lead it.");
     }
     text.push_str("\n\n");
-    let mut table = Table::new(&["MEMBER", "AGENT", "MODEL", "PLACE", "ACCESS", "RULES", "FOLDER"]);
+    let mut headings = vec!["MEMBER", "AGENT", "MODEL", "PLACE", "ACCESS", "RULES", "FOLDER"];
+    if starts.is_some() {
+        headings.insert(1, "UP");
+    }
+    let mut table = Table::new(&headings);
     for member in all_members(team) {
-        table.row(row(member, team));
+        let mut cells = Vec::from(row(member, team));
+        if let Some(starts) = starts {
+            let cell = match starts.contains(&member.name) {
+                true => Cell::new(READY, "starts"),
+                false => Cell::new(FAINT, "runs"),
+            };
+            cells.insert(1, cell);
+        }
+        table.row(cells);
     }
     if all_members(team).next().is_some() {
         text.push_str(&table.render("", output::width()));

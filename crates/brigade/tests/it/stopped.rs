@@ -67,6 +67,22 @@ fn status_shows_the_members_of_the_file_that_do_not_run() {
     let not_running = team.cli.status()["not_running"].clone();
     assert_eq!(not_running[0]["name"], "bob");
     assert!(not_running[0]["stopped"].is_string(), "{not_running}");
+    // `up --check` lists the member that `up` would start.
+    let check = team.cli.run_ok(&["up", "--check"]);
+    let row = |name: &str| -> Vec<&str> {
+        let mut lines = check.lines();
+        let line = lines.find(|line| line.starts_with(&format!("{name} "))).unwrap_or_default();
+        line.split_whitespace().collect()
+    };
+    assert_eq!(row("alice")[1], "runs", "{check}");
+    assert_eq!(row("bob")[1], "starts", "{check}");
+    let starts = team.cli.json(&["up", "--check"])["starts"].clone();
+    let cwd = team.cli.path("work/b");
+    let agent = format!("acp:{FAKE_AGENT}");
+    let bob = serde_json::json!([{
+        "name": "bob", "agent": agent, "model": null, "cwd": cwd, "worktree": false, "access": "ask", "plan": false,
+    }]);
+    assert_eq!(starts, bob);
     // In another folder, the command names the file.
     let mut command = team.cli.command(&["status", "demo"]);
     let outcome = command.current_dir(&team.cli.root).stdout(Stdio::piped()).output().unwrap();

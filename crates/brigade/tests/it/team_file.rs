@@ -163,6 +163,20 @@ fn every_setting_is_read() {
             "trust": "trusted",
             "file": "brigade.toml",
             "changes": null,
+            "starts": [
+                {
+                    "name": "team-lead", "agent": "claude", "model": null, "cwd": "<root>/work", "worktree": false,
+                    "access": "full", "plan": false,
+                },
+                {
+                    "name": "zoe", "agent": "codex", "model": "gpt", "cwd": "<root>/work/sub", "worktree": true,
+                    "access": "full", "plan": false,
+                },
+                {
+                    "name": "alice", "agent": "gemini", "model": null, "cwd": "<root>/work", "worktree": false,
+                    "access": "ask", "plan": true,
+                },
+            ],
             "missing_agents": ["claude"],
             "logins": [
                 { "agent": "codex", "members": ["zoe"], "login": "unknown", "log_in": "`codex login` logs in" },
