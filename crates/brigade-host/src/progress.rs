@@ -46,6 +46,8 @@ pub enum Progress {
     WorktreeKept(MemberName, Removed, Worktree),
     /// The shutdown of a member is complete.
     Ended(MemberName, Ended),
+    /// A member was started again, and its inbox has this many unread texts from before it was stopped.
+    HasUnreadMail(MemberName, usize),
     /// A member was not started on this host, because another host runs it.
     RunsElsewhere(MemberName, String),
     /// A member was not stopped, because another host runs it.

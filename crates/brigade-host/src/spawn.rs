@@ -13,7 +13,7 @@ use crate::error::{HostError, Trouble};
 use crate::error_core::join_hint;
 use crate::progress::{Progress, ReportProgress};
 use crate::spec::{AccessLevel, MemberPlace, MemberSpec, TeamSpec};
-use crate::{Host, preflight, renewal, state, suggest, wait};
+use crate::{Host, preflight, renewal, state, stopped, suggest, wait};
 
 /// The result of [`spawn`].
 #[derive(Debug)]
@@ -161,7 +161,11 @@ pub async fn spawn(
     if host.registry.team(&lead.team)?.is_none() {
         host.registry.put_team(&TeamSpec::new(lead.team.clone(), spec.cwd.clone()))?;
     }
+    let unread = stopped::unread_texts(&host.registry, lead, &spec.name).await?;
     let new = host.registry.add_member(&lead.team, spec)?;
+    if new && unread > 0 {
+        report(Progress::HasUnreadMail(spec.name.clone(), unread));
+    }
     if !new
         && let Some(existing) = host.registry.member(&lead.team, &spec.name)?
         && let Some(differences) = MemberDifferences::find(&existing, spec)

@@ -8,6 +8,8 @@ use brigade_core::mail::MailError;
 use brigade_core::policy::shell::quote;
 use brigade_core::pulse::format_duration;
 use brigade_core::roster::RosterError;
+use brigade_core::seat::Seat;
+use brigade_core::store::{Mail, MailContent};
 use brigade_wire::name::{MemberName, TeamName};
 
 use crate::context::Context;
@@ -101,6 +103,22 @@ pub fn stopped_error(
         Some(command) => error.hint(format!("start it again with `{command}`")),
         None => error,
     }))
+}
+
+/// Returns the number of unread texts in the inbox of a member that was stopped. A member of the same name gets them when it is
+/// started. Returns 0 if no such member was stopped, or if its inbox cannot be read.
+pub(crate) async fn unread_texts(
+    registry: &Registry,
+    lead: &Seat,
+    name: &MemberName,
+) -> Result<usize, HostError> {
+    if registry.stopped_member(&lead.team, name)?.is_none() {
+        return Ok(0);
+    }
+    let is_text =
+        |mail: &&Mail| mail.is_unread() && matches!(mail.content(), Some(MailContent::Text(_)));
+    let inbox = lead.store.inbox(&lead.team, name).await.unwrap_or_default();
+    Ok(inbox.iter().filter(is_text).count())
 }
 
 /// If an operation failed because there is no such member, and the member was stopped on this host, returns an error that says

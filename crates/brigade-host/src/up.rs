@@ -20,7 +20,7 @@ use crate::error::{HostError, Trouble};
 use crate::progress::{Progress, ReportProgress};
 use crate::spec::{MemberSpec, TaskSpec, TeamSpec};
 use crate::trust::TrustedTeamFile;
-use crate::{Host, origin, preflight, renewal, state, team_lock, wait};
+use crate::{Host, origin, preflight, renewal, state, stopped, team_lock, wait};
 
 pub use self::apply::{check_recreated, members_to_recreate, remove_orphans};
 pub use self::preview::{UpPreview, preview};
@@ -171,7 +171,11 @@ async fn add(
     report: ReportProgress<'_>,
 ) -> Result<bool, HostError> {
     wait::until_removed(host, lead, &spec.name, report).await?;
+    let unread = stopped::unread_texts(&host.registry, lead, &spec.name).await?;
     if host.registry.add_member(&lead.team, spec)? {
+        if unread > 0 {
+            report(Progress::HasUnreadMail(spec.name.clone(), unread));
+        }
         state::forget_heartbeat(host, lead, &spec.name).await?;
         return Ok(true);
     }

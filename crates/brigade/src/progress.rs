@@ -63,6 +63,10 @@ pub(crate) fn print(progress: Progress) {
         Progress::Ended(name, Ended::Refused(why)) => {
             step(name, &format!("refused to stop and stays: {}", one_line(&why)));
         }
+        Progress::HasUnreadMail(name, unread) => {
+            let unread = text::count(unread, "unread message");
+            output::note(&format!("{name} has {unread} from before it was stopped"));
+        }
         Progress::RunsElsewhere(name, host) => {
             output::note(&format!("{name} runs on {host} and is not started here"));
         }

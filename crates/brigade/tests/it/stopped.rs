@@ -174,3 +174,32 @@ fn the_roster_and_the_status_name_the_worktree_of_a_member() {
     assert_eq!(team.cli.member("alice")["cwd"], tree);
     assert!(team.cli.run_ok(&["team", "show"]).contains(tree));
 }
+
+/// An acknowledged message is not lost when its recipient is stopped, so the next member of this name gets it.
+#[test]
+fn a_member_that_is_started_again_gets_its_unread_mail_and_up_says_so() {
+    let team = HostedTeam::new();
+    team.cli.json(&["up"]);
+    let agent = format!("acp:{FAKE_AGENT}");
+    team.cli.json(&["spawn", "carl", "--agent", &agent, "--dir", "a"]);
+    for (name, dir, start) in
+        [("bob", "b", &["up"][..]), ("carl", "a", &["spawn", "carl", "--like", "carl"])]
+    {
+        team.cli.json(&["pause", name]);
+        for text in ["the first", "the second"] {
+            team.cli.run_ok(&["send", name, &format!("{text} for {name}")]);
+        }
+        team.cli.json(&["stop", name, "--now"]);
+        let started = team.cli.run(start);
+        let note = format!("note: {name} has 2 unread messages from before it was stopped");
+        assert!(started.stderr.lines().any(|line| line == note), "{started}");
+        wait_until("the unread mail", || {
+            ["the first", "the second"]
+                .iter()
+                .all(|text| team.received(dir).contains(&format!("{text} for {name}")))
+        });
+    }
+    // The mail is read now.
+    team.cli.json(&["stop", "bob", "--now"]);
+    assert!(!team.cli.run(&["up"]).stderr.contains("unread"));
+}
