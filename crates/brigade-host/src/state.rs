@@ -128,9 +128,10 @@ pub struct MemberState {
     pub pid: Option<u32>,
     /// The id that the agent gave to its session.
     pub session: Option<String>,
-    /// The numbers of input and output tokens used.
+    /// The numbers of input and output tokens used in the agent's present session. A member that was stopped and started
+    /// again has a new session, and so has one that was restarted with a briefing.
     pub tokens: (u64, u64),
-    /// The cost of the conversation in US dollars, if the agent reports it.
+    /// The cost of the session in US dollars, if the agent reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     /// The number of unread messages in the member's inbox, by the rule of [`unread`](brigade_core::unread); `None` if they

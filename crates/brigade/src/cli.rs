@@ -405,7 +405,7 @@ Examples:
     /// Show members, their work, and what waits for you
     ///
     /// For each member: its agent, its state and for how long, its task, unread messages, changes in its worktree, and tokens
-    /// and cost. Below them, what waits for you, the most urgent first, each with the command that settles it. Also shows
+    /// and cost of its agent's session, which begin at zero after `stop` and `restart --fresh`. Below them, what waits for you, the most urgent first, each with the command that settles it. Also shows
     /// the links of this host. Exits with code 4 if no team is up.
     #[command(aliases = ["s", "ps"], after_help = host::STATUS_EXAMPLES)]
     Status(Deferred<StatusArgs>),
