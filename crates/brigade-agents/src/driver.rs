@@ -29,7 +29,7 @@ mod rpc;
 mod text;
 
 pub(crate) use self::agents::IN_PROCESS;
-pub use self::agents::{AGENTS, AgentChoice, agent, is_command, known_model};
+pub use self::agents::{AGENTS, AgentChoice, agent, is_command, known_model, plan_mode_note};
 pub use self::change::{ChangedPart, FileChange};
 pub use self::event::{
     AgentAsk, AgentEvent, DriverOutput, PermissionAnswer, TurnEnd, Usage, UsageRestarts,
@@ -239,6 +239,11 @@ pub trait Driver: Send + std::fmt::Debug {
 
     /// Sends the agent the answer to one of its permission requests.
     fn answer(&mut self, ask: AskId, verdict: &PermissionAnswer);
+
+    /// Returns whether the agent's protocol has a field for the reason of a denial, so that the model reads it.
+    fn passes_on_reasons(&self) -> bool {
+        false
+    }
 
     /// Returns whether an answer can change the input of the tool.
     fn accepts_edited_input(&self) -> bool {

@@ -94,7 +94,8 @@ const JOINING: &str = "\
 - The team does not see your plain text. Report, ask and answer with send_message.
 - Find work with task_list, claim a task with task_claim, read it with task_get. When it is completely \
 done, set its status to completed with task_update, tell the lead in one sentence, and look for the next task.
-- If you were asked to plan first, call submit_plan and change nothing until the plan is approved.
+- If you were asked to plan first, call submit_plan (or, if it is blocked, your own tool that ends plan mode) \
+and change nothing until the plan is approved.
 - When you are asked to shut down, answer with answer_shutdown.";
 
 const LEADING: &str = "\

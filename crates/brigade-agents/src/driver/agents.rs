@@ -252,6 +252,17 @@ pub fn known_model<'t>(member: &Member<'t>) -> Option<Cow<'t, str>> {
     member.model().filter(|_| !(is_started_by_claude && is_of_other_vendor))
 }
 
+/// Returns how the plan mode of an agent differs from what brigade's instructions say; `None` if it does not differ.
+pub fn plan_mode_note(agent: &str) -> Option<&'static str> {
+    match agent {
+        "gemini" => Some(
+            "in plan mode, Gemini CLI blocks submit_plan and send_message; it submits its plan with its own tool \
+             exit_plan_mode, and sends no messages before the plan is approved",
+        ),
+        _ => None,
+    }
+}
+
 /// Finds an agent by name: a row of [`AGENTS`], or `acp:COMMAND` for any program that speaks the Agent
 /// Client Protocol. Arguments may follow the command.
 pub fn agent(name: &str) -> Option<AgentChoice> {

@@ -409,6 +409,10 @@ impl Driver for Claude {
         }
     }
 
+    fn passes_on_reasons(&self) -> bool {
+        true
+    }
+
     fn accepts_edited_input(&self) -> bool {
         true
     }

@@ -138,6 +138,10 @@ impl Driver for InProcess {
         self.event(AgentEvent::NotTaken(note));
     }
 
+    fn passes_on_reasons(&self) -> bool {
+        true
+    }
+
     fn answer(&mut self, ask: AskId, verdict: &PermissionAnswer) {
         let Some(ask) = self.asks.close(ask) else { return };
         let no = match verdict {

@@ -32,8 +32,9 @@ const MAX_SUMMARY_CHARS: usize = 1_000;
 enum SortedMail {
     /// A message for the agent to read.
     Read(Item),
-    /// The lead's answer to a permission request, and the message that contains it.
-    Permission(PermissionResponse, Outgoing),
+    /// The lead's answer to a permission request, and the message that contains it. The agent reads this message if its
+    /// protocol has no field for the reason of a denial.
+    Permission(PermissionResponse, Outgoing, Item),
     /// The lead's approval or rejection of a plan, and the message that contains it. The agent reads this message, too.
     Plan(PlanApprovalResponse, Outgoing, Item),
 }
@@ -69,9 +70,12 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                 // again.
                 _ if self.seen.contains(&key) || shown_before.contains(&key) => handled.push(key),
                 Some(SortedMail::Read(item)) => items.push(item),
-                Some(SortedMail::Permission(answer, message)) => {
-                    self.permission_answered(&answer, key, message).await?;
-                    handled.push(key);
+                Some(SortedMail::Permission(answer, message, item)) => {
+                    if self.permission_answered(&answer, key, message).await? {
+                        items.push(item);
+                    } else {
+                        handled.push(key);
+                    }
                 }
                 Some(SortedMail::Plan(answer, message, item)) => {
                     if self.plan_answered(&answer, key, message).await? {
@@ -114,7 +118,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
                     };
                     match protocol {
                         Protocol::PermissionResponse(answer) => {
-                            SortedMail::Permission(answer, copy())
+                            SortedMail::Permission(answer, copy(), item)
                         }
                         Protocol::PlanApprovalResponse(answer) => {
                             SortedMail::Plan(answer, copy(), item)
@@ -137,20 +141,27 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
         sorted.ok().flatten()
     }
 
-    /// Passes the lead's answer to the agent, unless the agent's request was already answered.
+    /// Passes the lead's answer to the agent, unless the agent's request was already answered. Returns whether the agent must
+    /// also read the message, because the answer has a reason that the agent's protocol cannot carry.
     async fn permission_answered(
         &mut self,
         answer: &PermissionResponse,
         key: MessageKey,
         message: Outgoing,
-    ) -> Result<(), TeammateError> {
+    ) -> Result<bool, TeammateError> {
         let (id, seat) = (&answer.request_id, self.config.seat.clone());
-        match handshake::accept(&seat, RequestKind::Permission, id, key, message).await? {
-            Acceptance::Accepted(request) => {
-                if !self.pass_on(&request, &answer.verdict) {
+        let kind = RequestKind::Permission;
+        // An earlier process of this member may have passed the answer on before the agent read the reason.
+        let before = handshake::accepted_message(&seat, &seat.name, kind, id).await;
+        let is_repeated = before.is_ok_and(|before| before == Some(key));
+        match handshake::accept(&seat, kind, id, key, message).await? {
+            Acceptance::Accepted { request, is_chosen } => {
+                if !self.pass_on(&request, &answer.verdict) && !is_repeated {
                     let why = "the agent no longer waits for it".to_owned();
                     self.report_late(id, is_yes(&answer.verdict), &why).await;
+                    return Ok(false);
                 }
+                return Ok(is_chosen && self.lacks_reason(&answer.verdict));
             }
             Acceptance::Late { request, first, is_new } => {
                 if let Protocol::PermissionResponse(first) = &first.answer
@@ -162,7 +173,13 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             }
             Acceptance::Ignored => {}
         }
-        Ok(())
+        Ok(false)
+    }
+
+    /// Returns whether an answer has a reason that the agent's protocol cannot carry.
+    fn lacks_reason(&self, answer: &Answer) -> bool {
+        let has_reason = matches!(answer, Answer::Error(why) if why != handshake::NO_REASON);
+        has_reason && !self.driver.passes_on_reasons()
     }
 
     /// Passes an answer to the agent. Returns `false` if the agent no longer waits for it.
@@ -214,7 +231,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
     ) -> Result<bool, TeammateError> {
         let (id, seat) = (&answer.request_id, self.config.seat.clone());
         match handshake::accept(&seat, RequestKind::Plan, id, key, message).await? {
-            Acceptance::Accepted(_) => {}
+            Acceptance::Accepted { .. } => {}
             Acceptance::Late { first, is_new, .. } => {
                 self.report_late(id, answer.approved, &first.to_string()).await;
                 if let Protocol::PlanApprovalResponse(first) = &first.answer

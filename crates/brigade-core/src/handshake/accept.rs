@@ -18,7 +18,12 @@ use crate::store::{Outgoing, Question, StoreError};
 #[derive(Debug)]
 pub enum Acceptance {
     /// The answer is the first one. The asking member acts on it.
-    Accepted(Box<Request>),
+    Accepted {
+        /// The request that the answer is for.
+        request: Box<Request>,
+        /// Whether a person or an agent chose the answer, and not a rule or Claude Code's dialog. True if that is unknown.
+        is_chosen: bool,
+    },
     /// Another answer came first. The asking member acts on that one, unless it already did.
     Late {
         /// The request that both answers are for.
@@ -49,10 +54,15 @@ pub async fn accept(
         return Ok(Acceptance::Ignored);
     };
     let request = Box::new(request);
-    let first = first_decision(&lead_seat, &team, &request, key, answer).await?;
-    let Some(first) = first else {
-        let is_accepted = hear(seat, kind, id, key).await?;
-        return Ok(if is_accepted { Acceptance::Accepted(request) } else { Acceptance::Ignored });
+    let first = match first_decision(&lead_seat, &team, &request, key, answer).await? {
+        FirstDecision::Other(first) => first,
+        FirstDecision::This { hand } => {
+            let is_chosen = ["person", "agent", ""].contains(&hand.as_str());
+            return Ok(match hear(seat, kind, id, key).await? {
+                true => Acceptance::Accepted { request, is_chosen },
+                false => Acceptance::Ignored,
+            });
+        }
     };
     let is_authentic = is_authentic(seat, &team, &first.message);
     let is_new = is_authentic && hear(seat, kind, id, first.message.key()).await?;
@@ -75,24 +85,37 @@ pub async fn accepted_message(
     Ok(decided.and_then(|key| String::from_utf8(key).ok()?.parse().ok()))
 }
 
-/// Stores the answer as the first one, unless another answer was stored before. Returns that other answer.
+/// The first answer to a request.
+enum FirstDecision {
+    /// The answer that has arrived. `hand` is the decider; empty if it is unknown.
+    This { hand: String },
+    /// Another answer.
+    Other(Box<Decision>),
+}
+
+/// Stores the answer as the first one, unless an answer was stored before. Returns the first answer.
 async fn first_decision(
     lead: &Seat,
     team: &Team<'_>,
     request: &Request,
     key: MessageKey,
     answer: Outgoing,
-) -> Result<Option<Decision>, HandshakeError> {
+) -> Result<FirstDecision, HandshakeError> {
+    let unknown = FirstDecision::This { hand: String::new() };
     let ours = Decision { hand: CLAUDE_CODE.to_owned(), message: answer };
     let text = serde_json::to_vec(&ours).unwrap_or_default();
     let decided = match lead.store.decide(&lead.team, &request.question(lead, team), &text).await {
         Ok(decided) => decided,
         // A NATS server lets only the lead store its decisions. There, brigade leads the team and stores each answer.
-        Err(StoreError::Forbidden { .. }) => return Ok(None),
+        Err(StoreError::Forbidden { .. }) => return Ok(unknown),
         Err(error) => return Err(error.into()),
     };
-    let first = serde_json::from_slice::<Decision>(&decided).ok().filter(|_| decided != text);
-    Ok(first.filter(|first| first.message.key() != key || first.message.from != ours.message.from))
+    let Ok(first) = serde_json::from_slice::<Decision>(&decided) else { return Ok(unknown) };
+    let is_this = first.message.key() == key && first.message.from == ours.message.from;
+    Ok(match is_this || decided == text {
+        true => FirstDecision::This { hand: first.hand },
+        false => FirstDecision::Other(Box::new(first)),
+    })
 }
 
 /// Records that the seat acts on this answer. Returns whether it may: it acts on one answer only.

@@ -129,7 +129,7 @@ impl Case {
             let kind = RequestKind::Permission;
             let accepted = handshake::accept(&bob, kind, &self.id, mail.key, message).await?;
             let verdict = match accepted {
-                Acceptance::Accepted(_) => Some(answer.verdict),
+                Acceptance::Accepted { .. } => Some(answer.verdict),
                 Acceptance::Late { first, is_new: true, .. } => match first.answer {
                     Protocol::PermissionResponse(first) => Some(first.verdict),
                     _ => None,

@@ -96,6 +96,11 @@ pub(crate) async fn check(global: &GlobalArgs, file: Option<&Path>) -> Result<u8
             "{title} {version} is older than {tested}, with which brigade is tested"
         ));
     }
+    for member in all_members(team).filter(|member| member.plan) {
+        if let Some(note) = driver::plan_mode_note(&member.agent) {
+            output::note(&format!("{}: {note}", member.name));
+        }
+    }
     login::warn_logged_out(&logins);
     for login in logins.iter().filter(|login| login.state == LoginState::Unknown) {
         let title = login.agent.title;

@@ -417,3 +417,45 @@ fn a_request_that_does_not_fit_into_the_mailbox_is_sent_later() {
     wait_until("the request", || team.cli.run(&["approve", "1"]).code == Some(0));
     wait_until("the answer", || team.received("a").contains("allow-it"));
 }
+
+/// The Agent Client Protocol has no field for the reason of a denial.
+#[test]
+fn the_reason_of_a_denial_reaches_the_model_once() {
+    let team = HostedTeam::new();
+    team.cli.json(&["up"]);
+    let asks = |number: usize| {
+        team.cli.run_ok(&["send", "alice", "please ASK"]);
+        wait_until("the request", || team.cli.member("alice")["liveness"] == "waiting");
+        number.to_string()
+    };
+    let is_idle = || team.cli.member("alice")["liveness"] == "idle";
+    let reasons = || team.received("a").matches("denies the permission you asked for").count();
+    // Without a reason there is nothing to send.
+    team.cli.run_ok(&["deny", &asks(1)]);
+    wait_until("the answer", || team.received("a").contains("refuse-it") && is_idle());
+    team.cli.run_ok(&["deny", &asks(2), "--reason", "use ninja instead"]);
+    let text = "denies the permission you asked for: use ninja instead";
+    wait_until("the reason", || team.received("a").contains(text) && is_idle());
+    assert_eq!(reasons(), 1, "{}", team.received("a"));
+    // A paused member reads the reason later, also if its process was killed meanwhile.
+    let request = asks(3);
+    team.cli.json(&["pause", "alice"]);
+    team.cli.run_ok(&["deny", &request, "--reason", "not on Fridays"]);
+    wait_until("the end of the turn", || team.cli.member("alice")["liveness"] == "paused");
+    let process = team.pid("alice");
+    crate::process::kill(process);
+    wait_until("a new process", || {
+        let alice = team.cli.member("alice");
+        alice["pid"].as_u64().is_some_and(|pid| pid != process) && alice["liveness"] == "paused"
+    });
+    assert_eq!(reasons(), 1, "{}", team.received("a"));
+    team.cli.json(&["unpause", "alice"]);
+    wait_until("the reason", || team.received("a").contains("not on Fridays") && is_idle());
+    team.cli.json(&["restart", "alice"]);
+    team.cli.run_ok(&["send", "alice", "one more turn"]);
+    wait_until("the turn", || team.received("a").contains("one more turn") && is_idle());
+    assert_eq!(reasons(), 2, "{}", team.received("a"));
+    // The answers took effect, so none of them came late.
+    let inbox = team.cli.run(&["inbox", "--all"]);
+    assert!(!inbox.stdout.contains("came late"), "{inbox}");
+}
