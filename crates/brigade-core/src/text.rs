@@ -173,6 +173,27 @@ pub fn one_line(text: &str) -> String {
     plain(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
+/// Returns the first line of a text, at most `width` columns wide, and the number of its other lines: `make all … (+2 lines)`. Like
+/// [`one_line`], but does not join lines.
+pub fn first_line(text: &str, width: usize) -> String {
+    let mut lines = text.trim().lines();
+    let first = one_line(lines.next().unwrap_or_default());
+    with_line_count(&first, lines.count(), width)
+}
+
+/// Adds the number of the other lines to the first line of a text, and cuts the line so that both are at most `width` columns wide.
+pub(crate) fn with_line_count(first: &str, others: usize, width: usize) -> String {
+    let others = match others {
+        0 => return cut(first, width),
+        others => format!("(+{})", count(others, "line")),
+    };
+    let whole = format!("{first} … {others}");
+    if whole.width() <= width {
+        return whole;
+    }
+    cut(&format!("{} {others}", cut(first, width.saturating_sub(others.width() + 1))), width)
+}
+
 /// Removes the escape sequences with which a program styles its output or moves the cursor.
 pub fn without_escapes(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
@@ -291,6 +312,22 @@ mod tests {
         assert_eq!(cut("hello", 5), "hello");
         assert_eq!(cut("hello world", 7), "hello…");
         assert_eq!(cut("日本語です", 5), "日本…");
+    }
+
+    #[test]
+    fn the_other_lines_of_a_text_are_counted() {
+        for (text, width, line) in [
+            ("", 20, ""),
+            ("one  line\n", 20, "one line"),
+            ("\n first\nsecond\n\nlast\n", 40, "first … (+3 lines)"),
+            ("first\r\nsecond", 40, "first … (+1 line)"),
+            ("a long first line\nsecond", 20, "a long fi… (+1 line)"),
+            ("0123456789\nsecond", 20, "0123456789 (+1 line)"),
+            ("first\u{1b}[2J\nsecond", 40, "first\\u{1b}[2J … (+1 line)"),
+            ("first\nsecond", 4, "… (…"),
+        ] {
+            assert_eq!(first_line(text, width), line, "{text:?}");
+        }
     }
 
     #[test]

@@ -1,18 +1,17 @@
-//! Formats a team's history as text, one line per event.
+//! Formats a team's history as text, one line per event. A formatter that prints texts in full prints their lines as they were
+//! written, below each other.
 
 mod layout;
+mod message_text;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-use brigade_core::action::AgentAction;
 use brigade_core::event::WITHDRAWN;
 use brigade_core::event::{Event, MessageKey, Record, TurnOutcome, WorkEvent};
-use brigade_core::wire::inbox::with_message;
-use brigade_wire::body::Body;
-use brigade_wire::permission::PermissionVerdict;
-use brigade_wire::protocol::Protocol;
 use brigade_wire::task::Task;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
@@ -20,10 +19,11 @@ use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr;
 
 use anstyle::Style;
-use brigade_core::text::{cut, one_line, without_escapes};
+use brigade_core::text::{first_line, one_line, plain, without_escapes, wrap};
 use jiff::tz::TimeZone;
 
-use self::layout::{shortened_state, with_state, wrapped};
+use self::layout::{later_column, shortened_state};
+use self::message_text::{full_text, sender_and_text};
 
 /// The style of the date above each day's events.
 const STRONG: Style = Style::new().bold();
@@ -33,6 +33,9 @@ const FAINT: Style = Style::new().dimmed();
 /// Records are in the order in which they were written. If a record is this much earlier than the one before it, the
 /// clock was set back. Smaller differences arise between processes and hosts.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(1);
+
+/// The minimum width of an event's text, also in a narrow terminal.
+const MIN_TEXT_WIDTH: usize = 12;
 
 /// The maximum width of an event's text if the terminal width is unknown.
 const DEFAULT_TEXT_WIDTH: usize = 72;
@@ -65,11 +68,12 @@ pub struct LogFormatter {
     actor_width: usize,
 }
 
-/// The parts of a line.
+/// The parts of an entry.
 #[derive(Debug)]
-struct LogLine {
+struct LogEntry {
     at: Timestamp,
     who: String,
+    /// The text as it was written, which may have several lines and control characters.
     what: String,
     state: String,
 }
@@ -171,7 +175,7 @@ impl LogFormatter {
                 _ => {}
             }
         }
-        let mut lines = Vec::new();
+        let mut entries = Vec::new();
         for (record, is_selected) in records {
             let state = match &record.event {
                 Event::Read { .. } | Event::Shown { .. } => continue,
@@ -185,12 +189,12 @@ impl LogFormatter {
                 }
                 _ => String::new(),
             };
-            lines.extend(self.line(record, state));
+            entries.extend(self.entry(record, state));
         }
-        for line in &lines {
-            self.widen(line, width);
+        for entry in &entries {
+            self.widen(entry, width);
         }
-        lines.into_iter().map(|line| self.render(line, width)).collect()
+        entries.into_iter().map(|entry| self.render(entry, width)).collect()
     }
 
     /// Formats one new record.
@@ -199,26 +203,26 @@ impl LogFormatter {
             Event::Sent { .. } | Event::Seen { .. } => state(&DeliveryTimes::default(), &self.zone),
             _ => String::new(),
         };
-        let Some(line) = self.line(record, state) else { return String::new() };
-        self.widen(&line, width);
-        self.render(line, width)
+        let Some(entry) = self.entry(record, state) else { return String::new() };
+        self.widen(&entry, width);
+        self.render(entry, width)
     }
 
-    /// Returns the line of a record; `None` for records that are not shown.
-    fn line(&mut self, record: &Record, state: String) -> Option<LogLine> {
+    /// Returns the entry of a record; `None` for records that are not shown.
+    fn entry(&mut self, record: &Record, state: String) -> Option<LogEntry> {
         let (who, what) = self.describe(record)?;
-        Some(LogLine { at: record.at, who: one_line(&who), what: one_line(&what), state })
+        Some(LogEntry { at: record.at, who: one_line(&who), what, state })
     }
 
-    /// Makes the actor column wide enough for a line, but at most a third of the terminal wide.
-    fn widen(&mut self, line: &LogLine, width: Option<usize>) {
+    /// Makes the actor column wide enough for an entry, but at most a third of the terminal wide.
+    fn widen(&mut self, entry: &LogEntry, width: Option<usize>) {
         let limit = width.map_or(usize::MAX, |width| width / 3).max(ACTOR_WIDTH);
-        self.actor_width = self.actor_width.max(line.who.width().min(limit));
+        self.actor_width = self.actor_width.max(entry.who.width().min(limit));
     }
 
-    /// Formats a line. A line with the date precedes the first line of each day.
-    fn render(&mut self, line: LogLine, width: Option<usize>) -> String {
-        let LogLine { at, who, what, state } = line;
+    /// Formats an entry. A line with the date precedes the first entry of each day.
+    fn render(&mut self, entry: LogEntry, width: Option<usize>) -> String {
+        let LogEntry { at, who, what, state } = entry;
         let date = at.to_zoned(self.zone.clone()).date();
         let mut text = String::new();
         if let Some(back) = self.last.map(|last| last.duration_since(at))
@@ -234,23 +238,31 @@ impl LogFormatter {
             let _infallible = writeln!(text, "{STRONG}{date}{STRONG:#}");
         }
         let time = time(at, &self.zone);
-        let gap = self.actor_width.saturating_sub(who.width());
-        let _infallible = write!(text, "{FAINT}{time}{FAINT:#}  {who}{:gap$}  ", "");
-        let taken = time.width() + who.width().max(self.actor_width) + 4;
-        match (self.shows_all_text, width) {
-            (true, Some(width)) => text.push_str(&wrapped(&what, &state, taken, width)),
-            (true, None) => text.push_str(&with_state(&what, &state)),
-            (false, _) => {
-                let room = width.map(|width| width.saturating_sub(taken));
-                let state = room.map_or(state.as_str(), |room| shortened_state(&state, room));
-                let room = room.map_or(DEFAULT_TEXT_WIDTH, |room| {
-                    room.saturating_sub(state.width() + 2).max(MIN_TEXT_WIDTH)
-                });
-                text.push_str(&with_state(&cut(&what, room), state));
+        let column = time.width() + who.width().max(self.actor_width) + 4;
+        let state = width.map_or(state.as_str(), |width| {
+            shortened_state(&state, width.saturating_sub(column))
+        });
+        let room =
+            |taken: usize| width.map(|width| width.saturating_sub(taken).max(MIN_TEXT_WIDTH));
+        let room_beside_state = room(column + state.width() + 2);
+        let later = later_column(column, width);
+        let (first, others) = match self.shows_all_text {
+            true => lines_of(&what, room_beside_state, room(later)),
+            false => {
+                (first_line(&what, room_beside_state.unwrap_or(DEFAULT_TEXT_WIDTH)), Vec::new())
             }
+        };
+        let gap = self.actor_width.saturating_sub(who.width());
+        let _infallible = write!(text, "{FAINT}{time}{FAINT:#}  {who}{:gap$}  {first}", "");
+        if !state.is_empty() {
+            let _infallible = write!(text, "  {FAINT}{state}{FAINT:#}");
         }
         text.truncate(text.trim_end().len());
         text.push('\n');
+        for line in others {
+            let line = format!("{:later$}{line}", "");
+            let _infallible = writeln!(text, "{}", line.trim_end());
+        }
         text
     }
 
@@ -261,8 +273,11 @@ impl LogFormatter {
         Some(match &record.event {
             Event::Sent { to, key, message, .. } | Event::Seen { to, key, message } => {
                 let (from, text) = sender_and_text(message);
-                self.messages.insert((to.clone(), *key), (from.clone(), text.clone()));
-                (format!("{from} → {to}"), text)
+                let who = format!("{from} → {to}");
+                let full = self.shows_all_text.then(|| full_text(message)).flatten();
+                let what = full.unwrap_or_else(|| text.clone());
+                self.messages.insert((to.clone(), *key), (from, text));
+                (who, what)
             }
             Event::Read { to, key, .. } if self.deleted.messages.contains(&(to.clone(), *key)) => {
                 return None;
@@ -349,6 +364,20 @@ impl LogFormatter {
 /// The least width of the actor column, enough for `alice → team-lead`.
 const ACTOR_WIDTH: usize = 18;
 
+/// Returns the first line of a text, and its other lines. Lines that are wider than their room are wrapped.
+fn lines_of(text: &str, first_room: Option<usize>, room: Option<usize>) -> (String, Vec<String>) {
+    let text = text.trim_end();
+    let mut lines = text.lines().skip_while(|line| line.trim().is_empty()).enumerate().flat_map(
+        |(index, line)| {
+            let line = plain(line);
+            let room = if index == 0 { first_room } else { room };
+            let parts = room.map_or_else(|| vec![line.as_str()], |room| wrap(&line, room));
+            parts.into_iter().map(str::to_owned).collect::<Vec<_>>()
+        },
+    );
+    (lines.next().unwrap_or_default(), lines.collect())
+}
+
 fn time(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
 }
@@ -372,37 +401,6 @@ fn state(times: &DeliveryTimes, zone: &TimeZone) -> String {
             format!("· read {} · shown {}", time(read, zone), time(shown, zone))
         }
     }
-}
-
-/// Returns the sender of a message, and the summary or text of the message.
-fn sender_and_text(message: &RawValue) -> (String, String) {
-    let read = with_message(message.get().as_bytes(), |message| {
-        let message = message?;
-        let kind = match message.body() {
-            Body::Text => None,
-            Body::Protocol(Protocol::PermissionRequest(asked)) => {
-                let summary = AgentAction::from_message(&asked).summary();
-                Some(format!("[permission_request] {summary}"))
-            }
-            Body::Protocol(Protocol::PermissionResponse(answer)) => {
-                let answer = match &answer.verdict {
-                    PermissionVerdict::Success(_) => "yes".to_owned(),
-                    PermissionVerdict::Error(why) => format!("no: {why}"),
-                };
-                Some(format!("[permission_response] {answer}"))
-            }
-            Body::Protocol(Protocol::PlanApprovalResponse(answer)) => {
-                let word = if answer.approved { "yes" } else { "no" };
-                let why = answer.feedback.as_ref().map(|why| format!(": {why}"));
-                Some(format!("[plan_approval_response] {word}{}", why.unwrap_or_default()))
-            }
-            Body::Protocol(protocol) => Some(format!("[{}]", protocol.kind())),
-            Body::Unknown { kind } | Body::Malformed { kind, .. } => Some(format!("[{kind}]")),
-        };
-        let text = || message.summary().unwrap_or_else(|| message.text()).into_owned();
-        Some((message.from().into_owned(), kind.unwrap_or_else(text)))
-    });
-    read.ok().flatten().unwrap_or_else(|| ("(unknown)".into(), message.get().to_owned()))
 }
 
 /// Describes the answer to a request, and who gave the answer: a person or an agent.

@@ -1,6 +1,6 @@
 //! Renders Markdown for the terminal. No text is left out, because a person who approves a plan must see all
 //! of the plan: HTML is shown as written, links show their target, and long code lines continue on the next
-//! line.
+//! line. Lines end where the text has line breaks, because agents write lines that are read as lines.
 
 #[cfg(test)]
 mod tests;
@@ -22,11 +22,38 @@ pub(crate) fn lines(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut writer = MarkdownWriter::new(width, theme);
-    for event in Parser::new_ext(text, options) {
+    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+        let is_blank = |character: char| matches!(character, ' ' | '\t');
+        if let Event::Start(Tag::List(_) | Tag::CodeBlock(_)) = event
+            && !ends_with_blank_line(text.get(..range.start).unwrap_or_default())
+        {
+            writer.gap = false;
+        }
+        // The parser drops the blanks at the start of a line.
+        let indentation = match event {
+            Event::Start(Tag::Paragraph) => {
+                let before = text.get(..range.start).unwrap_or_default();
+                before.strip_prefix(before.trim_end_matches(is_blank))
+            }
+            Event::SoftBreak | Event::HardBreak => {
+                let after = text.get(range.end..).unwrap_or_default();
+                after.strip_suffix(after.trim_start_matches(is_blank))
+            }
+            _ => None,
+        };
         writer.handle(event);
+        writer.indent(indentation.unwrap_or_default());
     }
     writer.flush();
     writer.lines
+}
+
+/// Returns whether a text ends with an empty line, apart from blanks.
+fn ends_with_blank_line(text: &str) -> bool {
+    let without_blanks =
+        |text: &str| text.trim_end_matches([' ', '\t']).strip_suffix('\n').map(str::len);
+    let line_start = without_blanks(text).and_then(|end| text.get(..end));
+    line_start.and_then(without_blanks).is_some()
 }
 
 /// The prefix of each line in a list item or quotation.
@@ -89,8 +116,9 @@ impl MarkdownWriter {
                     self.flush();
                 }
             }
-            Event::SoftBreak => self.add(" "),
-            Event::HardBreak => self.flush(),
+            // The text of a link is compared with its target, so it stays on one line.
+            Event::SoftBreak | Event::HardBreak if !self.links.is_empty() => self.add(" "),
+            Event::SoftBreak | Event::HardBreak => self.flush(),
             Event::Rule => {
                 self.flush();
                 self.spans.push(Span::styled("─".repeat(self.room().min(40)), self.theme.faint()));
@@ -235,6 +263,13 @@ impl MarkdownWriter {
     fn push(&mut self, modifier: Modifier) {
         let style = self.styles.last().copied().unwrap_or_default().add_modifier(modifier);
         self.styles.push(style);
+    }
+
+    /// Adds the blanks at the start of a line. In a list or quotation, the margin replaces them.
+    fn indent(&mut self, blanks: &str) {
+        if !blanks.is_empty() && self.spans.is_empty() && self.margins.is_empty() {
+            self.add(blanks);
+        }
     }
 
     fn add(&mut self, text: &str) {

@@ -1,9 +1,6 @@
 //! Lays out the line of an event on a terminal.
 
-use brigade_core::text::wrap;
 use unicode_width::UnicodeWidthStr;
-
-use super::FAINT;
 
 /// Where the later lines of a long text begin on a narrow terminal: below the actor.
 const NARROW_INDENT: usize = 10;
@@ -24,33 +21,12 @@ fn last_part(state: &str) -> &str {
     state.rfind("· ").and_then(|at| state.get(at..)).unwrap_or(state)
 }
 
-/// Returns a text with the delivery state after it.
-pub(super) fn with_state(what: &str, state: &str) -> String {
-    match state.is_empty() {
-        true => what.to_owned(),
-        false => format!("{what}  {FAINT}{state}{FAINT:#}"),
+/// Returns where the later lines of a text begin: in its column or, on a narrow terminal, further left.
+pub(super) fn later_column(column: usize, width: Option<usize>) -> usize {
+    match width {
+        Some(width) if width < column + GOOD_TEXT_WIDTH => NARROW_INDENT.min(column),
+        _ => column,
     }
-}
-
-/// Breaks a text between words below its column, which begins at `indent`. On a narrow terminal, the later lines begin further
-/// left.
-pub(super) fn wrapped(what: &str, state: &str, indent: usize, width: usize) -> String {
-    let later = if width < indent + GOOD_TEXT_WIDTH { NARROW_INDENT } else { indent };
-    let first = wrap(what, width.saturating_sub(indent)).first().copied().unwrap_or_default();
-    let rest = what.get(first.len()..).unwrap_or_default().trim_start();
-    let mut parts = vec![first];
-    if !rest.is_empty() {
-        parts.extend(wrap(rest, width.saturating_sub(later)));
-    }
-    let taken = if parts.len() == 1 { indent } else { later };
-    let text = taken + parts.last().map_or(0, |last| last.width()) + 2;
-    let fits = |state: &&str| text + state.width() <= width;
-    let state = match [state, last_part(state)].into_iter().find(fits) {
-        _ if state.is_empty() => String::new(),
-        Some(state) => format!("  {FAINT}{state}{FAINT:#}"),
-        None => format!("\n{:later$}{FAINT}{state}{FAINT:#}", ""),
-    };
-    parts.join(&format!("\n{:later$}", "")) + &state
 }
 
 #[cfg(test)]
@@ -74,18 +50,10 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_stays_in_its_column() {
-        let shown = |width| {
-            let text = wrapped("the parser is done and tested by all", "· unread", 20, width);
-            let text = text.replace(&format!("{FAINT}"), "").replace(&format!("{FAINT:#}"), "");
-            let first = " ".repeat(20);
-            assert!(format!("{first}{text}").lines().all(|line| line.width() <= width), "{text}");
-            text
-        };
-        assert_eq!(shown(80), "the parser is done and tested by all  · unread");
-        let column = " ".repeat(20);
-        assert_eq!(shown(60), format!("the parser is done and tested by all\n{column}· unread"));
-        assert_eq!(shown(50), format!("the parser is done and tested\n{column}by all  · unread"));
-        assert_eq!(shown(40), "the parser is done\n          and tested by all  · unread");
+    fn later_lines_begin_further_left_on_a_narrow_terminal() {
+        for (width, expected) in [(None, 20), (Some(50), 20), (Some(49), 10), (Some(20), 10)] {
+            assert_eq!(later_column(20, width), expected, "{width:?}");
+        }
+        assert_eq!(later_column(8, Some(20)), 8);
     }
 }

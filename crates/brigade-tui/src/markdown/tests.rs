@@ -13,15 +13,26 @@ fn check(markdown: &str, width: usize, expected: &[&str]) {
 
 #[test]
 fn blocks_are_rendered() {
-    check("# A\ntext\nmore\n\nnext", 40, &["A", "text more", "", "next"]);
+    check("# A\ntext\nmore\n\nnext", 40, &["A", "text", "more", "", "next"]);
     check("a\n## B\nc", 40, &["a", "", "B", "c"]);
     check("- a\n- b\n  - c\n\nd", 40, &["• a", "• b", "  • c", "", "d"]);
     check("text:\n\n- a\n- b", 40, &["text:", "", "• a", "• b"]);
     check("9. a\n10. bbb ccc ddd", 12, &["9. a", "10. bbb ccc", "    ddd"]);
     check("- a\n\n- b", 40, &["• a", "• b"]);
     check("- [x] a\n- [ ] b", 40, &["• [x] a", "• [ ] b"]);
-    check("> a\n> b", 40, &["│ a b"]);
+    check("> a\n> b", 40, &["│ a", "│ b"]);
     check("a\n\n---\n\nb", 12, &["a", "", "────────────", "", "b"]);
+}
+
+#[test]
+fn lines_are_not_joined() {
+    check("a\nb\\\nc  \nd", 40, &["a", "b", "c", "d"]);
+    check("  x: 1\n    y: 2\nz", 40, &["  x: 1", "    y: 2", "z"]);
+    check("- a\n  b\n- c", 40, &["• a", "  b", "• c"]);
+    check("a:\n- b\n```\nc\n```", 40, &["a:", "• b", "  c"]);
+    check("a:\n \n- b", 40, &["a:", "", "• b"]);
+    check("aaa bbb ccc\nd", 7, &["aaa bbb", "ccc", "d"]);
+    check("[one\ntwo](http://a.example)", 40, &["one two (http://a.example)"]);
 }
 
 #[test]

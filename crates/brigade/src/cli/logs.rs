@@ -48,7 +48,7 @@ pub(crate) struct LogsArgs {
     /// Keep printing new events until interrupted
     #[arg(long, short)]
     pub(crate) follow: bool,
-    /// Include what agents say and do; of named members, print all texts in full
+    /// Include what agents say and do; with a member or --grep, print whole texts
     #[arg(long)]
     pub(crate) work: bool,
     /// Include earlier teams with the same name

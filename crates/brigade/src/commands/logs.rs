@@ -32,7 +32,7 @@ pub(crate) async fn run(context: &CliContext, args: &LogsArgs) -> Result<u8, Cli
     let mut formatter = LogFormatter::new(TimeZone::system());
     if shows_work {
         formatter = LogFormatter::with_work(TimeZone::system());
-        if args.members().next().is_some() {
+        if args.members().next().is_some() || args.grep.is_some() {
             formatter = formatter.with_all_text();
         }
     }

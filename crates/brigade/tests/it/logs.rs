@@ -7,6 +7,7 @@ use insta::assert_snapshot;
 
 use crate::env::CliEnv;
 use crate::host::HostedTeam;
+use crate::process::wait_until;
 
 fn team_with_history() -> CliEnv {
     let cli = CliEnv::with_team();
@@ -138,6 +139,20 @@ fn a_member_s_conversation_is_printed_in_full() {
     assert!(log.contains("I am talking"), "{log}");
     assert!(!log.contains("hello alice"), "{log}");
     assert!(cli.run_ok(&["logs", "--kind", "work", "-n", "3"]).contains("ended its turn"));
+}
+
+#[test]
+fn a_text_keeps_its_lines_and_a_match_in_any_line_shows_all() {
+    let team = HostedTeam::new();
+    let cli = &team.cli;
+    cli.json(&["up"]);
+    cli.run_ok(&["ask", "bob", "please WORK"]);
+    let lines = format!("bob                 “It is\n{:30}made.”\n", "");
+    let logs = |args: &[&str]| cli.run(&[&["logs"], args].concat()).stdout;
+    wait_until("the recorded work", || logs(&["bob", "--work"]).contains("made.”"));
+    assert!(logs(&["bob", "--work"]).contains(&lines), "{}", logs(&["bob", "--work"]));
+    assert!(logs(&["--work", "--grep", "MADE"]).contains(&lines));
+    assert!(logs(&["--work"]).contains("“It is … (+1 line)\n"), "{}", logs(&["--work"]));
 }
 
 #[test]

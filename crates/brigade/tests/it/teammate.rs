@@ -142,7 +142,7 @@ fn log_work_shows_what_the_agent_does() {
     started its agent
     “1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 2…
     execute: make
-    “It is made.”
+    “It is … (+1 line)
     ended its turn
     ");
 }

@@ -181,6 +181,34 @@ fn tool_calls_and_diffs_are_folded_until_the_person_unfolds_them() {
 }
 
 #[test]
+fn texts_keep_their_lines() {
+    let mut team = attached();
+    team.write(1_000, "team-lead", "bob", "Check:\nthe lexer\nthe parser");
+    team.work(2_000, "bob", said("Done:\n  lexer  ok\n  parser ok"));
+    let (id, tool, about) = ("1".into(), "Bash".into(), "cat <<X\none\nX".into());
+    team.work(3_000, "bob", WorkEvent::ToolStarted { id, tool, about });
+    team.work(4_000, "bob", WorkEvent::Trouble { why: "cannot start:\nno such file".into() });
+    let transcript = |team: &mut ScriptedTeam| {
+        let text = drawn(team);
+        // Without the column of the times.
+        let line = |line: &str| line.chars().skip(10).collect::<String>();
+        text.lines().map(line).collect::<Vec<_>>().join("\n")
+    };
+    let text = transcript(&mut team);
+    for lines in [
+        "  Check:\n  the lexer\n  the parser\n",
+        "  Done:\n    lexer  ok\n    parser ok\n",
+        "cat <<X … (+2 lines)",
+        "✕ cannot start:\n  no such file\n",
+    ] {
+        assert!(text.contains(lines), "{lines}: {text}");
+    }
+    ctrl(&mut team, 'o');
+    let text = transcript(&mut team);
+    assert!(text.contains("run   cat <<X  ") && text.contains("\n  one\n  X\n"), "{text}");
+}
+
+#[test]
 fn the_search_goes_from_match_to_match() {
     let mut team = attached();
     for number in 0..200 {

@@ -19,7 +19,7 @@ use crate::screen::{Screen, record_text};
 use crate::style::Theme;
 use crate::text_layout::{age, prepend, since, with_label, wrap_plain};
 use crate::time::local;
-use brigade_core::text::{cut, one_line, plain};
+use brigade_core::text::{cut, first_line, one_line, plain, without_escapes};
 
 /// Maximum number of lines of a message in the member view. The mail view shows all lines.
 const MAX_MESSAGE_LINES: usize = 12;
@@ -77,6 +77,24 @@ fn symbol_line(sign: &'static str, text: &str, style: Style, room: usize) -> Vec
     vec![Line::styled(format!("{sign} {}", cut(&one_line(text), room.saturating_sub(2))), style)]
 }
 
+/// Renders a symbol and a text. The dashboard shows its first line, `brigade attach` all lines.
+fn symbol_lines(
+    sign: &'static str,
+    text: &str,
+    style: Style,
+    room: usize,
+    detail: ItemDetail,
+) -> Vec<Line<'static>> {
+    let room = room.saturating_sub(2);
+    let lines = match detail {
+        ItemDetail::Brief => vec![Line::styled(first_line(text, room), style)],
+        ItemDetail::Folded | ItemDetail::Unfolded => {
+            wrap_plain(&without_escapes(text), room, style)
+        }
+    };
+    with_label(&format!("{sign} "), 2, style, lines)
+}
+
 fn event_lines(
     screen: &Screen,
     person: &MemberView,
@@ -94,15 +112,16 @@ fn event_lines(
             indent(markdown::lines(text.trim_end(), room.saturating_sub(2), theme))
         }
         WorkEvent::ToolStarted { id, tool, about } => {
-            let line = tool_line(screen, person, act_ref, (id, tool, about), room);
-            let is_cut = about.contains('\n') || about.width() + 12 > room;
-            let whole = match detail {
-                ItemDetail::Unfolded if is_cut => {
-                    indent(wrap_plain(about, room.saturating_sub(2), theme.faint()))
-                }
-                _ => Vec::new(),
+            let fits = |line: &str| line.width() + 12 <= room;
+            let (first, below) = match (detail, about.trim_end().split_once('\n')) {
+                (ItemDetail::Unfolded, Some((first, others))) if fits(first) => (first, others),
+                (ItemDetail::Unfolded, None) if fits(about) => (about.as_str(), ""),
+                (ItemDetail::Unfolded, _) => (about.as_str(), about.as_str()),
+                (ItemDetail::Brief | ItemDetail::Folded, _) => (about.as_str(), ""),
             };
-            [vec![line], whole].concat()
+            let line = tool_line(screen, person, act_ref, (id, tool, first), room);
+            let below = indent(wrap_plain(below, room.saturating_sub(2), theme.faint()));
+            [vec![line], below].concat()
         }
         WorkEvent::Changed { path, added, removed, diff } => {
             let counts = format!("  +{added} −{removed}");
@@ -116,18 +135,19 @@ fn event_lines(
             [vec![line], diff.unwrap_or_default()].concat()
         }
         WorkEvent::Limited { why } => {
-            symbol_line("■", &format!("rate-limited: {why}"), theme.error(), room)
+            symbol_lines("■", &format!("rate-limited: {why}"), theme.error(), room, detail)
         }
-        WorkEvent::Trouble { why } => symbol_line("✕", why, theme.error(), room),
+        WorkEvent::Trouble { why } => symbol_lines("✕", why, theme.error(), room, detail),
         WorkEvent::TurnEnded { end, why } => {
             let why = why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
             match end {
                 TurnOutcome::Done => symbol_line("└", "turn ended", theme.faint(), room),
                 TurnOutcome::Interrupted => {
-                    symbol_line("└", &format!("turn interrupted{why}"), theme.urgent(), room)
+                    let text = format!("turn interrupted{why}");
+                    symbol_lines("└", &text, theme.urgent(), room, detail)
                 }
                 TurnOutcome::Failed => {
-                    symbol_line("└", &format!("turn failed{why}"), theme.error(), room)
+                    symbol_lines("└", &format!("turn failed{why}"), theme.error(), room, detail)
                 }
                 TurnOutcome::Limited => {
                     symbol_line("└", "turn ended: rate-limited by the vendor", theme.error(), room)
@@ -196,7 +216,7 @@ fn tool_line(
     let verb = tool_verb(tool);
     let before = format!("{sign} {verb:5} ");
     let result = if result.is_empty() { result } else { format!("  {}", result.trim_start()) };
-    let about = cut(&one_line(about), room.saturating_sub(before.width() + result.width()));
+    let about = first_line(about, room.saturating_sub(before.width() + result.width()));
     Line::from(vec![
         Span::styled(before, style),
         Span::raw(about),
