@@ -112,6 +112,9 @@ pub enum CommandLine {
     Arguments(Vec<String>),
 }
 
+/// The maximum width of a command, a name or an address in [`AgentAction::summary`].
+const MAX_SUMMARY_WIDTH: usize = 100;
+
 /// The fields of a request that grant more than the one call if the request is allowed.
 const WIDENING_FIELDS: &[&str] = &["additionalPermissions", "networkApprovalContext", "grantRoot"];
 
@@ -209,19 +212,20 @@ impl AgentAction {
         is_unknown && policy::is_shell_tool(&self.tool)
     }
 
-    /// Describes the action in one line, which follows "asks to". The line says how many fields of the input it does
-    /// not show, and whether the agent asks for more permissions.
+    /// Describes the action in one short line, which follows "asks to". The line says how many lines of the command and how many
+    /// fields of the input it does not show, and whether the agent asks for more permissions.
     pub fn summary(&self) -> String {
-        let tool = text::exact(&self.tool);
+        let tool = text::cut(&text::exact(&self.tool), MAX_SUMMARY_WIDTH);
         let line = match &self.kind {
-            ActionKind::RunCommand { command, .. } => format!("run: {}", command.line()),
+            ActionKind::RunCommand { command, .. } => format!("run: {}", command.short_line()),
             ActionKind::EditFiles { files, .. } => {
                 let names = files.values().filter_map(Value::as_str).map(text::exact);
                 let names = names.map(|name| format!(" {name}")).collect::<String>();
-                format!("edit{names} with {tool}")
+                format!("edit{} with {tool}", text::cut(&names, MAX_SUMMARY_WIDTH))
             }
             ActionKind::Fetch { url, .. } => {
-                format!("fetch {}", text::exact(url.as_str().unwrap_or_default()))
+                let url = text::exact(url.as_str().unwrap_or_default());
+                format!("fetch {}", text::cut(&url, MAX_SUMMARY_WIDTH))
             }
             ActionKind::McpCall { .. } | ActionKind::Other { .. } => format!("use {tool}"),
         };
@@ -284,13 +288,30 @@ impl ActionKind {
 }
 
 impl CommandLine {
-    /// Returns the command in one line that determines it.
-    fn line(&self) -> String {
+    /// Returns the first line of the command, and the number of its other lines.
+    fn short_line(&self) -> String {
         match self {
-            Self::Shell(line) => text::exact(line),
-            Self::Arguments(words) => value::inline_array(words.iter().map(String::as_str)),
+            Self::Shell(script) => {
+                let (first, others) = first_line(script);
+                text::with_line_count(&text::exact(first), others, MAX_SUMMARY_WIDTH)
+            }
+            Self::Arguments(words) => {
+                let words: Vec<String> = words
+                    .iter()
+                    .map(|word| first_line(word))
+                    .map(|(first, others)| text::with_line_count(first, others, MAX_SUMMARY_WIDTH))
+                    .collect();
+                let array = value::inline_array(words.iter().map(String::as_str));
+                text::cut(&array, MAX_SUMMARY_WIDTH)
+            }
         }
     }
+}
+
+/// Returns the first line of a script, and the number of the other lines.
+fn first_line(script: &str) -> (&str, usize) {
+    let mut lines = script.trim_matches('\n').split('\n');
+    (lines.next().unwrap_or_default(), lines.count())
 }
 
 /// Returns the input of the tool that a message asks for, as the agent gives it.

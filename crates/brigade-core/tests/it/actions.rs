@@ -252,6 +252,32 @@ fn finding_15_hostile_text_is_made_visible_everywhere() {
 }
 
 #[test]
+fn a_summary_shows_the_first_line_of_a_command_and_is_short() {
+    let summary = |command: Value| {
+        AgentAction::new("Bash", &json!({ "command": command }), &Value::Null, None).summary()
+    };
+    for (command, expected) in [
+        (json!("make"), "run: make"),
+        (json!("make\n"), "run: make"),
+        (json!("\ncat > a <<X\none\u{1b}\nX\n"), "run: cat > a <<X … (+2 lines)"),
+        (json!("a\u{202e}\nb"), "run: a\\u{202e} … (+1 line)"),
+        (json!(["sh", "-c", "a\nb\nc"]), "run: [\"sh\", \"-c\", \"a … (+2 lines)\"]"),
+    ] {
+        assert_eq!(summary(command), expected);
+    }
+    let long = "x".repeat(1_000);
+    let cut = format!("run: {}…", "x".repeat(99));
+    assert_eq!(summary(json!(long)), cut);
+    let cut = format!("run: {}… (+1 line)", "x".repeat(89));
+    assert_eq!(summary(json!(format!("{long}\n{long}"))), cut);
+    let input = json!({ "file_path": long, "content": "a" });
+    for tool in ["Write", "WebFetch", &long] {
+        let summary = AgentAction::new(tool, &input, &Value::Null, None).summary();
+        assert!(summary.chars().count() < 300, "{summary}");
+    }
+}
+
+#[test]
 fn finding_15_a_cut_value_says_how_much_is_cut() {
     let input = json!({ "command": "x".repeat(50), "content": "a\nb\nc\nd", "more": [{ "a": 1 }, { "a": 2 }] });
     let action = AgentAction::new("Bash", &input, &Value::Null, None);

@@ -19,8 +19,6 @@ use crate::error::{CliError, CliTrouble};
 use crate::slow_notice::{with_lock_notice, with_notice};
 use crate::{confirm, exit, output};
 
-/// The width at which the summary of a request is cut.
-const MAX_SUMMARY_WIDTH: usize = 100;
 /// Shown while the command waits for a confirmation.
 const WAITING: &str = "waiting until the member has taken the answer";
 /// The number of earlier requests that are shown with a new rule.
@@ -197,7 +195,7 @@ fn proposal_text(proposed: &RuleProposal) -> String {
         count(covered.len(), "request")
     );
     for past in covered.iter().rev().take(MAX_SHOWN) {
-        let summary = text::cut(&summary(past).unwrap_or_default(), MAX_SUMMARY_WIDTH);
+        let summary = summary(past).unwrap_or_default();
         let day = output::local(past.at).strftime("%Y-%m-%d %H:%M").to_string();
         text += &format!("  {day}  {}  {summary}\n", past.from);
     }
@@ -316,7 +314,7 @@ fn added_text(proposed: &RuleProposal, numbers: &[usize], member: &str) -> Strin
 fn answer_line(given: &AnswerDocument) -> String {
     let word = if given.approved { "approved" } else { "denied" };
     let summary = given.summary.as_ref().map(|summary| format!(": {summary}"));
-    let summary = text::cut(&summary.unwrap_or_default(), MAX_SUMMARY_WIDTH);
+    let summary = summary.unwrap_or_default();
     let line = format!("{word} {}'s {} {}{summary}\n", given.to, given.kind, given.number);
     match &given.not_yet {
         None => line,
