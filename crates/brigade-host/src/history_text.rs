@@ -23,7 +23,8 @@ use brigade_core::text::{first_line, one_line, plain, without_escapes, wrap};
 use jiff::tz::TimeZone;
 
 use self::layout::{later_column, shortened_state};
-use self::message_text::{full_text, sender_and_text};
+pub(crate) use self::message_text::full_text;
+use self::message_text::sender_and_text;
 
 /// The style of the date above each day's events.
 const STRONG: Style = Style::new().bold();

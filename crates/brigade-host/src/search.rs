@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 pub use self::excerpt::{ExcerptPart, excerpt};
 use crate::context::Context;
 use crate::error::HostError;
-use crate::origin;
+use crate::{history_text, origin};
 
 /// A search by a person.
 #[derive(Clone, Debug)]
@@ -100,7 +100,7 @@ pub async fn search(
                     true => None,
                     false => created(context, &team).await?,
                 };
-                let place = OpenContext { team: &team, created, zone };
+                let place = OpenContext { team: &team, created, zone, text: &search.text };
                 found.records.extend(results.hits.into_iter().map(|hit| place.found(hit)));
                 if results.unreadable > 0 {
                     found.unreadable.push((team.clone(), results.unreadable));
@@ -147,6 +147,8 @@ struct OpenContext<'c> {
     /// When the team with this name was created, in milliseconds; `None` if there is none.
     created: Option<u64>,
     zone: &'c TimeZone,
+    /// The text that was searched for.
+    text: &'c SearchText,
 }
 
 impl OpenContext<'_> {
@@ -157,11 +159,23 @@ impl OpenContext<'_> {
             team: self.team.clone(),
             kind,
             who: who(&record),
-            text: one_line(&record.event.search_text()),
+            text: one_line(&self.shown_text(&record.event)),
             open: self.command(&record, kind),
             place,
             record,
         }
+    }
+
+    /// Returns the text of an event as the log shows it. If that text does not contain the text that was searched for, returns the
+    /// text that was searched.
+    fn shown_text(&self, event: &Event) -> String {
+        let shown = match event {
+            Event::Sent { message, .. } | Event::Seen { message, .. } => {
+                history_text::full_text(message)
+            }
+            _ => None,
+        };
+        shown.filter(|shown| self.text.matches(shown)).unwrap_or_else(|| event.search_text())
     }
 
     /// Returns the command that shows a record.
@@ -187,8 +201,14 @@ impl OpenContext<'_> {
             command.push_str(" --member ");
             command.push_str(&quote(member));
         }
-        if kind == RecordKind::Work {
-            command.push_str(" --work");
+        match &record.event {
+            Event::Worked { .. } => command.push_str(" --work"),
+            // With `--work`, the text of a message is shown in full.
+            Event::Sent { .. } | Event::Seen { .. } => {
+                command.push_str(" --work --kind ");
+                command.push_str(kind.as_str());
+            }
+            _ => {}
         }
         if !is_present {
             command.push_str(" --all-teams");

@@ -175,7 +175,10 @@ fn show(message: &Message<'_>, requests: &WaitingRequests, room: usize) -> Strin
     }
     let _infallible = write!(text, "{FAINT:#}");
     let mut action = None;
-    let body = match message.body() {
+    let body = message.body();
+    let label = protocol_text::label(&body).map(|label| text::one_line(&label));
+    let label = label.map(|label| format!("  {label}")).unwrap_or_default();
+    let body = match body {
         Body::Protocol(Protocol::IdleNotification(IdleNotification {
             result: Some(answer),
             idle_reason: IdleReason::Available | IdleReason::Interrupted | IdleReason::Other(_),
@@ -185,7 +188,7 @@ fn show(message: &Message<'_>, requests: &WaitingRequests, room: usize) -> Strin
             answer
         }
         Body::Protocol(protocol) => {
-            let _infallible = write!(text, "  {}", protocol.kind());
+            text.push_str(&label);
             let headline = requests.headline(&message.from(), &protocol, room);
             if let (Some(id), None) = (protocol_text::request_id(&protocol), &headline) {
                 let taken = anstream::adapter::strip_str(&text).to_string().width();
@@ -207,8 +210,8 @@ fn show(message: &Message<'_>, requests: &WaitingRequests, room: usize) -> Strin
                 _ => format!("{from} {}", protocol_text::render(&protocol)),
             }
         }
-        Body::Unknown { kind } | Body::Malformed { kind, .. } => {
-            let _infallible = write!(text, "  {}", text::one_line(&kind));
+        Body::Unknown { .. } | Body::Malformed { .. } => {
+            text.push_str(&label);
             message.text().into_owned()
         }
         Body::Text => message.text().into_owned(),

@@ -274,7 +274,7 @@ fn n1_an_answer_in_the_leads_dialog_is_final() {
     let log = team.run(&["log"]).to_string();
     assert!(!log.contains("denied"), "{log}");
     // N22: the log shows the answer of the dialog.
-    assert!(log.contains("[permission_response] yes"), "{log}");
+    assert!(log.contains("permission granted"), "{log}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn the_log_has_one_line_per_event() {
     <time>  team-lead           task 2 added, after 1: Build
     <time>  bob                 task 1 in progress, owner bob: Design
     <time>  team-lead           task 2 owner alice: Build
-    <time>  team-lead → alice   [task_assignment]  · unread
+    <time>  team-lead → alice   task 2 assigned: Build  · unread
     <time>  team-lead           task 1 completed: Design
     <time>  alice               is active
     <time>  bob                 left

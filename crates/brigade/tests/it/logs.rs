@@ -26,7 +26,7 @@ fn filters_select_events() {
     let cli = team_with_history();
     assert_snapshot!(cli.run(&["logs", "-n", "2"]), @"
     <date>
-    <time>  team-lead → alice   [task_assignment]  · unread
+    <time>  team-lead → alice   task 1 assigned: Design  · unread
     <time>  team-lead           task 1 completed: Design
     ");
     assert_snapshot!(cli.run(&["logs", "--member", "bob"]), @"
@@ -39,7 +39,7 @@ fn filters_select_events() {
     <date>
     <time>  team-lead           task 1 added: Design
     <time>  team-lead           task 1 owner alice: Design
-    <time>  team-lead → alice   [task_assignment]  · unread
+    <time>  team-lead → alice   task 1 assigned: Design  · unread
     <time>  team-lead           task 1 completed: Design
     ");
     assert_snapshot!(cli.run(&["log", "--kind", "mail", "team"]), @"

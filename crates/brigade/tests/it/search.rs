@@ -31,7 +31,7 @@ fn a_search_shows_the_newest_records_and_the_commands_that_open_them() {
 
     <date and time>  team-lead → bob  mail
       please review the Parser
-      brigade logs --team demo --member bob --since <date>T<time> --until <date>T<time>
+      brigade logs --team demo --member bob --work --kind mail --since <date>T<time> --until <date>T<time>
     ");
     for hit in hits(&cli.run_ok(&["search", "parse", "--json"])) {
         let open = hit["open"].as_str().unwrap();

@@ -71,10 +71,10 @@ fn tasks_are_assigned_unassigned_and_reopened() {
     --- exit 3
     ");
     assert_snapshot!(cli.run(&["--as", "bob", "inbox", "--unread"]), @"
-    ● team-lead  <date and time>  unread  task_assignment
+    ● team-lead  <date and time>  unread  task 1 assigned
       team-lead assigns you task 1: one
 
-    ● team-lead  <date and time>  unread  task_assignment
+    ● team-lead  <date and time>  unread  task 2 assigned
       team-lead assigns you task 2: two
 
     ● team-lead  <date and time>  unread

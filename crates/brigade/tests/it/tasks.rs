@@ -81,7 +81,7 @@ fn a_task_is_changed_reassigned_and_deleted() {
     ");
     assert_snapshot!(cli.run(&["task", "update", "1", "--owner", "bob", "--subject", "One"]), @"changed task 1");
     assert_snapshot!(cli.run(&["--as", "bob", "inbox"]), @"
-    ● team-lead  <date and time>  unread  task_assignment
+    ● team-lead  <date and time>  unread  task 1 assigned
       team-lead assigns you task 1: One
     ");
     assert_snapshot!(cli.run(&["task", "update", "1", "--owner", "carl"]), @r#"
