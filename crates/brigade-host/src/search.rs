@@ -1,6 +1,7 @@
 //! Searches for a text in the history of teams, and names the command that shows each record.
 
 mod excerpt;
+mod repeated_replies;
 
 use brigade_core::event::{Event, Record, RecordKind};
 use brigade_core::policy::shell::quote;
@@ -89,8 +90,8 @@ pub async fn search(
         kinds: search.kinds.clone(),
         since: search.since,
         until: search.until,
-        // One more, to know whether there are more.
-        limit: Some(search.limit.saturating_add(1)),
+        // One more, to know whether there are more. Each reply may be found twice.
+        limit: Some(search.limit.saturating_add(1).saturating_mul(2)),
     };
     let mut found = FoundHistory::default();
     for team in teams {
@@ -112,6 +113,7 @@ pub async fn search(
         found.teams.push(team);
     }
     found.records.sort_by_key(|found| std::cmp::Reverse(found.record.at));
+    repeated_replies::remove(&mut found.records);
     found.has_more = found.records.len() > search.limit;
     found.records.truncate(search.limit);
     Ok(found)

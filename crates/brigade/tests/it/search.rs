@@ -8,6 +8,8 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use crate::env::CliEnv;
+use crate::host::HostedTeam;
+use crate::process::wait_until;
 
 fn team_with_history() -> CliEnv {
     let cli = CliEnv::with_team();
@@ -78,6 +80,30 @@ fn words_match_at_their_beginning_and_quotes_match_whole_words() {
     hint: `brigade logs --grep` finds any characters, but reads the whole history
     --- exit 2
     ");
+}
+
+/// The text with which an agent ends its turn is in its work and in the notice of the end of the turn.
+#[test]
+fn a_reply_is_found_once_and_its_command_shows_it() {
+    let team = HostedTeam::new();
+    let cli = &team.cli;
+    cli.json(&["up"]);
+    cli.run_ok(&["ask", "bob", "please WORK"]);
+    wait_until("the recorded work", || {
+        cli.run(&["logs", "bob", "--kind", "work"]).stdout.contains("made.”")
+    });
+    let found = hits(&cli.run_ok(&["search", "\"made.\"", "--json"]));
+    let [hit] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(
+        (hit["kind"].as_str(), hit["who"].as_str()),
+        (Some("mail"), Some("bob → team-lead"))
+    );
+    assert!(hit["text"].as_str().unwrap().starts_with("turn ended: "), "{hit}");
+    let open = hit["open"].as_str().unwrap();
+    let shown = cli.run_ok(&open.split(' ').skip(1).collect::<Vec<_>>());
+    let lines: Vec<&str> = shown.lines().map(str::trim).collect();
+    assert!(shown.contains("turn ended: ") && lines.contains(&"made."), "{open}: {shown}");
+    assert_eq!(hits(&cli.run_ok(&["search", "made", "--kind", "work", "--json"])).len(), 1);
 }
 
 #[test]
