@@ -28,6 +28,7 @@ mod input;
 mod mailroom;
 mod report;
 mod running_agent;
+mod takeover_record;
 mod unsent;
 mod vitals;
 mod work_recorder;
@@ -157,6 +158,9 @@ struct SavedTeammate {
     /// The minute in which the agent's session was started, counted from 1970.
     #[serde(default, rename = "minute")]
     session_minute: i64,
+    /// Whether a person took the session over, and the end of that is not recorded in the history yet.
+    #[serde(default, rename = "takenOver")]
+    is_taken_over: bool,
 }
 
 /// A running member.
@@ -173,6 +177,8 @@ struct TeammateLoop<S> {
     plan_approved: bool,
     /// The minute in which the agent's session was started, counted from 1970.
     session_minute: i64,
+    /// Whether a person took the session over, and the end of that is not recorded in the history yet.
+    is_taken_over: bool,
     /// The requests that wait for the lead's answer, by request id. The driver knows a request by its `AskId`.
     asks: HashMap<String, (RequestKind, AskId)>,
     /// Why the member's state can never be saved.
@@ -388,6 +394,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             delivery: SavedState::new(Uuid::new_v4().as_u64_pair().0),
             plan_approved: false,
             session_minute: 0,
+            is_taken_over: false,
         });
         let vitals = Vitals::continued(
             pulse::last_report(seat, &seat.name).await?.as_ref(),
@@ -414,6 +421,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             access,
             plan_approved: saved.plan_approved,
             session_minute: saved.session_minute,
+            is_taken_over: saved.is_taken_over,
             asks: HashMap::new(),
             cannot_save: None,
             unsent: UnsentMail::default(),
@@ -500,6 +508,7 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             delivery,
             plan_approved: self.plan_approved,
             session_minute: self.session_minute,
+            is_taken_over: self.is_taken_over,
         };
         // Serializing plain data cannot fail.
         let note = serde_json::to_vec(&saved).unwrap_or_default();

@@ -188,6 +188,20 @@ pub enum Event {
         /// The member's name.
         name: String,
     },
+    /// A person took over the session of a member in the agent's own program, or that program has ended and the member continues the
+    /// session.
+    TakenOver {
+        /// The member's name.
+        name: String,
+        /// The display name of the program.
+        program: String,
+        /// The agent's id of the session, if it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
+        /// Whether the program has ended.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ended: bool,
+    },
     /// A member's agent did something.
     Worked {
         /// The member's name.
@@ -213,6 +227,7 @@ impl Event {
             Self::TeamDeleted {} => EventKind::TeamDeleted,
             Self::Member { .. } => EventKind::Member,
             Self::MemberLeft { .. } => EventKind::MemberLeft,
+            Self::TakenOver { .. } => EventKind::TakenOver,
             Self::Worked { .. } => EventKind::Worked,
         }
     }

@@ -48,6 +48,8 @@ pub enum EventKind {
     Member,
     /// A member left.
     MemberLeft,
+    /// A person took over the session of a member, or the member continues the session.
+    TakenOver,
     /// A member's agent did something.
     Worked,
 }
@@ -68,7 +70,7 @@ pub enum Recorder {
 
 impl EventKind {
     /// All kinds.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Sent,
         Self::Seen,
         Self::Read,
@@ -81,6 +83,7 @@ impl EventKind {
         Self::TeamDeleted,
         Self::Member,
         Self::MemberLeft,
+        Self::TakenOver,
         Self::Worked,
     ];
 
@@ -99,6 +102,7 @@ impl EventKind {
             Self::TeamDeleted => "team_deleted",
             Self::Member => "member",
             Self::MemberLeft => "member_left",
+            Self::TakenOver => "taken_over",
             Self::Worked => "worked",
         }
     }
@@ -106,7 +110,7 @@ impl EventKind {
     /// Returns the members that may record an event of this kind themselves.
     pub fn recorded_by(self) -> Recorder {
         match self {
-            Self::Worked => Recorder::MemberItself,
+            Self::TakenOver | Self::Worked => Recorder::MemberItself,
             Self::Seen => Recorder::SenderOrOwner,
             Self::Answered => Recorder::AskedOrAsker,
             Self::Sent

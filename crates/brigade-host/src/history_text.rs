@@ -310,6 +310,9 @@ impl LogFormatter {
             Event::Member { name, joined: true, .. } => (name.clone(), "joined".into()),
             Event::Member { name, member, joined: false } => (name.clone(), changed(member)),
             Event::MemberLeft { name } => (name.clone(), "left".into()),
+            Event::TakenOver { name, program, session, ended } => {
+                (name.clone(), taken_over(program, session.as_deref(), *ended))
+            }
             Event::Worked { .. } if !self.shows_work => return None,
             Event::Worked { name, act } => (name.clone(), worked(act)?),
             _ => return None,
@@ -418,6 +421,15 @@ pub fn answered(
     let verb = if yes { "approved" } else { "denied" };
     let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     format!("{verb} {to}'s {kind} request (by {hand}){reason} [{id}]")
+}
+
+/// Describes that a person took over a session, or that this has ended.
+pub fn taken_over(program: &str, session: Option<&str>, ended: bool) -> String {
+    let session = session.map(|session| format!(" [{session}]")).unwrap_or_default();
+    match ended {
+        false => format!("a person took over its session in {program}{session}"),
+        true => format!("{program} has ended; the member continues its session{session}"),
+    }
 }
 
 /// Returns whether an action of a member's agent is shown.

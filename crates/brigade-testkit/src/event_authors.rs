@@ -139,6 +139,20 @@ fn rows(kind: EventKind, me: &str, other: &str, mark: &str) -> Vec<EventAttempt>
             let left = |name: &str| Event::MemberLeft { name: name.into() };
             vec![("oneself", left(me), NoMember), ("another", left(other), NoMember)]
         }
+        EventKind::TakenOver => {
+            let taken = |name: &str, ended: bool| Event::TakenOver {
+                name: name.into(),
+                program: mark.into(),
+                session: None,
+                ended,
+            };
+            vec![
+                ("one's own", taken(me, false), Everyone),
+                ("the end of one's own", taken(me, true), Everyone),
+                ("another's", taken(other, false), NoMember),
+                ("the end of another's", taken(other, true), NoMember),
+            ]
+        }
         EventKind::Worked => {
             vec![("one's own", worked(me), Everyone), ("another's", worked(other), NoMember)]
         }

@@ -239,16 +239,22 @@ impl<S: FnMut(TeammateEvent)> TeammateLoop<S> {
             self.hold_if_needed().await;
             return true;
         }
+        self.record_takeover().await;
         self.wait_until_released(Some(release), inputs).await
     }
 
     /// If another program has the session open, waits until that program has ended: the process of this member was started again
-    /// while a person continues the session. Returns `false` if the member has left the team meanwhile.
+    /// while a person continues the session. Records the end of a takeover. Returns `false` if the member has left the team meanwhile.
     pub(super) async fn wait_while_used(
         &mut self,
         inputs: &mut Option<mpsc::UnboundedReceiver<MemberInput>>,
     ) -> bool {
-        !self.config.session_use.is_used() || self.wait_until_released(None, inputs).await
+        let stays =
+            !self.config.session_use.is_used() || self.wait_until_released(None, inputs).await;
+        if stays {
+            self.record_takeover_end().await;
+        }
+        stays
     }
 
     /// Waits until the terminal that has the session reports back, and until no other program has the session open. A terminal that

@@ -15,7 +15,7 @@ pub enum RecordKind {
     Task,
     /// Requests and their answers.
     Approval,
-    /// Changes of the roster.
+    /// Changes of the roster, and takeovers of sessions.
     Member,
     /// The creation and the deletion of the team.
     Team,
@@ -51,7 +51,9 @@ impl Event {
             Self::Answered { .. } => RecordKind::Approval,
             Self::Task { .. } | Self::TaskDeleted { .. } => RecordKind::Task,
             Self::TeamCreated { .. } | Self::TeamDeleted {} => RecordKind::Team,
-            Self::Member { .. } | Self::MemberLeft { .. } => RecordKind::Member,
+            Self::Member { .. } | Self::MemberLeft { .. } | Self::TakenOver { .. } => {
+                RecordKind::Member
+            }
             Self::Worked { .. } => RecordKind::Work,
             Self::Read { .. } | Self::Shown { .. } | Self::Salvaged { .. } => RecordKind::Mail,
         }
@@ -87,7 +89,8 @@ impl UncheckedRecord {
             Event::Sent { .. } | Event::Seen { .. } => members.extend(self.event.sender()),
             Event::Worked { name, .. }
             | Event::Member { name, .. }
-            | Event::MemberLeft { name } => members.push(name.clone()),
+            | Event::MemberLeft { name }
+            | Event::TakenOver { name, .. } => members.push(name.clone()),
             Event::Answered { to, .. } => members.push(to.clone()),
             Event::Task { task, .. } => {
                 let owner = Task::read(task.get().as_bytes())

@@ -102,11 +102,12 @@ impl Event {
         Err(RefusedEvent { by: author.name.to_owned(), kind: self.kind() })
     }
 
-    /// Returns the member that the event is addressed to: the owner of the inbox or the member that asked. A store may
-    /// let only this member, the author and the lead read the event.
+    /// Returns the member that the event is addressed to: the owner of the inbox, the member that asked, or the member whose session
+    /// was taken over. A store may let only this member, the author and the lead read the event.
     pub fn addressee(&self) -> Option<&str> {
         match self {
             Self::Answered { to, .. } => Some(to),
+            Self::TakenOver { name, .. } => Some(name),
             event => event.mailbox(),
         }
     }
@@ -134,7 +135,9 @@ fn may_record(author: EventAuthor<'_>, event: &Event) -> bool {
         return false;
     }
     match (event.kind().recorded_by(), event) {
-        (Recorder::MemberItself, Event::Worked { name, .. }) => name == by,
+        (Recorder::MemberItself, Event::Worked { name, .. } | Event::TakenOver { name, .. }) => {
+            name == by
+        }
         (Recorder::SenderOrOwner, Event::Seen { to, key, message }) => {
             let may_record = with_message(message.get().as_bytes(), |message| {
                 message.is_some_and(|message| {

@@ -39,6 +39,9 @@ impl Event {
                 },
             ),
             Self::Answered { reason: Some(reason), .. } => reason.clone(),
+            Self::TakenOver { program, session, .. } => {
+                join([program.as_str(), session.as_deref().unwrap_or_default()])
+            }
             Self::Worked { act, .. } => work_text(act),
             _ => String::new(),
         }

@@ -154,6 +154,12 @@ impl TeamProjection {
                 let who = self.index_of(name);
                 self.apply_left(at, who);
             }
+            Event::TakenOver { name, .. } => {
+                let who = self.index_of(name);
+                if let Some(person) = self.person_mut(who) {
+                    person.work.push(WorkRef { at, record: spot });
+                }
+            }
             Event::Worked { name, act } => {
                 let who = self.index_of(name);
                 if let Some(person) = self.person_mut(who) {

@@ -189,6 +189,16 @@ fn a_session_is_taken_over_and_the_member_continues_it_with_its_mail() {
     assert_eq!(heard.matches("while you are away").count(), 1, "{heard}");
     assert_eq!(heard.matches("begun").count(), 1, "{heard}");
     assert_eq!(team.cli.member("bob")["session"], session);
+    let log = team.cli.run_ok(&["logs", "-n", "20"]);
+    let lines = [
+        "bob                 a person took over its session in Qwen Code [s1]",
+        "team-lead → bob     while you are away",
+        "bob                 Qwen Code has ended; the member continues its session [s1]",
+    ];
+    assert_order(&log, &lines);
+    terminal.start(&team.cli, "attach bob");
+    let shown = terminal.wait_for("◇ Qwen Code has ended");
+    assert!(shown.contains("◇ a person took over its session in Qwen Code"), "{shown}");
 }
 
 /// The member must not resume the session while the agent's program may still write to it.
@@ -211,6 +221,8 @@ fn after_a_kill_the_program_ends_before_the_member_continues() {
     );
     assert_eq!(heard.matches("while you are away").count(), 1, "{heard}");
     assert_eq!(heard.matches("begun").count(), 1, "{heard}");
+    let log = team.cli.run_ok(&["logs", "bob"]);
+    assert_order(&log, &["a person took over its session", "Qwen Code has ended"]);
 }
 
 /// The supervisor starts the member's process again. The new process finds the lock of the session.
@@ -240,6 +252,10 @@ fn a_member_that_is_started_again_waits_for_the_terminal() {
         &["opened", "typed still typing", "closed", "loaded", "while you are away"],
     );
     assert_eq!(heard.matches("while you are away").count(), 1, "{heard}");
+    // The new process records the end of the takeover, once.
+    let log = team.cli.run_ok(&["logs", "bob"]);
+    assert_order(&log, &["a person took over its session", "Qwen Code has ended"]);
+    assert_eq!(log.matches("took over").count() + log.matches("has ended").count(), 2, "{log}");
 }
 
 /// A command that is cancelled while the member works leaves the member as it was.

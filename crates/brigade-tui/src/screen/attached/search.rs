@@ -2,6 +2,7 @@
 
 use brigade_core::event::{Event, Record, WorkEvent};
 use brigade_core::projection::MemberView;
+use brigade_host::history_text;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tui_input::Input;
@@ -85,6 +86,9 @@ fn entry_text(record: &Record) -> String {
             | WorkEvent::TurnEnded { why: Some(why), .. } => why.clone(),
             _ => String::new(),
         },
+        Event::TakenOver { program, session, ended, .. } => {
+            history_text::taken_over(program, session.as_deref(), *ended)
+        }
         _ => record_text(record).unwrap_or_default(),
     }
 }

@@ -8,6 +8,7 @@ use brigade_core::projection::{
     self, DeliveryStatus, MemberActivity, MemberView, MessageKind, MessageRef, Millis,
 };
 use brigade_core::store::event_log::RecordRef;
+use brigade_host::history_text;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
@@ -104,7 +105,14 @@ fn event_lines(
     detail: ItemDetail,
 ) -> Vec<Line<'static>> {
     let theme = screen.theme;
-    let Event::Worked { act, .. } = &record.event else { return Vec::new() };
+    let act = match &record.event {
+        Event::Worked { act, .. } => act,
+        Event::TakenOver { program, session, ended, .. } => {
+            let text = history_text::taken_over(program, session.as_deref(), *ended);
+            return symbol_lines("◇", &text, theme.urgent(), room, detail);
+        }
+        _ => return Vec::new(),
+    };
     match act {
         WorkEvent::Started {} => symbol_line("◌", "agent started", theme.success(), room),
         WorkEvent::TurnStarted {} => symbol_line("┌", "turn started", theme.faint(), room),
