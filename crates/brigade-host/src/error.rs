@@ -71,6 +71,8 @@ pub enum Trouble {
     NoClaude,
     #[error("no member {name} in team {team}")]
     NoMember { name: String, team: String },
+    #[error("no member {name} in any of {teams} teams")]
+    NoMemberOfTeams { name: String, teams: usize },
     #[error("cannot {doing}")]
     Io { doing: String, source: io::Error },
     #[error("no team is up on this host")]

@@ -32,7 +32,7 @@
 //! | [`service`] | the service that starts teams again at login |
 //! | [`demo`] | a team of scripted agents that shows brigade |
 //! | [`progress`], [`error`], [`history_text`], [`suggest`], [`candidates`], [`approval_document`] | text and documents for front ends to show |
-//! | [`log_query`], [`recent_log`], [`search`] | reading the log, and searching the history |
+//! | [`log_query`], [`recent_log`], [`search`], [`known_members`] | reading and searching the history |
 //!
 //! # Limits of this crate
 //!
@@ -96,6 +96,7 @@ pub mod history_text;
 pub mod host;
 pub mod installed;
 pub mod keys;
+pub mod known_members;
 mod leftovers;
 pub mod link_registry;
 pub mod links;

@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 pub use self::excerpt::{ExcerptPart, excerpt};
 use crate::context::Context;
 use crate::error::HostError;
-use crate::{history_text, origin};
+use crate::{history_text, known_members, origin};
 
 /// A search by a person.
 #[derive(Clone, Debug)]
@@ -116,6 +116,14 @@ pub async fn search(
     repeated_replies::remove(&mut found.records);
     found.has_more = found.records.len() > search.limit;
     found.records.truncate(search.limit);
+    let is_found = |name: &MemberName| {
+        found.records.iter().any(|found| found.record.is_about_member(name.as_str()))
+    };
+    let not_found: Vec<MemberName> =
+        search.members.iter().filter(|name| !is_found(name)).cloned().collect();
+    if !not_found.is_empty() && found.failed.is_empty() {
+        known_members::check(context, &found.teams, &not_found).await?;
+    }
     Ok(found)
 }
 

@@ -14,7 +14,7 @@ use crate::error::CliError;
 use crate::{exit, output};
 use brigade_host::history_text::LogFormatter;
 use brigade_host::log_query::{LogQuery, LogSelection, team_created};
-use brigade_host::recent_log;
+use brigade_host::{known_members, recent_log};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -50,7 +50,7 @@ pub(crate) async fn run(context: &CliContext, args: &LogsArgs) -> Result<u8, Cli
     if !args.follow && (args.last.is_some() || args.since.is_some()) {
         printer.print_recent(context, &team).await?;
         print_notes(context, &team)?;
-        return Ok(printer.exit_code(&team));
+        return printer.exit_code(context, &team).await;
     }
     let (mut events, _) = context.event_stream(&team).await?;
     let mut has_history = false;
@@ -70,7 +70,7 @@ pub(crate) async fn run(context: &CliContext, args: &LogsArgs) -> Result<u8, Cli
     printer.finish()?;
     print_notes(context, &team)?;
     if !args.follow {
-        return Ok(printer.exit_code(&team));
+        return printer.exit_code(context, &team).await;
     }
     loop {
         let batch = match tokio::time::timeout(POLL_INTERVAL, events.next()).await {
@@ -140,15 +140,16 @@ impl LogPrinter {
         }
     }
 
-    /// Returns the exit code. Prints a note if no event was printed.
-    fn exit_code(&self, team: &TeamName) -> u8 {
+    /// Returns the exit code. If no event was printed, prints a note, or fails if a member is not known.
+    async fn exit_code(&self, context: &CliContext, team: &TeamName) -> Result<u8, CliError> {
         if !self.is_empty {
-            return exit::DONE;
+            return Ok(exit::DONE);
         }
+        known_members::check(context, std::slice::from_ref(team), &self.query.members).await?;
         if !self.is_json {
             output::note(&format!("no event of team {team} matches"));
         }
-        exit::NOTHING
+        Ok(exit::NOTHING)
     }
 
     /// Prints a record as JSON, or keeps it until it is known to be among the last.

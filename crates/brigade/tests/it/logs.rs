@@ -156,6 +156,18 @@ fn a_text_keeps_its_lines_and_a_match_in_any_line_shows_all() {
 }
 
 #[test]
+fn an_unknown_member_is_an_error() {
+    let cli = team_with_history();
+    assert_eq!(cli.run(&["logs", "bob", "--grep", "nothing"]).code, Some(4));
+    assert_snapshot!(cli.run(&["logs", "bobb"]), @"
+    --- stderr
+    error: no member bobb in team demo
+    hint: did you mean bob? members: alice, bob, team-lead
+    --- exit 1
+    ");
+}
+
+#[test]
 fn followed_events_are_filtered() {
     let cli = team_with_history();
     let mut command = cli.command(&["logs", "-f", "-n", "1", "--member", "bob"]);

@@ -69,6 +69,12 @@ fn words_match_at_their_beginning_and_quotes_match_whole_words() {
     ] {
         assert_eq!(count(args), (expected, if expected == 0 { 4 } else { 0 }), "{args:?}");
     }
+    assert_snapshot!(cli.run(&["search", "parser", "--member", "bobb"]), @"
+    --- stderr
+    error: no member bobb in team demo
+    hint: did you mean bob? members: alice, bob, team-lead
+    --- exit 1
+    ");
     assert_snapshot!(cli.run(&["search", "lexers"]), @"
     --- stderr
     note: no record of team demo matches lexers
@@ -80,6 +86,19 @@ fn words_match_at_their_beginning_and_quotes_match_whole_words() {
     hint: `brigade logs --grep` finds any characters, but reads the whole history
     --- exit 2
     ");
+}
+
+#[test]
+fn a_member_of_the_past_is_known() {
+    let cli = team_with_history();
+    cli.run_ok(&["team", "join", "carl"]);
+    cli.run_ok(&["team", "leave", "carl"]);
+    cli.run_ok(&["team", "delete", "--force"]);
+    assert_eq!(cli.run(&["search", "parser", "--member", "carl"]).code, Some(4));
+    assert_eq!(cli.run(&["search", "lexer", "--member", "carl", "--member", "bob"]).code, Some(0));
+    let unknown = cli.run(&["search", "parser", "--member", "dora"]);
+    assert!(unknown.stderr.contains("members: alice, bob, carl, team-lead"), "{unknown}");
+    assert_eq!(unknown.code, Some(1));
 }
 
 /// The text with which an agent ends its turn is in its work and in the notice of the end of the turn.
