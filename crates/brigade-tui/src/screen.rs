@@ -120,7 +120,7 @@ pub(crate) struct ReplayState {
     pub(crate) over: bool,
 }
 
-/// A message in the bottom line, shown for a few seconds.
+/// A message in the bottom line, shown for a few seconds or up to the next key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) text: String,
@@ -128,8 +128,11 @@ pub(crate) struct Notice {
     at: Timestamp,
 }
 
-/// How long a notice is shown.
+/// How long a notice is shown, if the person presses no key.
 const NOTICE_DURATION: jiff::SignedDuration = jiff::SignedDuration::from_secs(8);
+
+/// How long an error is shown at least. It may arrive while the person types.
+const MIN_ERROR_DURATION: jiff::SignedDuration = jiff::SignedDuration::from_secs(2);
 
 /// The state of the dashboard.
 #[derive(Debug)]
@@ -279,6 +282,16 @@ impl Screen {
         self.notice = Some(Notice { text: text.into(), is_error: true, at: self.now });
     }
 
+    /// Removes the notice when the person goes on. A notice about a running action stays, and a new error stays long enough to be seen.
+    fn dismiss_notice(&mut self) {
+        let now = self.now;
+        let stays = |notice: &Notice| {
+            let age = now.duration_since(notice.at);
+            age.is_negative() || (notice.is_error && age < MIN_ERROR_DURATION)
+        };
+        self.notice = self.notice.take().filter(stays);
+    }
+
     fn apply_records(&mut self, batch: &RecordBatch) -> Vec<Effect> {
         let mut effects = self.update_projection(batch);
         if self.attached.is_some() && self.caught_up {
@@ -353,6 +366,7 @@ impl Screen {
     }
 
     fn handle_key(&mut self, key: &KeyEvent) -> Vec<Effect> {
+        self.dismiss_notice();
         if self.attached.is_some() {
             return attached::handle_key(self, key);
         }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::AttachedState;
 use crate::actions::TeamAction;
-use crate::screen::test_support::{ScriptedTeam, draw, draw_text};
+use crate::screen::test_support::{ScriptedTeam, at, draw, draw_text};
 use crate::screen::{Effect, ScreenEvent};
 use crate::view::View;
 
@@ -88,6 +88,25 @@ fn ctrl_c_interrupts_the_turn_and_ctrl_d_detaches() {
     let name = "bob".parse().unwrap();
     assert_eq!(ctrl(&mut team, 'c'), [Effect::Run(TeamAction::Interrupt { name })]);
     assert_eq!(ctrl(&mut team, 'd'), [Effect::Quit]);
+}
+
+#[test]
+fn a_notice_disappears_with_the_next_key() {
+    let mut team = attached();
+    team.screen.update(ScreenEvent::Done(Ok("sent to bob".into())));
+    assert!(drawn(&mut team).contains("sent to bob"));
+    key(&mut team, KeyCode::Up);
+    assert!(!drawn(&mut team).contains("sent to bob"));
+    // An error that arrives while the person types stays for a moment.
+    team.screen.update(ScreenEvent::Done(Err("the disk is full".into())));
+    key(&mut team, KeyCode::Up);
+    assert!(drawn(&mut team).contains("the disk is full"));
+    team.screen.update(ScreenEvent::Time(at(3_000)));
+    key(&mut team, KeyCode::Up);
+    assert!(!drawn(&mut team).contains("the disk is full"));
+    team.screen.show_progress("sending to bob …".into());
+    key(&mut team, KeyCode::Up);
+    assert!(drawn(&mut team).contains("sending to bob"));
 }
 
 #[test]
