@@ -39,6 +39,15 @@ pub enum Interrupted {
     NotYet,
 }
 
+/// The result of [`toggle_paused`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PauseChange {
+    /// Whether the member is paused now.
+    pub paused: bool,
+    /// Whether the process of the member has confirmed the change.
+    pub is_confirmed: bool,
+}
+
 /// The settings of [`restart`].
 #[derive(Clone, Debug, Default)]
 pub struct RestartOptions {
@@ -178,6 +187,17 @@ pub async fn set_paused(
     let request = if paused { ControlRequest::Pause } else { ControlRequest::Unpause };
     let reply = member.request(lead, &request, INTERRUPT_WITHIN).await?;
     Ok(matches!(reply, MemberReply::Replied(_)))
+}
+
+/// Pauses a member, or lets a paused member continue.
+pub async fn toggle_paused(
+    context: &Context,
+    lead: &Seat,
+    name: &MemberName,
+) -> Result<PauseChange, HostError> {
+    let host = context.host()?.of_member(&lead.team, name)?;
+    let paused = !host.registry.is_paused(&lead.team, name);
+    Ok(PauseChange { paused, is_confirmed: set_paused(context, lead, name, paused).await? })
 }
 
 /// Restarts the agent of a member, and waits until the agent is ready. The agent resumes its session, or begins a new one.

@@ -13,7 +13,7 @@ use brigade_host::down::{self, StopResult};
 use brigade_host::progress::{Ended, Progress, silent};
 use brigade_host::shutdown::StopOptions;
 use brigade_host::spec::{MemberPlace, MemberSpec};
-use brigade_host::steer::{self, Interrupted};
+use brigade_host::steer::{self, Interrupted, PauseChange};
 use brigade_host::worktree::IgnoredFiles;
 use brigade_host::{Context, HostError, claude_led, spawn, state};
 use brigade_wire::change::Change;
@@ -70,6 +70,12 @@ pub(crate) enum TeamAction {
     },
     Interrupt {
         name: MemberName,
+        /// Added to the result if the member is not in a turn.
+        if_idle: &'static str,
+    },
+    /// Pause a member, or let a paused member continue.
+    TogglePaused {
+        name: MemberName,
     },
 }
 
@@ -88,7 +94,8 @@ impl TeamAction {
             Self::Stop { name, .. } => format!("waiting for {name} to stop …"),
             Self::Answer { .. } => "answering …".into(),
             Self::Write { to, .. } => format!("sending to {to} …"),
-            Self::Interrupt { name } => format!("interrupting the turn of {name} …"),
+            Self::Interrupt { name, .. } => format!("interrupting the turn of {name} …"),
+            Self::TogglePaused { name } => format!("pausing or continuing {name} …"),
         }
     }
 }
@@ -171,7 +178,7 @@ pub(crate) async fn carry_out(
                 .map(|why| format!("; {to} is not running ({why}) and gets it when it runs again"));
             format!("sent to {to}{caveat}{}", not_running.unwrap_or_default())
         }
-        TeamAction::Interrupt { name } => {
+        TeamAction::Interrupt { name, if_idle } => {
             let lead = seat.for_member(MemberName::lead());
             match steer::interrupt(context, &lead, &name).await? {
                 Interrupted::TurnOver { ended: 0 } => format!("the turn of {name} has ended"),
@@ -179,9 +186,24 @@ pub(crate) async fn carry_out(
                     "the turn of {name} has ended; also ended {}",
                     if ended == 1 { "1 process".to_owned() } else { format!("{ended} processes") }
                 ),
-                Interrupted::NotInTurn => format!("{name} is not in a turn; ctrl-d detaches"),
+                Interrupted::NotInTurn => format!("{name} is not in a turn{if_idle}"),
                 Interrupted::NotYet => {
                     format!("interrupt sent; the agent of {name} has not ended the turn yet")
+                }
+            }
+        }
+        TeamAction::TogglePaused { name } => {
+            let lead = seat.for_member(MemberName::lead());
+            match steer::toggle_paused(context, &lead, &name).await? {
+                PauseChange { paused: true, is_confirmed: true } => {
+                    format!("{name} starts no further turn; its mail waits until it is unpaused")
+                }
+                PauseChange { paused: true, is_confirmed: false } => {
+                    format!("{name} will be paused when its process starts")
+                }
+                PauseChange { paused: false, is_confirmed: true } => format!("{name} continues"),
+                PauseChange { paused: false, is_confirmed: false } => {
+                    format!("{name} is not running; it is no longer paused")
                 }
             }
         }

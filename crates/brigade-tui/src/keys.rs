@@ -39,6 +39,9 @@ pub(crate) enum KeyCommand {
     Finish,
     Spawn,
     Stop,
+    Interrupt,
+    PauseMember,
+    Search,
     Approve,
     Deny,
     Pane,
@@ -66,6 +69,8 @@ impl KeyCommand {
                 | Self::Finish
                 | Self::Spawn
                 | Self::Stop
+                | Self::Interrupt
+                | Self::PauseMember
                 | Self::Approve
                 | Self::Deny
                 | Self::Pane
@@ -124,6 +129,9 @@ pub(crate) const KEYS: &[KeyBinding] = &[
     key(In(&[Timeline]), &["+", "="], C::ZoomIn, "zoom in", "zoom in"),
     key(In(&[Timeline]), &["-"], C::ZoomOut, "zoom out", "zoom out"),
     key(In(&[Timeline]), &["0"], C::ZoomAll, "all", "show the whole timeline"),
+    key(In(&[Member]), &["/"], C::Search, "search", "search the activity"),
+    key(In(&[Member]), &["i"], C::Interrupt, "interrupt", "interrupt the turn"),
+    key(In(&[Member]), &["p"], C::PauseMember, "pause", "pause/unpause the member"),
     key(In(&[Team, Mail, Board, Timeline, Member]), &["s"], C::Send, "send", "send a message"),
     key(In(&[Team, Member]), &["n"], C::Spawn, "spawn", "start a new member"),
     key(In(&[Team, Member]), &["x"], C::Stop, "stop", "stop the member"),

@@ -241,11 +241,10 @@ impl Screen {
                 }
             }
             ScreenEvent::Paste(text) if self.attached.is_some() => attached::paste(self, &text),
-            ScreenEvent::Paste(text) => {
-                if let Some(dialog) = &mut self.dialog {
-                    dialog.paste(&text);
-                }
-            }
+            ScreenEvent::Paste(text) => match &mut self.dialog {
+                Some(dialog) => dialog.paste(&text),
+                None => views::member::paste(self, &text),
+            },
             ScreenEvent::Time(now) => {
                 self.now = now;
                 let is_old = |notice: &Notice| now.duration_since(notice.at) > NOTICE_DURATION;
@@ -369,6 +368,9 @@ impl Screen {
         self.dismiss_notice();
         if self.attached.is_some() {
             return attached::handle_key(self, key);
+        }
+        if self.dialog.is_none() && views::member::is_searching(self) {
+            return views::member::handle_search_key(self, key);
         }
         // On a slow connection the terminal may report Escape and the next key as one key with Alt. Handle
         // that as two keys, except in a form: a form binds keys with Alt, and Escape would discard the typed

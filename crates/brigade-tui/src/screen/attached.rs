@@ -4,7 +4,6 @@ mod draw;
 mod input;
 pub(crate) mod keys;
 mod request;
-mod search;
 #[cfg(test)]
 mod tests;
 
@@ -16,9 +15,8 @@ use tui_input::Input;
 
 pub(crate) use self::draw::draw;
 pub(crate) use self::input::{handle_key, handle_mouse, paste};
-use self::search::TranscriptSearch;
 use super::Screen;
-use super::views::member::{ActivityPosition, ItemDetail};
+use super::views::member::{ActivityPosition, ItemDetail, TranscriptSearch};
 
 /// The state of the screen of one member.
 #[derive(Debug)]

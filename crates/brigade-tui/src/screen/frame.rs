@@ -116,6 +116,14 @@ fn bottom(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.line(area, Line::styled(text, style));
         return;
     }
+    if views::member::is_searching(screen) {
+        let key = |(key, label): (&'static str, &str)| {
+            [Span::styled(key, theme.strong()), Span::styled(format!(" {label}  "), theme.faint())]
+        };
+        let keys: Vec<Span<'_>> = views::member::SEARCH_KEYS.into_iter().flat_map(key).collect();
+        canvas.line(area, Line::from(keys));
+        return;
+    }
     let is_of_view = |key: &&&KeyBinding| key.scope != KeyScope::Everywhere;
     let is_replay = screen.replay.is_some();
     let keys = bindings_for(screen.view, is_replay)

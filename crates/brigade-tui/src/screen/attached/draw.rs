@@ -13,10 +13,10 @@ use unicode_width::UnicodeWidthStr;
 use super::AttachedState;
 use super::keys::ATTACHED_KEYS;
 use super::request::{self, RequestLayout};
-use super::search;
 use crate::canvas::{Canvas, FrameInfo};
 use crate::screen::Screen;
-use crate::screen::views::{member, member_status};
+use crate::screen::views::member::{self, PROMPT, SEARCH_KEYS, TranscriptSearch};
+use crate::screen::views::member_status;
 use crate::style::Theme;
 use crate::text_layout::{abbreviate, since, wrap_input};
 use crate::time::local;
@@ -99,7 +99,7 @@ fn transcript(screen: &Screen, state: &AttachedState, canvas: &mut Canvas<'_>, a
         canvas.line(body, Line::styled(text, canvas.theme.faint()));
     }
     if let Some(search) = &state.search {
-        search::highlight(canvas.buffer, body, search.pattern.value(), canvas.theme);
+        member::highlight(canvas.buffer, body, search.pattern.value(), canvas.theme);
     }
     let more = "▼ newer activity below; esc follows it";
     canvas.line(below, Line::styled(more, canvas.theme.urgent()));
@@ -162,7 +162,7 @@ fn liveness_style(theme: Theme, liveness: Option<Liveness>) -> Style {
 /// Returns the text that the person edits, and the word before it.
 fn edited(state: &AttachedState) -> (&Input, &'static str) {
     match &state.search {
-        Some(search) => (&search.pattern, "search: "),
+        Some(search) => (&search.pattern, PROMPT),
         None => (&state.composer, "> "),
     }
 }
@@ -210,8 +210,7 @@ fn composer(screen: &Screen, state: &AttachedState, canvas: &mut Canvas<'_>, are
             y: text.y.saturating_add(offset(row - skip)),
         });
     }
-    if let Some(is_later) = state.search.as_ref().and_then(|search| search.is_at_end) {
-        let word = if is_later { "no later match" } else { "no earlier match" };
+    if let Some(word) = state.search.as_ref().and_then(TranscriptSearch::end_text) {
         let width = offset(word.width()).min(area.width);
         let place = Rect { x: area.right() - width, width, height: 1, ..area };
         canvas.line(place, Line::styled(word, screen.theme.urgent()));
@@ -227,9 +226,8 @@ fn bottom(screen: &Screen, state: &AttachedState, canvas: &mut Canvas<'_>, area:
         canvas.line(area, Line::styled(text, style));
         return;
     }
-    let searching = [("enter", "earlier"), ("down", "later"), ("esc", "end the search")];
     let keys: Vec<(&str, &str)> = match &state.search {
-        Some(_) => searching.to_vec(),
+        Some(_) => SEARCH_KEYS.to_vec(),
         None => {
             let shown = ATTACHED_KEYS.iter().filter(|key| !key.label.is_empty());
             let is_usable = |key: &str| state.view_only.is_none() || key != "enter";

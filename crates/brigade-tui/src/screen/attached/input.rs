@@ -5,7 +5,6 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers, MouseEvent, Mouse
 use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
-use super::search::{self, TranscriptSearch};
 use crate::actions::TeamAction;
 use crate::keys::KeyCommand;
 use crate::screen::views::member;
@@ -137,10 +136,7 @@ pub(crate) fn paste(screen: &mut Screen, text: &str) {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let stays = |letter: &char| *letter == '\n' || *letter == '\t' || !letter.is_control();
     match &mut state.search {
-        Some(search) => {
-            let first = text.lines().next().unwrap_or_default();
-            search.pattern = insert_at_cursor(&search.pattern, first.chars().filter(stays));
-        }
+        Some(search) => search.paste(&text),
         None if state.view_only.is_some() => {}
         None => state.composer = insert_at_cursor(&state.composer, text.chars().filter(stays)),
     }
@@ -154,12 +150,7 @@ fn search_key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
         _ => {
             let search = screen.attached.as_mut().and_then(|state| state.search.as_mut());
             if let Some(search) = search {
-                let before = search.pattern.value().to_owned();
-                search.pattern.handle_event(&Event::Key(*key));
-                if search.pattern.value() != before {
-                    // A new pattern is searched from the end again.
-                    (search.found, search.is_at_end) = (None, None);
-                }
+                search.edit(key);
             }
         }
     }
@@ -167,23 +158,17 @@ fn search_key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
 }
 
 fn find(screen: &mut Screen, later: bool) {
-    let Some(state) = &screen.attached else { return };
-    let Some(search) = &state.search else { return };
-    let Some(person) = screen.attached_member() else { return };
-    // Before the first match, a search goes upwards from the end of the visible part.
-    let from = search.found;
-    let start = if from.is_none() && later { state.at } else { from };
-    let (pattern, detail) = (search.pattern.value().to_owned(), state.detail());
-    let found = search::step(screen, person, start, &pattern, later, detail);
+    let Some(mut search) = screen.attached.as_mut().and_then(|state| state.search.take()) else {
+        return;
+    };
+    let of_member = screen.attached.as_ref().zip(screen.attached_member());
+    let found = of_member
+        .and_then(|(state, person)| search.find(screen, person, state.at, later, state.detail()));
     let Some(state) = &mut screen.attached else { return };
-    let Some(TranscriptSearch { found: entry, is_at_end, .. }) = &mut state.search else { return };
-    match found {
-        Some(found) => {
-            (*entry, *is_at_end) = (Some(found.entry), None);
-            state.at = found.at;
-        }
-        None => *is_at_end = Some(later),
+    if let Some(at) = found {
+        state.at = at;
     }
+    state.search = Some(search);
 }
 
 fn send(screen: &mut Screen) -> Vec<Effect> {
@@ -205,7 +190,8 @@ fn interrupt(screen: &mut Screen) -> Vec<Effect> {
         screen.show_error("view only: you cannot interrupt the turn; ctrl-d detaches");
         return Vec::new();
     }
-    vec![Effect::Run(TeamAction::Interrupt { name })]
+    let if_idle = "; ctrl-d detaches";
+    vec![Effect::Run(TeamAction::Interrupt { name, if_idle })]
 }
 
 /// Leaves the screen. If there is unsent text, warns first.

@@ -86,7 +86,8 @@ fn text_is_sent_to_the_member_and_comes_back_if_it_is_not_sent() {
 fn ctrl_c_interrupts_the_turn_and_ctrl_d_detaches() {
     let mut team = attached();
     let name = "bob".parse().unwrap();
-    assert_eq!(ctrl(&mut team, 'c'), [Effect::Run(TeamAction::Interrupt { name })]);
+    let if_idle = "; ctrl-d detaches";
+    assert_eq!(ctrl(&mut team, 'c'), [Effect::Run(TeamAction::Interrupt { name, if_idle })]);
     assert_eq!(ctrl(&mut team, 'd'), [Effect::Quit]);
 }
 

@@ -37,6 +37,11 @@ pub(crate) fn open_for(screen: &mut Screen, command: KeyCommand) -> Vec<Effect> 
             } else if screen.me.is_none() {
                 screen.show_error(
                     "view only: Claude Code leads this team; start with --as NAME to act as a member");
+            } else if command == KeyCommand::PauseMember {
+                match selected_teammate(screen) {
+                    Ok(name) => return vec![Effect::Run(TeamAction::TogglePaused { name })],
+                    Err(why) => screen.show_error(why),
+                }
             } else {
                 match dialog_for(screen, command) {
                     Ok(dialog) => screen.dialog = Some(dialog),
@@ -47,6 +52,15 @@ pub(crate) fn open_for(screen: &mut Screen, command: KeyCommand) -> Vec<Effect> 
         _ => {}
     }
     Vec::new()
+}
+
+/// Returns the selected member, unless it is the lead.
+fn selected_teammate(screen: &Screen) -> Result<MemberName, &'static str> {
+    let person = screen.selected_member().ok_or("no member is selected")?;
+    if screen.projection.is_lead(person.index) {
+        return Err("brigade does not run the lead");
+    }
+    person.member_name().ok_or("this member's name is invalid")
 }
 
 fn dialog_for(screen: &Screen, command: KeyCommand) -> Result<Dialog, &'static str> {
@@ -127,6 +141,15 @@ fn dialog_for(screen: &Screen, command: KeyCommand) -> Result<Dialog, &'static s
                 yes: stop(false),
                 other: Some(('e', "stop it now", stop(true))),
             })
+        }
+        KeyCommand::Interrupt => {
+            let name = selected_teammate(screen)?;
+            let lines = vec![
+                "Its agent keeps the session. Commands that it runs are ended.".to_owned(),
+                "Unread mail starts the next turn.".to_owned(),
+            ];
+            let question = format!("Interrupt the turn of {name}?");
+            confirm(question, lines, Effect::Run(TeamAction::Interrupt { name, if_idle: "" }))
         }
         KeyCommand::Assign => {
             let id = selected_task(screen)?;

@@ -2,21 +2,27 @@
 
 mod activity;
 mod item;
+mod search;
+#[cfg(test)]
+mod tests;
 
 use brigade_core::projection::{MemberIndex, MemberView, MessageKind};
 use brigade_wire::task::Status;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 pub(crate) use self::activity::{ActivityItem, ActivityList, ActivityPosition};
 pub(crate) use self::item::{ItemDetail, lines as item_lines};
+pub(crate) use self::search::{PROMPT, SEARCH_KEYS, TranscriptSearch, highlight};
 use super::member_status;
 use crate::canvas::{Canvas, ClickTarget};
-use crate::keys::KeyCommand;
+use crate::keys::{self, KeyCommand};
 use crate::screen::views::step;
-use crate::screen::{Screen, record_text};
+use crate::screen::{Effect, Screen, record_text};
 use crate::text_layout::{abbreviate, since};
+use crate::view::View;
 use brigade_core::text::{cut, one_line};
 
 /// The state of the member view.
@@ -24,6 +30,7 @@ use brigade_core::text::{cut, one_line};
 pub(crate) struct MemberViewState {
     /// The scroll position, and the member it applies to. If `None`, the view follows the latest activity.
     at: Option<(MemberIndex, ActivityPosition)>,
+    search: Option<TranscriptSearch>,
 }
 
 pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
@@ -36,11 +43,20 @@ pub(crate) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect) {
     self::names(screen, canvas, names);
     canvas.line(head, status_line(screen, person));
     let position = position(screen, person);
-    let parts = [Constraint::Min(0), Constraint::Length(u16::from(position.is_some()))];
-    let [body, below] = Layout::vertical(parts).areas(body);
+    let search = screen.states.member.search.as_ref();
+    let parts = [
+        Constraint::Min(0),
+        Constraint::Length(u16::from(position.is_some())),
+        Constraint::Length(u16::from(search.is_some())),
+    ];
+    let [body, below, search_line] = Layout::vertical(parts).areas(body);
     canvas.frame.page = usize::from(body.height);
     canvas.frame.columns = usize::from(body.width);
     draw_activity(screen, canvas, body, person, position, ItemDetail::Brief);
+    if let Some(search) = search {
+        highlight(canvas.buffer, body, search.pattern.value(), canvas.theme);
+        search.draw(canvas, search_line);
+    }
     let more = "▼ newer activity below; press end to follow";
     canvas.line(below, Line::styled(more, canvas.theme.urgent()));
 }
@@ -144,7 +160,66 @@ fn status_line(screen: &Screen, person: &MemberView) -> Line<'static> {
     Line::from(spans)
 }
 
+/// Returns whether the keys go into the line of the search.
+pub(crate) fn is_searching(screen: &Screen) -> bool {
+    screen.view == View::Member && screen.states.member.search.is_some()
+}
+
+/// Handles a key while the person searches.
+pub(crate) fn handle_search_key(screen: &mut Screen, key: &KeyEvent) -> Vec<Effect> {
+    match key.code {
+        KeyCode::Esc => screen.states.member.search = None,
+        KeyCode::Enter | KeyCode::Up => find(screen, false),
+        KeyCode::Down => find(screen, true),
+        KeyCode::PageUp | KeyCode::PageDown => {
+            let is_up = key.code == KeyCode::PageUp;
+            return screen.run_command(if is_up {
+                KeyCommand::PageUp
+            } else {
+                KeyCommand::PageDown
+            });
+        }
+        KeyCode::Char(_) if key.modifiers.contains(KeyModifiers::CONTROL) => {
+            let command = keys::command(key, screen.view, screen.replay.is_some());
+            return command.map(|command| screen.run_command(command)).unwrap_or_default();
+        }
+        _ => {
+            if let Some(search) = &mut screen.states.member.search {
+                search.edit(key);
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Inserts pasted text into the line of the search.
+pub(crate) fn paste(screen: &mut Screen, text: &str) {
+    if is_searching(screen)
+        && let Some(search) = &mut screen.states.member.search
+    {
+        search.paste(text);
+    }
+}
+
+fn find(screen: &mut Screen, later: bool) {
+    let Some(mut search) = screen.states.member.search.take() else { return };
+    let found = screen.selected_member().and_then(|person| {
+        let current = position(screen, person);
+        let at = search.find(screen, person, current, later, ItemDetail::Brief)?;
+        Some(at.map(|at| (person.index, at)))
+    });
+    let state = &mut screen.states.member;
+    if let Some(at) = found {
+        state.at = at;
+    }
+    state.search = Some(search);
+}
+
 pub(crate) fn handle(screen: &mut Screen, command: KeyCommand) -> Option<()> {
+    if command == KeyCommand::Search {
+        screen.states.member.search.get_or_insert_default();
+        return Some(());
+    }
     if let KeyCommand::Left | KeyCommand::Right = command {
         let members = screen.projection.members();
         let way = if command == KeyCommand::Right { KeyCommand::Down } else { KeyCommand::Up };
