@@ -41,9 +41,6 @@ const MIN_TEXT_WIDTH: usize = 12;
 /// The maximum width of an event's text if the terminal width is unknown.
 const DEFAULT_TEXT_WIDTH: usize = 72;
 
-/// The minimum width of an event's text. On a narrower terminal the line does not fit.
-const MIN_TEXT_WIDTH: usize = 12;
-
 /// The name of an inbox and the key of a message in it.
 type InboxMessage = (String, MessageKey);
 
@@ -240,9 +237,8 @@ impl LogFormatter {
         }
         let time = time(at, &self.zone);
         let column = time.width() + who.width().max(self.actor_width) + 4;
-        let state = width.map_or(state.as_str(), |width| {
-            shortened_state(&state, width.saturating_sub(column))
-        });
+        let state = width
+            .map_or(state.as_str(), |width| shortened_state(&state, width.saturating_sub(column)));
         let room =
             |taken: usize| width.map(|width| width.saturating_sub(taken).max(MIN_TEXT_WIDTH));
         let room_beside_state = room(column + state.width() + 2);

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::reply::{Reply, ReplyResult};
 
 /// A request of a member.
@@ -113,10 +113,15 @@ async fn answer(call: Call, decision: RuleDecision) -> ReplyResult {
                 Remember::Everywhere => RuleScope::Everywhere,
             };
             let proposed = rules::propose(&context, &seat, &approval, decision, &[], scope).await?;
+            if let Some(first) = &proposed.answered {
+                let detail = format!("request {request} was already answered: {first}");
+                return Err(Problem::new(ProblemKind::Conflict, detail));
+            }
             let answered =
                 rules::answer_with_rules(&context, &seat, &approval, answer, &proposed).await?;
             answered.added?;
-            (answered.given, proposed.rules)
+            let lost = || Problem::new(ProblemKind::Conflict, "the request was already answered");
+            (answered.given.ok_or_else(lost)?, proposed.rules)
         }
     };
     let not_yet = match given.confirmation {

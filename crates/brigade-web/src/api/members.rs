@@ -5,18 +5,19 @@ use std::time::Duration;
 
 use brigade_host::down::{self, StopResult};
 use brigade_host::member_options::MemberOptions;
+use brigade_host::member_worktree;
 use brigade_host::progress::{Ended, silent};
 use brigade_host::shutdown::StopOptions;
 use brigade_host::spec::MemberPlace;
 use brigade_host::steer::{self, Interrupted, RestartOptions};
-use brigade_host::worktree::{BranchDistance, IgnoredFiles, Worktree};
+use brigade_host::worktree::{BranchDistance, DiffFormat, IgnoredFiles};
 use brigade_host::{Context, spawn as host_spawn};
 use brigade_wire::name::{MemberName, TeamName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::Problem;
 use crate::reply::{Reply, ReplyResult};
 
 /// How long a member may take to agree to stop.
@@ -235,15 +236,12 @@ fn stopped_member(name: &MemberName, ended: Ended) -> StoppedMember {
 }
 
 pub(crate) async fn diff(call: Call) -> ReplyResult {
-    let (context, team) = call.team_context().await?;
+    let (context, _) = call.team_context().await?;
     let name = call.member()?;
-    let host = context.host()?;
-    let spec = host.local_member(&team, &name)?;
-    let none = || Problem::new(ProblemKind::NotFound, format!("{name} has no worktree of its own"));
-    let worktree = host.worktree(&team, &spec).filter(Worktree::exists).ok_or_else(none)?;
+    let worktree = member_worktree::find(&context, &name, &call.state.trust).await?;
     let document = DiffDocument {
         distance: worktree.distance()?,
-        diff: worktree.diff(false)?,
+        diff: worktree.diff(DiffFormat::Patch, &[])?,
         dir: worktree.dir,
     };
     Reply::json(&document)
