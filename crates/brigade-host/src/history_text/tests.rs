@@ -81,5 +81,6 @@ fn a_full_text_keeps_its_lines() {
     ");
     let narrow = format(formatter(), Some(52));
     assert!(narrow.lines().all(|line| line.chars().count() <= 52), "{narrow}");
-    assert!(narrow.contains(&format!("Check two  · unread\n{:30}files\n", "")), "{narrow}");
+    // On a narrow terminal, the later lines begin further left.
+    assert!(narrow.contains(&format!("Check two  · unread\n{:10}files\n", "")), "{narrow}");
 }

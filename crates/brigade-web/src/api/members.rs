@@ -94,12 +94,12 @@ pub(crate) struct StopRequest {
 /// Members that were stopped.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct StoppedDocument {
-    members: Vec<StoppedMember>,
+    members: Vec<StoppedMemberDocument>,
 }
 
 /// A member that was stopped.
 #[derive(Debug, Serialize, JsonSchema)]
-struct StoppedMember {
+struct StoppedMemberDocument {
     name: String,
     /// `agreed`, `killed`, `gone`, `refused` or `asked`.
     ended: &'static str,
@@ -193,7 +193,7 @@ pub(crate) async fn stop(call: Call) -> ReplyResult {
     let stopped = down::stop_or_ask(&context, &seat, &name, manner(&asked), &silent).await?;
     let member = match stopped {
         StopResult::Here(ended) => stopped_member(&name, ended),
-        StopResult::Asked => StoppedMember { name: name.to_string(), ended: "asked", why: None },
+        StopResult::Asked => StoppedMemberDocument { name: name.to_string(), ended: "asked", why: None },
     };
     let is_confirmed = !matches!(member.ended, "asked" | "refused");
     let document = StoppedDocument { members: vec![member] };
@@ -211,7 +211,7 @@ async fn end_team(
     context: &Context,
     team: &TeamName,
     asked: &StopRequest,
-) -> Result<Vec<StoppedMember>, Problem> {
+) -> Result<Vec<StoppedMemberDocument>, Problem> {
     let down = down::down(context, Some(team), manner(asked), &silent).await?;
     Ok(down.members.into_iter().map(|(name, ended)| stopped_member(&name, ended)).collect())
 }
@@ -225,14 +225,14 @@ fn manner(asked: &StopRequest) -> StopOptions<'_> {
     }
 }
 
-fn stopped_member(name: &MemberName, ended: Ended) -> StoppedMember {
+fn stopped_member(name: &MemberName, ended: Ended) -> StoppedMemberDocument {
     let (ended, why) = match ended {
         Ended::Agreed => ("agreed", None),
         Ended::Forced => ("killed", None),
         Ended::WasGone => ("gone", None),
         Ended::Refused(why) => ("refused", Some(why)),
     };
-    StoppedMember { name: name.to_string(), ended, why }
+    StoppedMemberDocument { name: name.to_string(), ended, why }
 }
 
 pub(crate) async fn diff(call: Call) -> ReplyResult {
