@@ -23,13 +23,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use brigade_core::store::StoreError;
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use futures_util::StreamExt;
 use jiff::Timestamp;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -40,6 +41,12 @@ use crate::error::NatsError;
 use crate::layout::Stream;
 use crate::options::NatsOptions;
 use crate::stream_metrics::{LONG_TIMEOUT, StreamInfo, StreamState};
+
+/// The number of the server's error if not enough servers of a cluster are online for a stream.
+const NO_PLACE: &str = "error code 10005)";
+/// How long to wait for the servers of a cluster that has just been started.
+const PLACED_WITHIN: Duration = Duration::from_secs(30);
+const PLACE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Version of the backup format.
 const VERSION: u32 = 1;
@@ -325,6 +332,27 @@ impl NatsConnection {
         Ok(SavedStream { name: name.to_owned(), config: start.config, state: start.state, file })
     }
 
+    /// Sends a command that creates a stream. Shortly after the start of a cluster, its servers do not know yet that the others are
+    /// online. The command is repeated until they do.
+    async fn place<T: DeserializeOwned>(
+        &self,
+        api: &str,
+        body: &Value,
+        doing: &str,
+    ) -> Result<T, StoreError> {
+        let began = Instant::now();
+        loop {
+            match self.command(api, body, doing).await {
+                Err(StoreError::Engine { source, .. })
+                    if source.to_string().contains(NO_PLACE) && began.elapsed() < PLACED_WITHIN =>
+                {
+                    tokio::time::sleep(PLACE_INTERVAL).await;
+                }
+                result => return result,
+            }
+        }
+    }
+
     async fn restore_stream(
         &self,
         saved: &SavedStream,
@@ -343,12 +371,12 @@ impl NatsConnection {
         }
         let Some(snapshot) = &saved.file else {
             let api = format!("$JS.API.STREAM.CREATE.{name}");
-            let restored: StreamInfo = self.command(&api, &config, &doing).await?;
+            let restored: StreamInfo = self.place(&api, &config, &doing).await?;
             return Ok(Restored::new(name, &restored.state, 0));
         };
         let api = format!("$JS.API.STREAM.RESTORE.{name}");
         let body = json!({ "config": config, "state": state });
-        let RestoreTarget { deliver_subject } = self.command(&api, &body, &doing).await?;
+        let RestoreTarget { deliver_subject } = self.place(&api, &body, &doing).await?;
         let path = dir.join(&snapshot.name);
         let failed = |source| BackupError::Io { doing: "read", path: path.clone(), source };
         let mut file = File::open(&path).map_err(failed)?;
