@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use brigade_core::approvals::{self, Approval};
+use brigade_core::event::WITHDRAWN;
 use brigade_core::handshake::{self, Answer, Answered, First, HandshakeError, RequestKind};
 use brigade_core::mail::{self, InboxFilter};
 use brigade_core::seat::Seat;
@@ -87,7 +88,10 @@ pub async fn answer_one(
 /// Returns the error for a request that was answered before.
 fn answered_before(seat: &Seat, approval: &Approval, first: Option<&First>) -> HostError {
     let (number, from) = (approval.number, approval.from.to_string());
-    let error = HostError::failed(Trouble::AnsweredBefore { number, from });
+    let error = HostError::failed(match first {
+        Some(first) if first.hand == WITHDRAWN => Trouble::RequestWithdrawn { number, from },
+        _ => Trouble::AnsweredBefore { number, from },
+    });
     match first {
         Some(first) => error.hint(first.describe(seat.clock.now())),
         None => error,

@@ -130,6 +130,8 @@ pub enum Trouble {
     OtherAnswer { name: String, id: String },
     #[error("request {number} of {from} was already answered")]
     AnsweredBefore { number: usize, from: String },
+    #[error("{from} no longer waits for an answer to request {number}")]
+    RequestWithdrawn { number: usize, from: String },
     #[error("only a person may act beside Claude Code, which leads team {team}")]
     NotAPerson { team: String },
     #[error("only a person may {what}")]

@@ -61,7 +61,11 @@ fn no_worktree(host: &Host, team: &TeamName, spec: &MemberSpec) -> Result<HostEr
             "{name} works in {}; `git diff` there shows the changes",
             text::one_line(&spec.cwd.to_string_lossy())
         )),
-        false => error.hint("set `worktree = true` for the member in brigade.toml"),
+        false => error
+            .hint(format!(
+                "if {name} is in brigade.toml, set `worktree = true` there, then `brigade up --recreate`"
+            ))
+            .hint(format!("`brigade spawn {name}2 --like {name} --worktree` starts another member with one")),
     })
 }
 

@@ -138,8 +138,13 @@ async fn teams(context: &Context, all: bool) -> Result<Vec<TeamName>, HostError>
         // Fails with an error that lists the existing teams.
         Some(_) => Ok(vec![context.team().await?]),
         None if origin::folder_team(&context.cwd)?.is_some() => {
-            let team = context.team_or_ended().await;
-            Ok(vec![team.map_err(|error| error.hint("`--all` searches every team"))?])
+            let team = context.team_with_history().await;
+            let team = team.map_err(|error| error.hint("`--all` searches every team"))?;
+            if !recorded.contains(&team) {
+                // Fails with an error that says how to start the team.
+                context.team().await?;
+            }
+            Ok(vec![team])
         }
         None => Ok(recorded),
     }

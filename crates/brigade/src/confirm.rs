@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
-use crate::error::{CliError, failed};
+use crate::error::{CliError, CliTrouble, failed};
 use crate::{exit, output};
 
 /// How often a question is asked until its answer is valid.
@@ -47,7 +47,11 @@ fn ask_text(question: &str, default: &str) -> Result<String, CliError> {
     output::print(&format!("{question} [{default}]: "))?;
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);
-    read.map_err(|source| failed("read the answer", source))?;
+    if read.map_err(|source| failed("read the answer", source))? == 0 {
+        // The person ended the input with Ctrl-D.
+        output::print("\n")?;
+        return Err(CliError::failed(CliTrouble::InputEnded));
+    }
     let answer = answer.trim();
     Ok(if answer.is_empty() { default } else { answer }.to_owned())
 }

@@ -67,6 +67,8 @@ pub(crate) enum CliTrouble {
     OneRequestForRule,
     #[error("--watch needs a terminal")]
     WatchWithoutTerminal,
+    #[error("the input has ended; nothing was written")]
+    InputEnded,
     #[error("the file is not trusted; nothing was started")]
     NotTrusted,
     #[error("{path} was not trusted")]
@@ -85,7 +87,7 @@ pub(crate) enum CliTrouble {
     NotDone { left: usize },
     #[error("{} not done, and no member is left to do the work", unfinished(*left, "is", "are"))]
     NobodyLeft { left: usize },
-    #[error("{name} has not changed {}", if paths.is_empty() { "anything".into() } else { paths.join(", ") })]
+    #[error("{}", no_difference(name, paths))]
     NoDifference { name: String, paths: Vec<String> },
     #[error("there is no folder {}", dir.display())]
     NoFolder { dir: std::path::PathBuf },
@@ -107,6 +109,17 @@ pub(crate) enum CliTrouble {
     NoAddedShard,
     #[error("the address of the NATS server to link with is missing")]
     NothingToLink,
+}
+
+/// Says that a member has changed nothing, or nothing below these paths.
+fn no_difference(name: &str, paths: &[String]) -> String {
+    match paths {
+        [] => format!("{name} has not changed anything"),
+        paths => format!(
+            "{name} has no change at {} (exact paths, relative to its worktree)",
+            paths.join(", ")
+        ),
+    }
 }
 
 /// How to print errors.

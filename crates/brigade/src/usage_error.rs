@@ -13,7 +13,7 @@ const AS_VALUE: &str = "as a value, use";
 
 /// Improves the suggestions of an error in the command line.
 pub(crate) fn with_suggestions(invalid: clap::Error) -> clap::Error {
-    familiar::with_suggestion(without_values(without_letters(invalid)))
+    familiar::with_suggestion(without_unlike_option(without_values(without_letters(invalid))))
 }
 
 /// Prints an error in the command line, and returns its exit code.
@@ -55,6 +55,21 @@ fn without_letters(mut invalid: clap::Error) -> clap::Error {
         _ => ContextValue::Strings(names),
     };
     invalid.insert(ContextKind::SuggestedSubcommand, names);
+    invalid
+}
+
+/// Removes a suggested option that is much shorter or longer than the one that was given: `--ca` is no help for `--scale`.
+fn without_unlike_option(mut invalid: clap::Error) -> clap::Error {
+    let text = |kind| match invalid.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.len()),
+        _ => None,
+    };
+    if let (Some(given), Some(suggested)) =
+        (text(ContextKind::InvalidArg), text(ContextKind::SuggestedArg))
+        && given.abs_diff(suggested) > 2
+    {
+        invalid.remove(ContextKind::SuggestedArg);
+    }
     invalid
 }
 

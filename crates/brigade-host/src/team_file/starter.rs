@@ -188,7 +188,7 @@ restart = \"always\"
 #worktree = true
 # Names of more environment variables that members inherit. They always inherit those of build tools and of their vendor.
 #env = [\"OPENAI_API_KEY\"]
-# Commands that members may run without asking. A * matches any text.
+# Commands that members may run without asking. A * at the end matches any arguments.
 ";
 
 const DENY: &str = "\
@@ -204,7 +204,7 @@ const TEMPLATE_DEFAULTS: &str = "\
 [defaults]
 # \"ask\": a member asks before actions that its agent's own rules do not allow; \"full\": a member never asks.
 access = \"ask\"
-# Commands that members may run without asking. A * matches any text.
+# Commands that members may run without asking. A * at the end matches any arguments.
 ";
 
 const TEMPLATE_DENY: &str = "\

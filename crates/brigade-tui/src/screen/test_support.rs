@@ -155,6 +155,12 @@ impl ScriptedTeam {
         self.add_record(milliseconds, Event::Member { name: name.into(), member, joined: true });
     }
 
+    pub(crate) fn join_in(&mut self, milliseconds: i64, name: &str, folder: &str) {
+        let member = json!({"name": name, "agentType": "codex", "cwd": folder});
+        let member = to_raw_value(&member).unwrap();
+        self.add_record(milliseconds, Event::Member { name: name.into(), member, joined: true });
+    }
+
     pub(crate) fn leave(&mut self, milliseconds: i64, name: &str) {
         self.add_record(milliseconds, Event::MemberLeft { name: name.into() });
     }

@@ -28,7 +28,7 @@ pub(crate) struct RequestDocument(
 pub(crate) struct AnswerRequest {
     /// The id of the request that the person has seen. The server answers no other request under the same number.
     request_id: Option<String>,
-    /// Why the request is denied.
+    /// Why the request is denied. An approval has no reason.
     reason: Option<String>,
     /// How long the answer applies to similar requests.
     remember: Option<Remember>,

@@ -193,7 +193,9 @@ pub(crate) async fn stop(call: Call) -> ReplyResult {
     let stopped = down::stop_or_ask(&context, &seat, &name, manner(&asked), &silent).await?;
     let member = match stopped {
         StopResult::Here(ended) => stopped_member(&name, ended),
-        StopResult::Asked => StoppedMemberDocument { name: name.to_string(), ended: "asked", why: None },
+        StopResult::Asked => {
+            StoppedMemberDocument { name: name.to_string(), ended: "asked", why: None }
+        }
     };
     let is_confirmed = !matches!(member.ended, "asked" | "refused");
     let document = StoppedDocument { members: vec![member] };

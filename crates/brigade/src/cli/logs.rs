@@ -117,7 +117,7 @@ pub(super) fn point_in_time(text: &str) -> Result<Timestamp, String> {
 }
 
 fn resolve(text: &str, now: &Zoned) -> Result<Timestamp, String> {
-    let form = || "use 10m, 14:00, 2026-11-18 or 2026-11-18T14:00".to_owned();
+    let form = || "use 10m, 2h, 1d, yesterday, 14:00, 2026-11-18 or 2026-11-18T14:00".to_owned();
     if let Ok(ago) = time(text) {
         return now.timestamp().checked_sub(ago).map_err(|_| form());
     }
@@ -125,7 +125,11 @@ fn resolve(text: &str, now: &Zoned) -> Result<Timestamp, String> {
         return Ok(at);
     }
     let zone = now.time_zone().clone();
-    let zoned = if let Ok(time) = text.parse::<Time>()
+    let zoned = if text == "today" || text == "yesterday" {
+        let today = now.date();
+        let day = if text == "today" { Ok(today) } else { today.yesterday() };
+        day.and_then(|day| day.to_zoned(zone))
+    } else if let Ok(time) = text.parse::<Time>()
         // A date and a time are also accepted as a time.
         && text.contains(':')
         && !text.contains('-')
@@ -156,6 +160,8 @@ mod tests {
         for (text, expected) in [
             ("10m", "2026-11-18T14:20:00Z"),
             ("14:00", "2026-11-18T13:00:00Z"),
+            ("today", "2026-11-17T23:00:00Z"),
+            ("yesterday", "2026-11-16T23:00:00Z"),
             ("16:00", "2026-11-17T15:00:00Z"),
             ("2026-11-18", "2026-11-17T23:00:00Z"),
             ("2026-07-01", "2026-06-30T22:00:00Z"),
@@ -171,7 +177,7 @@ mod tests {
                 "{text}"
             );
         }
-        for text in ["", "yesterday", "10", "25:00", "2026-13-01"] {
+        for text in ["", "tomorrow", "10", "25:00", "2026-13-01"] {
             assert!(resolve(text, &now).is_err(), "{text}");
         }
     }

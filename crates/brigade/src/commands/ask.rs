@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
+use brigade_core::approvals;
 use brigade_core::mail::MessageText;
-use brigade_core::text::plain;
+use brigade_core::text::{one_line, plain};
 use brigade_host::ask::{AskEnd, ReplyKind, ask};
+use brigade_wire::name::MemberName;
 use serde::Serialize;
 
 use super::{note_delay, send};
 use crate::cli::AskArgs;
 use crate::context::CliContext;
 use crate::error::{CliError, Trouble};
-use crate::slow_notice::with_lock_notice;
+use crate::slow_notice::with_notice;
 use crate::{exit, output};
 
 #[derive(Serialize)]
@@ -35,7 +37,8 @@ pub(crate) async fn run(context: &CliContext, args: AskArgs) -> Result<u8, CliEr
     let AskArgs { to, message, timeout } = args;
     let text = send::text(message.text)?;
     let question = MessageText { text: &text, summary: message.summary.as_deref() };
-    let asked = with_lock_notice(ask(context, &to, question, timeout)).await?;
+    let notice = format!("waiting for the reply of {}", one_line(&to));
+    let asked = with_notice(&notice, ask(context, &to, question, timeout)).await?;
     note_delay(&asked.sent);
     let (message_id, to) = (asked.sent.receipt.msg_id.as_str(), asked.sent.to.as_str());
     if context.json {
@@ -60,6 +63,7 @@ pub(crate) async fn run(context: &CliContext, args: AskArgs) -> Result<u8, CliEr
         AskEnd::TimedOut => {
             if !context.json {
                 output::note(&timed_out(to, timeout));
+                note_request(context, &asked.sent.to).await;
             }
             Ok(exit::TIMED_OUT)
         }
@@ -69,7 +73,18 @@ pub(crate) async fn run(context: &CliContext, args: AskArgs) -> Result<u8, CliEr
 fn timed_out(to: &str, timeout: Duration) -> String {
     let time = output::duration(timeout.as_secs());
     format!(
-        "no reply from {to} in {time}; the question stays sent, and `brigade wait --message --from {to}` \
-         waits for a later reply"
+        "no reply from {to} in {time}; the question stays sent, and `brigade inbox --unread` shows a later reply"
     )
+}
+
+/// Says if the member waits for a permission. The question has its own result, so an error here is no error of the command.
+async fn note_request(context: &CliContext, member: &MemberName) {
+    let Ok(seat) = context.answering_seat().await else { return };
+    let waiting = approvals::waiting(&seat).await.unwrap_or_default();
+    if let Some(request) = waiting.iter().find(|request| request.from == *member) {
+        output::hint(&format!(
+            "{member} is waiting for your answer: `brigade approvals {}`",
+            request.number
+        ));
+    }
 }

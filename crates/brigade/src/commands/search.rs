@@ -66,7 +66,9 @@ pub(crate) async fn run(context: &CliContext, args: &SearchArgs) -> Result<u8, C
             found.records.iter().map(|record| lines(record, &wanted, shows_team)).collect();
         output::print(&lines.join("\n"))?;
     }
-    print_notes(&found, &text, args.last);
+    let period =
+        if request.since.is_some() || request.until.is_some() { " in this period" } else { "" };
+    print_notes(&found, &format!("{text}{period}"), args.last);
     Ok(match (found.failed.is_empty(), found.records.is_empty()) {
         (false, _) => exit::FAILED,
         (true, true) => exit::NOTHING,
@@ -104,7 +106,8 @@ fn lines(found: &FoundRecord, wanted: &SearchText, shows_team: bool) -> String {
     lines
 }
 
-fn print_notes(found: &FoundHistory, text: &str, limit: usize) {
+/// `wanted` is the text that was searched for, and the period.
+fn print_notes(found: &FoundHistory, wanted: &str, limit: usize) {
     if found.has_more {
         output::note(&format!("showing the newest {limit}; `-n` shows more"));
     }
@@ -127,7 +130,7 @@ fn print_notes(found: &FoundHistory, text: &str, limit: usize) {
             [team] => format!("team {team}"),
             teams => count(teams.len(), "team"),
         };
-        output::note(&format!("no record of {teams} matches {text}"));
+        output::note(&format!("no record of {teams} matches {wanted}"));
     }
 }
 

@@ -74,7 +74,7 @@ fn a_question_without_a_reply_stays_sent() {
     let cli = CliEnv::with_team();
     assert_snapshot!(cli.run(&["ask", "bob", "hello?", "--timeout", "1s"]), @"
     --- stderr
-    note: no reply from bob in 1 s; the question stays sent, and `brigade wait --message --from bob` waits for a later reply
+    note: no reply from bob in 1 s; the question stays sent, and `brigade inbox --unread` shows a later reply
     --- exit 124
     ");
     assert!(cli.run_ok(&["inbox", "bob"]).contains("hello?"));

@@ -408,7 +408,10 @@ fn a_member_with_a_worktree_has_its_own_branch() {
     assert!(diff.contains("-one\n+two\n") && !diff.contains("heard"), "{diff}");
     // After `--`, nothing is an option of git.
     let none = team.cli.run(&["diff", "alice", "--", "--output=stolen"]);
-    assert_eq!(none.stderr, "error: alice has not changed --output=stolen\n");
+    assert_eq!(
+        none.stderr,
+        "error: alice has no change at --output=stolen (exact paths, relative to its worktree)\n"
+    );
     assert_eq!(none.code, Some(4));
     assert_eq!(distance(&team)["changed"], 2);
     // `down` keeps a worktree that has uncommitted changes.

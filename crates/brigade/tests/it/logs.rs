@@ -62,7 +62,7 @@ fn filters_select_events() {
     assert_eq!(records[1]["event"]["task"]["id"], 1);
     assert_snapshot!(cli.run(&["logs", "--since", "soon"]), @"
     --- stderr
-    error: invalid value 'soon' for '--since <TIME>': use 10m, 14:00, <date> or <date>T14:00
+    error: invalid value 'soon' for '--since <TIME>': use 10m, 2h, 1d, yesterday, 14:00, <date> or <date>T14:00
 
     For more information, try `brigade logs --help`.
     --- exit 2

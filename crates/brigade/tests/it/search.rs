@@ -200,3 +200,17 @@ fn a_killed_search_does_not_change_what_the_next_one_finds() {
     assert_eq!(found(), 30);
     assert_eq!(hits(&cli.run_ok(&["search", "\"swordfish 7\"", "--json"])).len(), 1);
 }
+
+#[test]
+fn the_team_of_the_folder_is_searched_also_when_it_is_down() {
+    let cli = CliEnv::with_team();
+    cli.run_ok(&["send", "bob", "the zebra is striped"]);
+    cli.write("work/brigade.toml", "team = \"demo\"\n");
+    cli.run_ok(&["team", "delete", "demo", "--force"]);
+    let found = cli.run(&["search", "zebra"]);
+    assert_eq!(found.code, Some(0), "{found}");
+    assert!(found.stdout.contains("the zebra is striped"), "{found}");
+    let none = cli.run(&["search", "zebra", "--until", "2020-01-01"]);
+    assert_eq!(none.code, Some(4));
+    assert!(none.stderr.contains("matches zebra in this period"), "{none}");
+}

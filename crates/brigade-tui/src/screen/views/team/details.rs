@@ -41,7 +41,8 @@ pub(super) fn draw(screen: &Screen, canvas: &mut Canvas<'_>, area: Rect, person:
     canvas.line(title, line);
     let columns = if area.width >= MIN_AGENT_WIDTH { 2 } else { 1 };
     let parts = Layout::horizontal(vec![Constraint::Fill(1); columns]).spacing(3).split(body);
-    let width = parts.first().map_or(0, |part| usize::from(part.width));
+    // The columns differ in width if the space between them cannot be halved.
+    let width = parts.iter().map(|part| usize::from(part.width)).min().unwrap_or_default();
     let (mut now, facts) = (current_state(screen, person, width), facts(screen, person, width));
     let columns = if columns == 1 {
         // In a layout with one column, put the rarely changing facts at the end, where they may be cut off.
@@ -210,5 +211,24 @@ fn process_text(screen: &Screen, person: &MemberView) -> String {
     match health.and_then(|health| health.host.as_deref()) {
         Some(host) => format!("{backend} on {}", one_line(host)),
         None => backend,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::keys::KeyCommand;
+    use crate::screen::test_support::ScriptedTeam;
+    use crate::view::View;
+
+    #[test]
+    fn a_long_folder_is_shown_whole_at_any_width() {
+        let mut team = ScriptedTeam::new(View::Team);
+        team.create(0);
+        team.join_in(1_000, "ben", &"ø".repeat(90));
+        team.press(&[KeyCommand::Down]);
+        for width in 110..=140 {
+            let drawn = team.drawn(width, 40).concat();
+            assert_eq!(drawn.matches('ø').count(), 90, "{width}");
+        }
     }
 }
