@@ -18,6 +18,7 @@ nightly: model (bend "2000000") (store "all") (nats "all")
     cargo build --release -p brigade -p scripted-model
     bench/team/run
     bench/team/endure
+    bench/attach/run
     bench/capacity/run --check
     for name in policy shell kills claude agents guest ends native host hosts steer attach teammates ui screens readme cookbook install; do e2e/$name/run || exit 1; done
     e2e/soak/run
