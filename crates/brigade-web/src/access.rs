@@ -1,4 +1,4 @@
-//! Who may use the server: named tokens, one-time login links and browser sessions.
+//! Access to the server: named tokens, one-time login links and browser sessions.
 //!
 //! Secrets are random; only their SHA-256 digests are stored, in one file of brigade's own folder. The file is read for each
 //! request, so that a token that was revoked stops working at once, also in a running server.
@@ -71,7 +71,7 @@ impl FromStr for TokenKind {
 #[error("use full, approve-only or read-only")]
 pub struct UnknownTokenKind;
 
-/// What a request to the server needs.
+/// The right that a request to the server needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
     /// See which requests wait, and their content.

@@ -18,7 +18,7 @@ const MAX_ENTRIES: usize = 500;
 /// The number of entries that a list returns if the client names no limit.
 const ENTRIES: usize = 100;
 
-/// What the client sent.
+/// A request of a client.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) state: Arc<WebState>,

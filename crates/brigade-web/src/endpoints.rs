@@ -134,7 +134,7 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
     get!(
         "/session",
         "getSession",
-        "What this token or login may do.",
+        "The rights of this token or login.",
         SeeRequests,
         [],
         session::SessionDocument,
@@ -180,7 +180,7 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
     get!(
         "/teams/{team}/members/{member}/diff",
         "getDiff",
-        "What a member has changed in its worktree, as `brigade diff --json` prints it.",
+        "The changes of a member in its worktree, as `brigade diff --json` prints it.",
         Read,
         [],
         members::DiffDocument,

@@ -190,7 +190,7 @@ impl EventHub {
         EventsAfter::Events(newest.events.iter().skip(skip).take(limit).cloned().collect())
     }
 
-    /// Returns a receiver that is told about each new event.
+    /// Returns a receiver that learns about each new event.
     pub(crate) fn wait(&self) -> watch::Receiver<u64> {
         self.end.subscribe()
     }

@@ -16,7 +16,7 @@ use crate::state::WebState;
 /// How long the browser keeps the cookie. The server decides when the session ends.
 const COOKIE_SECONDS: u32 = 60 * 60 * 24 * 30;
 
-/// What the page sends.
+/// The content of a login.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LoginRequest {

@@ -1,7 +1,7 @@
 //! Checks that a request comes from the page of this server, or from a program, and not from another web page.
 //!
 //! A web page on another site can make a browser send requests to this server. The browser names the site in `Origin`, and the
-//! address that it was told in `Host`. Another site cannot forge either of them. A name of another site that resolves to
+//! requested address in `Host`. Another site cannot forge either of them. A name of another site that resolves to
 //! 127.0.0.1 is refused because of `Host`.
 
 use axum::http::{HeaderMap, Uri, header};

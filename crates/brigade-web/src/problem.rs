@@ -25,9 +25,9 @@ pub(crate) struct Problem {
     pub(crate) title: String,
     /// The status code of the response.
     pub(crate) status: u16,
-    /// What failed, and why.
+    /// The failure and its cause.
     pub(crate) detail: String,
-    /// What to do next.
+    /// Suggested next steps.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) hints: Vec<String>,
 }

@@ -1,7 +1,7 @@
 //! Changes that a client sends again with the same `Idempotency-Key` are made once.
 //!
 //! The key is stored before the change, and the response after it. If the server is killed in between, the effect is not known: the
-//! next request with the key gets an error that says so, and the client looks at the state.
+//! next request with the key gets an error, and the client has to read the state.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -27,7 +27,7 @@ pub(crate) struct RepeatedChanges {
     dir: PathBuf,
 }
 
-/// What is stored for a key.
+/// The stored state of a key.
 #[derive(Debug, Serialize, Deserialize)]
 struct KeyRecord {
     /// Distinguishes the change from others.
@@ -43,7 +43,7 @@ pub(crate) struct BegunChange {
     change: String,
 }
 
-/// What to do with a change that has a key.
+/// The handling of a change that has a key.
 #[derive(Debug)]
 pub(crate) enum KeyedChange {
     /// Make the change, and store its response.

@@ -1,4 +1,4 @@
-//! What the client of a call gets.
+//! The reply to a call.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -10,7 +10,7 @@ use crate::problem::{Problem, ProblemKind};
 /// The result of a call.
 pub(crate) type ReplyResult = Result<Reply, Problem>;
 
-/// What the client gets.
+/// The reply to a call.
 #[derive(Debug)]
 pub(crate) struct Reply {
     status: StatusCode,

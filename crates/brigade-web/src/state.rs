@@ -1,4 +1,4 @@
-//! What all requests share, and the check of who sent a request.
+//! The state that all requests share, and the check of their senders.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::problem::{Problem, ProblemKind};
 use crate::repeat::RepeatedChanges;
 use crate::stream_limit::StreamCounts;
 
-/// What all requests share.
+/// The state that all requests share.
 #[derive(Debug)]
 pub(crate) struct WebState {
     pub(crate) context: Arc<Context>,

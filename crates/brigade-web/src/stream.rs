@@ -43,7 +43,7 @@ struct ClientStream {
     hub: Arc<EventHub>,
     filter: StreamFilter,
     end: watch::Receiver<u64>,
-    /// What to send first.
+    /// The bytes to send first.
     first: Option<Bytes>,
     /// The position of the next event to send.
     next: u64,

@@ -58,7 +58,7 @@ fn without_letters(mut invalid: clap::Error) -> clap::Error {
     invalid
 }
 
-/// Removes a suggested option that is much shorter or longer than the one that was given: `--ca` is no help for `--scale`.
+/// Removes a suggested option that is much shorter or longer than the given one: `--ca` is no help for `--scale`.
 fn without_unlike_option(mut invalid: clap::Error) -> clap::Error {
     let text = |kind| match invalid.get(kind) {
         Some(ContextValue::String(text)) => Some(text.len()),

@@ -7,7 +7,7 @@ use crate::differences::TeamDifferences;
 use crate::error::HostError;
 use crate::team_file::TeamFile;
 
-/// What `up` would do with a team file on this host.
+/// The effect that `up` would have with a team file on this host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpPreview {
     /// The differences between the file and the running team; `None` if the team is not up on this host.

@@ -47,7 +47,7 @@ pub enum AccessError {
     NoRandomness,
 }
 
-/// What a request may do, and under which name it is recorded.
+/// The rights of a request, and the name that the journal records with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessGrant {
     /// The name of the token or of the login link.

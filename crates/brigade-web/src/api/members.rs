@@ -65,7 +65,7 @@ pub(crate) struct SpawnedDocument {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct EffectDocument {
     name: String,
-    /// What was done, in one word.
+    /// The effect, in one word.
     result: &'static str,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct StopRequest {
     /// Whether to stop without asking the members.
     #[serde(default)]
     now: bool,
-    /// The reason that the members are told.
+    /// The reason for the members.
     reason: Option<String>,
 }
 
@@ -108,7 +108,7 @@ struct StoppedMemberDocument {
     why: Option<String>,
 }
 
-/// What a member has changed.
+/// The changes of a member.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DiffDocument {
     /// The folder of the worktree.

@@ -1,4 +1,4 @@
-//! What the client may do.
+//! The rights of the client.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use crate::access::TokenKind;
 use crate::call::Call;
 use crate::reply::{Reply, ReplyResult};
 
-/// What this token or login may do.
+/// The rights of this token or login.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SessionDocument {
     /// The name of the token or of the login. Changes are recorded with it.

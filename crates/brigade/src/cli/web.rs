@@ -64,7 +64,7 @@ pub(crate) struct WebLinkArgs {
     #[arg(default_value = "browser")]
     pub(crate) name: String,
 
-    /// What the browser may do: full, approve-only or read-only
+    /// The rights of the browser: full, approve-only or read-only
     #[arg(long, value_name = "KIND", default_value = "full")]
     pub(crate) kind: TokenKind,
 
@@ -83,7 +83,7 @@ pub(crate) enum WebTokenCommand {
         /// The name of the token, which is recorded with each change
         name: String,
 
-        /// What the program may do: full, approve-only or read-only
+        /// The rights of the program: full, approve-only or read-only
         #[arg(long, value_name = "KIND", default_value = "read-only")]
         kind: TokenKind,
     },

@@ -131,7 +131,7 @@ fn a_change_that_is_sent_again_is_made_once() {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| add("k", "x"))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    // While the first request is being carried out, the others are told that it has begun.
+    // While the first request is being carried out, the others get an error.
     assert!(replies.iter().all(|reply| matches!(reply.status, 201 | 409)), "{replies:?}");
     assert_eq!(add("k", "x").json(), json!({ "task_id": "1" }));
     assert_eq!(add("k", "another").status, 409);
