@@ -102,7 +102,7 @@ pub struct Answered {
     pub receipt: Receipt,
 }
 
-/// What to do with requests that have no number yet.
+/// The handling of requests that have no number yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NewNumbers {
     /// Give them a number, which is a write to a store with an expiring history.

@@ -1,7 +1,7 @@
 //! The rule for counts of unread messages. Every view uses it, so that their numbers agree.
 //!
-//! A count includes every unread message but two kinds: notices that say only that a member is idle, which nobody has to read,
-//! and plan and permission requests, which are counted as approvals.
+//! A count includes every unread message except two kinds: notices that contain only that a member is idle, and plan and permission
+//! requests, which count as approvals.
 
 use brigade_wire::body::Body;
 use brigade_wire::protocol::{IdleReason, Protocol};

@@ -89,7 +89,7 @@ pub(crate) struct HubEvent {
     pub(crate) at: Timestamp,
     /// Names the event among those of its team, also in streams of other servers.
     pub(crate) key: String,
-    /// Whether the event is about a request, or about the answer to one.
+    /// Whether the event may be about a request or its answer: it is an answer, or a message of the protocol.
     pub(crate) is_request: bool,
     /// The event as the stream sends it, without its id.
     pub(crate) data: Bytes,
@@ -119,7 +119,7 @@ impl HubEvent {
     }
 }
 
-/// Returns whether the event is about a request, or about the answer to one.
+/// Returns whether the event is an answer, or a message of the protocol, such as a request.
 fn is_request(event: &Event) -> bool {
     match event {
         Event::Answered { .. } => true,

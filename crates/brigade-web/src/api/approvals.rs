@@ -11,6 +11,7 @@ use brigade_host::rules::{self, RuleScope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::access::Right;
 use crate::call::Call;
 use crate::problem::{Problem, ProblemKind};
 use crate::reply::{Reply, ReplyResult};
@@ -30,7 +31,7 @@ pub(crate) struct AnswerRequest {
     request_id: Option<String>,
     /// Why the request is denied. An approval has no reason.
     reason: Option<String>,
-    /// How long the answer applies to similar requests.
+    /// How long the answer applies to similar requests. Only for full tokens.
     remember: Option<Remember>,
 }
 
@@ -46,7 +47,7 @@ enum Remember {
     Everywhere,
 }
 
-/// An answer that was given.
+/// The answer to a request.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct GivenAnswerDocument {
     number: usize,
@@ -91,6 +92,10 @@ pub(crate) async fn deny(call: Call) -> ReplyResult {
 
 async fn answer(call: Call, decision: RuleDecision) -> ReplyResult {
     let asked: AnswerRequest = call.content()?;
+    if asked.remember.is_some() && !call.grant.kind.has(Right::Write) {
+        let detail = format!("the {} token {} may not add rules", call.grant.kind, call.grant.name);
+        return Err(Problem::new(ProblemKind::Forbidden, detail));
+    }
     let (seat, request) = place(&call).await?;
     let context = call.context().with_team(Some(seat.team.clone()));
     let approval = approvals::find(&seat, &request).await?;

@@ -227,6 +227,14 @@ fn b17_man_does_not_create_a_folder_for_a_word() {
 }
 
 #[test]
+fn an_option_of_another_length_is_not_suggested() {
+    let cli = CliEnv::with_team();
+    let outcome = cli.run(&["up", "--scale", "bob=2"]);
+    assert_eq!(outcome.code, Some(2));
+    assert!(!outcome.stderr.contains("similar argument"), "{outcome}");
+}
+
+#[test]
 fn similar_names_are_suggested() {
     let cli = CliEnv::with_team();
     cli.run_ok(&["task", "add", "one"]);

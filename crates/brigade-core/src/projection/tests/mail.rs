@@ -41,7 +41,7 @@ fn delivery_status_of_messages() {
     check(&[&|s| s.reads(5, "lead", "ada", "another")], DeliveryStatus::Written, 1);
 }
 
-/// The same rule as in `brigade status`: requests are counted as approvals, and nobody has to read an idle notice.
+/// The same rule as in `brigade status`: requests count as approvals, and idle notices do not count.
 #[test]
 fn requests_and_idle_notices_are_not_counted_as_unread() {
     let idle =

@@ -178,6 +178,12 @@ fn a_request_is_answered_once_and_the_second_is_told_by_whom() {
         hand.as_str().unwrap(),
         "person by web, token sofa" | "person by web, token desk"
     ));
+    for remember in ["turn", "folder", "everywhere"] {
+        let body = json!({ "request_id": "perm-2", "remember": remember }).to_string();
+        let rule = server.call(&tokens[0], "POST", "/teams/demo/approvals/3/approve", &body);
+        assert_eq!(rule.status, 403, "an approve-only token adds no rule: {rule:?}");
+    }
+    assert_eq!(hands(&cli).len(), 1);
     let other = server.call(
         &tokens[0],
         "POST",

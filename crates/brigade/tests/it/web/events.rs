@@ -131,7 +131,7 @@ fn a_client_that_connects_again_misses_nothing() {
             rest.extend(event.text().map(str::to_owned));
         }
     }
-    // "two" was taken without its key.
+    // The client has read "two" above without its key.
     rest.retain(|text| text != "two");
     texts.extend(rest);
     assert_eq!(texts, ["one", "two", "three", "four", "five"]);
